@@ -1,6 +1,8 @@
 //! Facts about an expression that an allocator can use.
 
-use super::check::{Checked, Reference};
+use std::collections::BTreeSet;
+
+use super::check::Checked;
 use super::syntax::tree::{Kind, NodeId};
 
 /// Facts about the reads of an expression.
@@ -19,60 +21,44 @@ pub(super) struct Facts {
 impl Facts {
     /// Reads the facts off an expression.
     pub(super) fn of(checked: &Checked<'_>) -> Self {
-        let mut parents = vec![None; checked.tree.len()];
-        let mut reachable = vec![checked.root];
-        let mut devices = Vec::new();
-        while let Some(node) = reachable.pop() {
-            if checked.is_device(node) {
-                devices.push(node);
-            }
-            if matches!(checked.reference(node), Reference::Name(_)) {
-                continue;
-            }
-            for child in checked.tree.children(node) {
-                if let Some(parent) = parents.get_mut(child.index()) {
-                    *parent = Some(node);
-                }
-                reachable.push(child);
-            }
-        }
-        let parent = |node: NodeId| parents.get(node.index()).copied().flatten();
-        let field = |node: NodeId| match checked.tree.kind(parent(node)?) {
-            Kind::Select { field, test: false, .. } => Some(*field),
-            _ => None,
-        };
-        let read: Option<Vec<Vec<(String, String)>>> = devices
-            .iter()
-            .map(|device| match field(*device) {
-                Some("driver" | "allowMultipleAllocations" | "capacity") => Some(Vec::new()),
-                Some("attributes") => {
-                    let domain = parent(parent(*device)?)?;
-                    let id = parent(domain)?;
-                    Some(vec![(key(checked, domain)?, key(checked, id)?)])
-                }
-                _ => None,
-            })
-            .collect();
-        let mut attributes = read.map(|read| read.concat());
-        if let Some(attributes) = &mut attributes {
-            attributes.sort();
-            attributes.dedup();
-        }
+        let count = |is_meant: &dyn Fn(NodeId) -> bool| checked.order.iter().filter(|node| is_meant(**node)).count();
+        let devices = count(&|node| checked.is_device(node));
+        let fields = |name: &str| count(&|node| is_field(checked, node, name));
+        let (drivers, attributes) = (fields("driver"), fields("attributes"));
+        let others = fields("capacity") + fields("allowMultipleAllocations");
+        let read: Vec<(String, String)> = checked.order.iter().filter_map(|node| attribute(checked, *node)).collect();
+        let are_known = drivers + attributes + others == devices && attributes == read.len();
         Self {
-            only_driver: devices.iter().all(|device| field(*device) == Some("driver")),
-            is_constant: devices.is_empty(),
+            only_driver: drivers == devices,
+            is_constant: devices == 0,
             driver: pinned_driver(checked),
-            attributes,
+            attributes: are_known.then(|| BTreeSet::from_iter(read).into_iter().collect()),
         }
     }
 }
 
-/// Returns the key with which a node reads from a map.
-fn key(checked: &Checked<'_>, node: NodeId) -> Option<String> {
+/// Returns true for a field of the device.
+fn is_field(checked: &Checked<'_>, node: NodeId, name: &str) -> bool {
     match checked.tree.kind(node) {
-        Kind::Select { field, .. } => Some((*field).to_owned()),
+        Kind::Select { operand, field, test: false } => *field == name && checked.is_device(*operand),
+        _ => false,
+    }
+}
+
+/// Returns domain and id of the attribute that a node reads.
+fn attribute(checked: &Checked<'_>, node: NodeId) -> Option<(String, String)> {
+    let (names, id) = map_and_key(checked, node)?;
+    let (domains, domain) = map_and_key(checked, names)?;
+    is_field(checked, domains, "attributes").then(|| (domain.to_owned(), id.to_owned()))
+}
+
+/// Returns the map that a node reads from, and the key.
+fn map_and_key<'c>(checked: &'c Checked<'_>, node: NodeId) -> Option<(NodeId, &'c str)> {
+    match checked.tree.kind(node) {
+        Kind::Select { operand, field, .. } => Some((*operand, field)),
         Kind::Call { function: "_[_]" | "_[?_]" | "_?._", arguments, .. } => {
-            checked.text(*arguments.get(1)?).map(str::to_owned)
+            let [map, key] = *arguments.as_slice() else { return None };
+            Some((map, checked.tree.text(key)?))
         }
         _ => None,
     }
@@ -87,9 +73,9 @@ fn pinned_driver(checked: &Checked<'_>) -> Option<String> {
         match *function {
             "_&&_" => terms.extend([left, right]),
             "_==_" => {
-                let pinned = [(left, right), (right, left)]
-                    .into_iter()
-                    .find_map(|(driver, literal)| is_driver(checked, driver).then(|| checked.text(literal)).flatten());
+                let pinned = [(left, right), (right, left)].into_iter().find_map(|(driver, literal)| {
+                    is_field(checked, driver, "driver").then(|| checked.tree.text(literal)).flatten()
+                });
                 if let Some(driver) = pinned {
                     return Some(driver.to_owned());
                 }
@@ -98,11 +84,4 @@ fn pinned_driver(checked: &Checked<'_>) -> Option<String> {
         }
     }
     None
-}
-
-fn is_driver(checked: &Checked<'_>, node: NodeId) -> bool {
-    match checked.tree.kind(node) {
-        Kind::Select { operand, field: "driver", test: false } => checked.is_device(*operand),
-        _ => false,
-    }
 }

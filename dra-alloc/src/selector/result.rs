@@ -215,62 +215,37 @@ pub(super) fn attribute(value: &value::Value<'_>, _: &mut Meter<'_>) -> Result<D
     if weight > HEAVIEST_ATTRIBUTE {
         return Err(EvaluationError::CostExceeded);
     }
+    let refused = |actual| EvaluationError::NotAttribute { actual };
+    let value::Value::List(list) = value else {
+        return scalar(value).ok_or_else(|| refused(value.type_name().to_owned()));
+    };
+    let Some(first) = list.items().first() else {
+        return Ok(DeviceAttribute { strings: Some(Vec::new()), ..DeviceAttribute::default() });
+    };
+    if scalar(first).is_none() {
+        return Err(refused(format!("list({})", first.type_name())));
+    }
+    let items: Vec<DeviceAttribute> = list.items().iter().map(|item| scalar(item).unwrap_or_default()).collect();
+    let attribute = DeviceAttribute {
+        bools: items.iter().map(|item| item.bool).collect(),
+        ints: items.iter().map(|item| item.int).collect(),
+        strings: items.iter().map(|item| item.string.clone()).collect(),
+        versions: items.iter().map(|item| item.version.clone()).collect(),
+        ..DeviceAttribute::default()
+    };
+    let has_one_type = attribute != DeviceAttribute::default();
+    if has_one_type { Ok(attribute) } else { Err(refused("a list of values of different types".to_owned())) }
+}
+
+/// Returns a value that an attribute can have by itself.
+fn scalar(value: &value::Value<'_>) -> Option<DeviceAttribute> {
     let mut attribute = DeviceAttribute::default();
     match value {
-        value::Value::List(list) => match list.items().first() {
-            None => attribute.strings = Some(Vec::new()),
-            Some(value::Value::Int(_)) => attribute.ints = Some(all(list, int)?),
-            Some(value::Value::Bool(_)) => attribute.bools = Some(all(list, bool)?),
-            Some(value::Value::String(_)) => attribute.strings = Some(all(list, string)?),
-            Some(value::Value::Version(_)) => attribute.versions = Some(all(list, version)?),
-            Some(other) => return Err(refused(format!("list({})", other.type_name()))),
-        },
-        other => {
-            attribute.int = int(other);
-            attribute.bool = bool(other);
-            attribute.string = string(other);
-            attribute.version = version(other);
-            if attribute == DeviceAttribute::default() {
-                return Err(refused(other.type_name().to_owned()));
-            }
-        }
+        value::Value::Int(number) => attribute.int = Some(*number),
+        value::Value::Bool(value) => attribute.bool = Some(*value),
+        value::Value::String(text) => attribute.string = Some(text.to_string()),
+        value::Value::Version(version) => attribute.version = Some(version.to_string()),
+        _ => return None,
     }
-    Ok(attribute)
-}
-
-const fn refused(actual: String) -> EvaluationError {
-    EvaluationError::NotAttribute { actual }
-}
-
-fn all<T>(list: &value::List<'_>, convert: impl Fn(&value::Value<'_>) -> Option<T>) -> Result<Vec<T>, EvaluationError> {
-    let elements: Option<Vec<T>> = list.items().iter().map(convert).collect();
-    elements.ok_or_else(|| refused("a list of values of different types".to_owned()))
-}
-
-const fn int(value: &value::Value<'_>) -> Option<i64> {
-    match value {
-        value::Value::Int(number) => Some(*number),
-        _ => None,
-    }
-}
-
-const fn bool(value: &value::Value<'_>) -> Option<bool> {
-    match value {
-        value::Value::Bool(value) => Some(*value),
-        _ => None,
-    }
-}
-
-fn string(value: &value::Value<'_>) -> Option<String> {
-    match value {
-        value::Value::String(text) => Some(text.to_string()),
-        _ => None,
-    }
-}
-
-fn version(value: &value::Value<'_>) -> Option<String> {
-    match value {
-        value::Value::Version(version) => Some(version.to_string()),
-        _ => None,
-    }
+    Some(attribute)
 }

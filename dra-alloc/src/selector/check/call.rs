@@ -1,7 +1,7 @@
 //! Calls: which overloads they can mean.
 
-use super::{Checker, Locals, Reference, Task};
-use crate::selector::declarations::{OverloadId, Style};
+use super::{Checker, Reference, Task};
+use crate::selector::declarations::OverloadId;
 use crate::selector::syntax::tree::{Kind, NodeId};
 use crate::selector::types::{Free, Type, TypeId};
 
@@ -14,7 +14,7 @@ impl Checker<'_, '_> {
             self.renamed.extend(known.map(|known| (node, known)));
             return self.resolve(node, known.unwrap_or(function), None, arguments);
         };
-        if let Some(prefix) = self.chain(target, Locals::Ignored) {
+        if let Some((prefix, _)) = self.chain(target) {
             let name = format!("{prefix}.{function}");
             if let Some(known) = self.declared(&name) {
                 self.renamed.push((node, known));
@@ -35,7 +35,7 @@ impl Checker<'_, '_> {
         let Some(candidates) = self.declarations.overloads(function, self.fields.lists) else {
             return self.undeclared(node, function);
         };
-        let style = if target.is_some() { Style::Method } else { Style::Global };
+        let has_target = target.is_some();
         let nodes: Vec<NodeId> = target.iter().chain(arguments).copied().collect();
         let types: Vec<TypeId> = nodes.iter().map(|node| self.type_of(*node)).collect();
         if matches!(function, "_&&_" | "_||_") {
@@ -43,7 +43,7 @@ impl Checker<'_, '_> {
         }
         let (mut matching, mut result) = (Vec::new(), None);
         for id in candidates {
-            let Some(returned) = self.matches(*id, style, &types) else { continue };
+            let Some(returned) = self.matches(*id, has_target, &types) else { continue };
             matching.push(*id);
             result = Some(match result {
                 Some(former) if former != returned && !self.types.get(former).is_open() => self.types.id(Type::Dyn),
@@ -56,14 +56,14 @@ impl Checker<'_, '_> {
                 self.set(node, result);
                 self.refer(node, Reference::Overloads(matching));
             }
-            None => self.no_overload(node, function, style, &types),
+            None => self.no_overload(node, function, has_target, &types),
         }
     }
 
     /// Returns the type of a call's result if an overload takes arguments of these types.
-    fn matches(&mut self, id: OverloadId, style: Style, types: &[TypeId]) -> Option<TypeId> {
+    fn matches(&mut self, id: OverloadId, has_target: bool, types: &[TypeId]) -> Option<TypeId> {
         let overload = self.declarations.overload(id)?;
-        if overload.style != style || overload.parameters.len() != types.len() {
+        if overload.has_target != has_target || overload.parameters.len() != types.len() {
             return None;
         }
         let (declared, mut variables) = (&self.declarations.types, Vec::new());
@@ -87,11 +87,11 @@ impl Checker<'_, '_> {
         self.refer(node, Reference::Overloads(candidates.to_vec()));
     }
 
-    fn no_overload(&mut self, node: NodeId, function: &str, style: Style, types: &[TypeId]) {
+    fn no_overload(&mut self, node: NodeId, function: &str, has_target: bool, types: &[TypeId]) {
         let types: Vec<TypeId> = types.iter().map(|of| self.types.substituted(*of, Free::Dyn)).collect();
         let shown: Vec<String> = types.iter().map(|of| self.types.shown(*of)).collect();
         let (target, arguments) = match shown.split_first() {
-            Some((target, arguments)) if style == Style::Method => (format!("{target}."), arguments),
+            Some((target, arguments)) if has_target => (format!("{target}."), arguments),
             _ => (String::new(), shown.as_slice()),
         };
         let signature = format!("{target}({})", arguments.join(", "));

@@ -1,49 +1,13 @@
 //! Loops: the types of their variables.
 
-use super::{Checker, Local, Role, Task, Variable};
+use super::{Checker, Local, Role, Variable};
 use crate::selector::syntax::tree::{Fold, Kind, NodeId};
 use crate::selector::types::{Type, TypeId};
 
-/// Part of a loop that is checked next.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Stage {
-    /// Range and initial value are checked.
-    Body,
-    Condition,
-    Step,
-    End,
-}
-
 impl<'s> Checker<'_, 's> {
-    pub(super) fn fold(&mut self, node: NodeId, stage: Stage) {
+    /// Goes on with a loop whose range and initial value are checked: declares its variables.
+    pub(super) fn declare(&mut self, node: NodeId) {
         let Kind::Fold(fold) = self.tree.kind(node) else { return };
-        let (next, part) = match stage {
-            Stage::Body => {
-                self.declare(node, fold);
-                (Stage::Condition, fold.condition)
-            }
-            Stage::Condition => {
-                let bool = self.types.id(Type::Bool);
-                self.expect(fold.condition, bool);
-                (Stage::Step, fold.step)
-            }
-            Stage::Step => {
-                let accumulator = self.type_of(fold.init);
-                self.expect(fold.step, accumulator);
-                // The result does not see the other variables.
-                self.locals.truncate(self.locals.len() - 1 - usize::from(fold.second.is_some()));
-                (Stage::End, fold.result)
-            }
-            Stage::End => {
-                self.locals.pop();
-                let of = self.known_type_of(fold.result);
-                return self.set(node, of);
-            }
-        };
-        self.tasks.extend([Task::Fold(node, next), Task::Visit(part)]);
-    }
-
-    fn declare(&mut self, node: NodeId, fold: &Fold<'s>) {
         let accumulator = self.type_of(fold.init);
         let (first, second) = self.elements(fold);
         let local = |name, role, of| Local { name, variable: Variable { fold: node, role }, of };
@@ -67,20 +31,21 @@ impl<'s> Checker<'_, 's> {
             _ => {
                 let shown = self.shown(range);
                 let expected = "(must be list, map, or dynamic)";
-                self.issue(
-                    fold.range,
-                    format!("expression of type '{shown}' cannot be range of a comprehension {expected}"),
-                );
+                let problem = format!("expression of type '{shown}' cannot be range of a comprehension {expected}");
+                self.issue(fold.range, problem);
                 let error = self.types.id(Type::Error);
                 (error, error)
             }
         }
     }
 
-    fn expect(&mut self, node: NodeId, expected: TypeId) {
-        let found = self.type_of(node);
-        if !self.types.agree(expected, found) {
-            self.mismatch(node, expected, found);
+    /// Goes on with a loop whose step is checked, for the result, which sees the accumulator alone.
+    pub(super) fn step(&mut self, node: NodeId) {
+        let Kind::Fold(fold) = self.tree.kind(node) else { return };
+        let (accumulator, step) = (self.type_of(fold.init), self.type_of(fold.step));
+        if !self.types.agree(accumulator, step) {
+            self.mismatch(fold.step, accumulator, step);
         }
+        self.locals.truncate(self.locals.len() - 1 - usize::from(fold.second.is_some()));
     }
 }

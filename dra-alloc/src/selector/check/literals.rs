@@ -1,41 +1,44 @@
 //! Lists, maps and messages.
 
 use super::{Checker, Reference};
-use crate::selector::declarations::names::{self, Name};
-use crate::selector::syntax::token::Position;
-use crate::selector::syntax::tree::{Element, Entry, Field, NodeId};
+use crate::selector::declarations::names::Name;
+use crate::selector::syntax::tree::{Element, NodeId};
 use crate::selector::types::{Type, TypeId};
 
 impl Checker<'_, '_> {
     pub(super) fn list(&mut self, node: NodeId, elements: &[Element]) {
-        let mut joined = None;
-        for element in elements {
-            let of = self.element(element.node, element.optional);
-            joined = Some(self.join(joined, of));
-        }
-        let element = joined.unwrap_or_else(|| self.types.fresh());
-        let of = self.types.list(element);
+        let (_, values) = self.joined(elements);
+        let element = values.unwrap_or_else(|| self.types.fresh());
+        let of = self.types.id(Type::List(element));
         self.set(node, of);
     }
 
-    pub(super) fn map(&mut self, node: NodeId, entries: &[Entry]) {
-        let (mut keys, mut values) = (None, None);
-        for entry in entries {
-            let key = self.type_of(entry.key);
-            keys = Some(self.join(keys, key));
-            let value = self.element(entry.value, entry.optional);
-            values = Some(self.join(values, value));
-        }
+    pub(super) fn map(&mut self, node: NodeId, entries: &[Element]) {
+        let (keys, values) = self.joined(entries);
         let key = keys.unwrap_or_else(|| self.types.fresh());
         let value = values.unwrap_or_else(|| self.types.fresh());
-        let of = self.types.map(key, value);
+        let of = self.types.id(Type::Map(key, value));
         self.set(node, of);
+    }
+
+    /// Returns the types that cover those of all keys and of all values.
+    fn joined(&mut self, elements: &[Element]) -> (Option<TypeId>, Option<TypeId>) {
+        let (mut keys, mut values) = (None, None);
+        for element in elements {
+            if let Some(key) = element.key {
+                let key = self.type_of(key);
+                keys = Some(self.join(keys, key));
+            }
+            let value = self.element(element);
+            values = Some(self.join(values, value));
+        }
+        (keys, values)
     }
 
     /// Returns the type of an element; one that is marked has to be optional.
-    fn element(&mut self, node: NodeId, is_marked: bool) -> TypeId {
-        let of = self.type_of(node);
-        if !is_marked {
+    fn element(&mut self, element: &Element) -> TypeId {
+        let of = self.type_of(element.value);
+        if !element.optional {
             return of;
         }
         match self.types.get(of) {
@@ -43,7 +46,7 @@ impl Checker<'_, '_> {
             shape => {
                 if shape != Type::Dyn {
                     let expected = self.types.optional(of);
-                    self.mismatch(node, expected, of);
+                    self.mismatch(element.value, expected, of);
                 }
                 of
             }
@@ -58,15 +61,15 @@ impl Checker<'_, '_> {
         }
     }
 
-    pub(super) fn message(&mut self, node: NodeId, shown: &str, fields: &[Field<'_>]) {
+    pub(super) fn message(&mut self, node: NodeId, shown: &str, fields: &[Element]) {
         let name = shown.trim_start_matches('.');
-        let Some((found, of)) = names::lookup(name, &mut self.types) else {
+        let Some((found, of)) = self.declarations.lookup(name, &mut self.types) else {
             self.undeclared(node, shown);
             return;
         };
         let is_type = !matches!(found, Name::Device | Name::NullValue);
         let inner = match self.types.get(of) {
-            Type::TypeOf(inner) if is_type && names::is_message(name) => Some(inner),
+            Type::TypeOf(inner) if is_type && self.declarations.is_message(name) => Some(inner),
             _ => None,
         };
         if let Some(inner) = inner {
@@ -78,19 +81,20 @@ impl Checker<'_, '_> {
         }
         self.refer(node, Reference::Name(found));
         for field in fields {
-            let value = self.element(field.value, field.optional);
-            self.field(name, field.name, value, field.at);
+            let value = self.element(field);
+            self.field(name, field.key.unwrap_or_default(), value);
         }
     }
 
-    fn field(&mut self, message: &str, field: &str, value: TypeId, at: Position) {
-        let Ok(of) = names::field(message, field, self.fields, &mut self.types) else {
-            return self.issue_at(at, format!("undefined field '{field}'"));
+    fn field(&mut self, message: &str, name: NodeId, value: TypeId) {
+        let field = self.tree.text(name).unwrap_or_default();
+        let Some(of) = self.declarations.field(message, field, self.fields, &mut self.types) else {
+            return self.issue(name, format!("undefined field '{field}'"));
         };
         if !self.types.agree(of, value) {
             let (expected, found) = (self.shown(of), self.shown(value));
             let message = format!("expected type of field '{field}' is '{expected}' but provided type is '{found}'");
-            self.issue_at(at, message);
+            self.issue(name, message);
         }
     }
 }

@@ -5,12 +5,12 @@ mod fold;
 mod literals;
 pub(super) mod validators;
 
-use super::declarations::names::{self, DeviceFields, Name, NoField};
+use super::declarations::names::{DeviceFields, Name};
 use super::declarations::{Declarations, OverloadId, declarations};
 use super::error::Issue;
 use super::syntax::token::Position;
 use super::syntax::tree::{Kind, Literal, NodeId, Tree};
-use super::types::{Free, Type, TypeId, Types};
+use super::types::{DEVICE, Free, Type, TypeId, Types};
 
 /// Referent of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,9 @@ pub(super) struct Checked<'s> {
     pub(super) fields: DeviceFields,
     of_nodes: Vec<TypeId>,
     references: Vec<Reference>,
+    /// Nodes in the order in which they got their types: parts before what they are parts of, range and initial value of
+    /// a loop before what reads its variables.
+    pub(super) order: Vec<NodeId>,
 }
 
 impl Checked<'_> {
@@ -65,14 +68,6 @@ impl Checked<'_> {
     /// Returns true for the variable `device`.
     pub(super) fn is_device(&self, node: NodeId) -> bool {
         *self.reference(node) == Reference::Name(Name::Device)
-    }
-
-    /// Returns the text of a literal that is a string.
-    pub(super) fn text(&self, node: NodeId) -> Option<&str> {
-        match self.tree.kind(node) {
-            Kind::Literal(Literal::String(text)) => Some(text),
-            _ => None,
-        }
     }
 
     /// Returns the overloads of a call, none for what is no call.
@@ -97,14 +92,10 @@ enum Task {
     Call(NodeId),
     /// All parts are checked.
     Leave(NodeId),
-    Fold(NodeId, fold::Stage),
-}
-
-/// Effect of a local variable on names with dots that begin with its name. It hides none of functions.
-#[derive(Clone, Copy, PartialEq)]
-enum Locals {
-    Hide,
-    Ignored,
+    /// Range and initial value of a loop are checked.
+    Declare(NodeId),
+    /// The step of a loop is checked.
+    Step(NodeId),
 }
 
 struct Local<'s> {
@@ -120,6 +111,7 @@ struct Checker<'t, 's> {
     declarations: &'static Declarations,
     of_nodes: Vec<TypeId>,
     references: Vec<Reference>,
+    order: Vec<NodeId>,
     locals: Vec<Local<'s>>,
     tasks: Vec<Task>,
     issues: Vec<Issue>,
@@ -138,6 +130,7 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
         declarations: declarations(),
         of_nodes,
         references: vec![Reference::Nothing; tree.len()],
+        order: Vec::with_capacity(tree.len()),
         locals: Vec::new(),
         tasks: vec![Task::Visit(root)],
         issues: Vec::new(),
@@ -148,10 +141,11 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
             Task::Visit(node) => checker.visit(node),
             Task::Call(node) => checker.call(node),
             Task::Leave(node) => checker.leave(node),
-            Task::Fold(node, stage) => checker.fold(node, stage),
+            Task::Declare(node) => checker.declare(node),
+            Task::Step(node) => checker.step(node),
         }
     }
-    let Checker { mut types, mut of_nodes, references, mut issues, renamed, .. } = checker;
+    let Checker { mut types, mut of_nodes, references, order, mut issues, renamed, .. } = checker;
     for id in &mut of_nodes {
         *id = types.substituted(*id, Free::Dyn);
     }
@@ -161,7 +155,7 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
     if types.is_too_large() {
         issues.push(Issue::new(Position::NOWHERE, "expression is too large: types nest too deeply".to_owned()));
     }
-    let expression = Checked { tree, root, types, fields, of_nodes, references };
+    let expression = Checked { tree, root, types, fields, of_nodes, references, order };
     if issues.is_empty() {
         issues = validators::validate(&expression);
     }
@@ -171,15 +165,11 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
 
 impl<'s> Checker<'_, 's> {
     fn issue(&mut self, node: NodeId, message: String) {
-        let at = self.tree.node(node).at;
-        self.issue_at(at, message);
-    }
-
-    fn issue_at(&mut self, at: Position, message: String) {
-        self.issues.push(Issue::new(at, message));
+        self.issues.push(Issue::new(self.tree.node(node).at, message));
     }
 
     fn set(&mut self, node: NodeId, of: TypeId) {
+        self.order.push(node);
         if let Some(slot) = self.of_nodes.get_mut(node.index()) {
             *slot = of;
         }
@@ -232,7 +222,9 @@ impl<'s> Checker<'_, 's> {
                 return self.later(arguments);
             }
             Kind::Fold(fold) => {
-                self.tasks.push(Task::Fold(node, fold::Stage::Body));
+                self.tasks.extend([Task::Leave(node), Task::Visit(fold.result), Task::Step(node)]);
+                self.later(&[fold.condition, fold.step]);
+                self.tasks.push(Task::Declare(node));
                 return self.later(&[fold.range, fold.init]);
             }
             _ => self.tasks.push(Task::Leave(node)),
@@ -243,13 +235,26 @@ impl<'s> Checker<'_, 's> {
     /// Gives a node its type whose parts have theirs.
     fn leave(&mut self, node: NodeId) {
         match self.tree.kind(node) {
-            Kind::Select { operand, field, test } => self.select(node, *operand, field, *test),
-            Kind::Call { function: "_?._", arguments, .. } => self.optional_select(node, arguments),
+            Kind::Select { operand, field, test } => {
+                let of = self.field_type(node, *operand, field, false);
+                let of = if *test { self.types.id(Type::Bool) } else { of };
+                self.set(node, of);
+            }
+            Kind::Call { function: "_?._", arguments, .. } => {
+                let [operand, field] = *arguments.as_slice() else { return };
+                let of = self.field_type(node, operand, self.tree.text(field).unwrap_or_default(), true);
+                self.set(node, of);
+            }
             Kind::Call { function, target, arguments } => self.resolve(node, function, *target, arguments),
             Kind::List(elements) => self.list(node, elements),
             Kind::Map(entries) => self.map(node, entries),
             Kind::Message { name, fields } => self.message(node, name, fields),
-            Kind::Literal(_) | Kind::Ident { .. } | Kind::Fold(_) => {}
+            Kind::Fold(fold) => {
+                self.locals.pop();
+                let of = self.known_type_of(fold.result);
+                self.set(node, of);
+            }
+            Kind::Literal(_) | Kind::Ident { .. } => {}
         }
     }
 
@@ -268,7 +273,7 @@ impl<'s> Checker<'_, 's> {
             self.set(node, of);
             return self.refer(node, Reference::Local(variable));
         }
-        match names::lookup(name.trim_start_matches('.'), &mut self.types) {
+        match self.declarations.lookup(name.trim_start_matches('.'), &mut self.types) {
             Some((name, of)) => {
                 self.set(node, of);
                 self.refer(node, Reference::Name(name));
@@ -277,25 +282,19 @@ impl<'s> Checker<'_, 's> {
         }
     }
 
-    /// Returns the dotted name that a chain of fields spells; `None` for anything else and for fields of a local
-    /// variable.
-    fn spelled(&self, node: NodeId) -> Option<String> {
-        self.chain(node, Locals::Hide)
-    }
-
-    /// Returns the dotted name that a chain of fields spells.
-    fn chain(&self, node: NodeId, locals: Locals) -> Option<String> {
-        let (mut node, mut fields) = (node, Vec::new());
+    /// Returns the dotted name that a chain of fields spells, and whether no local variable hides it.
+    fn chain(&self, mut node: NodeId) -> Option<(String, bool)> {
+        let mut fields = Vec::new();
         loop {
             match self.tree.kind(node) {
                 Kind::Select { operand, field, test: false } => {
                     fields.push(*field);
                     node = *operand;
                 }
-                Kind::Ident { name, global } if *global || locals == Locals::Ignored || self.local(name).is_none() => {
+                Kind::Ident { name, global } => {
                     fields.push(name.trim_start_matches('.'));
                     fields.reverse();
-                    return Some(fields.join("."));
+                    return Some((fields.join("."), *global || self.local(name).is_none()));
                 }
                 _ => return None,
             }
@@ -304,29 +303,11 @@ impl<'s> Checker<'_, 's> {
 
     /// Looks a chain of fields up as one name.
     fn qualified(&mut self, node: NodeId) -> bool {
-        let Some((name, of)) = self.spelled(node).and_then(|name| names::lookup(&name, &mut self.types)) else {
-            return false;
-        };
+        let Some((name, true)) = self.chain(node) else { return false };
+        let Some((name, of)) = self.declarations.lookup(&name, &mut self.types) else { return false };
         self.set(node, of);
         self.refer(node, Reference::Name(name));
         true
-    }
-
-    fn select(&mut self, node: NodeId, operand: NodeId, field: &str, test: bool) {
-        let of = self.field_type(node, operand, field, false);
-        let of = if test { self.types.id(Type::Bool) } else { of };
-        self.set(node, of);
-    }
-
-    /// Checks `operand.?field`.
-    fn optional_select(&mut self, node: NodeId, arguments: &[NodeId]) {
-        let [operand, field] = *arguments else { return };
-        let name = match self.tree.kind(field) {
-            Kind::Literal(Literal::String(text)) => text,
-            _ => "",
-        };
-        let of = self.field_type(node, operand, name, true);
-        self.set(node, of);
     }
 
     fn field_type(&mut self, node: NodeId, operand: NodeId, field: &str, optional: bool) -> TypeId {
@@ -354,13 +335,14 @@ impl<'s> Checker<'_, 's> {
     }
 
     fn message_field(&mut self, node: NodeId, message: &str, field: &str) -> TypeId {
-        let missing = match names::field(message, field, self.fields, &mut self.types) {
-            Ok(of) => return of,
-            Err(missing) => missing,
-        };
-        let text = match missing {
-            NoField::Undefined => format!("undefined field '{field}'"),
-            NoField::Unknown => format!("unexpected failed resolution of '{message}'"),
+        if let Some(of) = self.declarations.field(message, field, self.fields, &mut self.types) {
+            return of;
+        }
+        let is_hidden = message.starts_with("kubernetes.") && message != DEVICE;
+        let text = if is_hidden {
+            format!("unexpected failed resolution of '{message}'")
+        } else {
+            format!("undefined field '{field}'")
         };
         self.issue(node, text);
         self.types.id(Type::Error)

@@ -5,8 +5,8 @@ use super::Checked;
 use crate::selector::error::Issue;
 use crate::selector::functions::format::{Piece, pieces, refusal};
 use crate::selector::functions::regex::Pattern;
-use crate::selector::functions::time::{bounded, parse_duration, parse_timestamp};
-use crate::selector::syntax::tree::{Element, Entry, Kind, Literal, NodeId};
+use crate::selector::functions::time;
+use crate::selector::syntax::tree::{Element, Kind, Literal, NodeId};
 use crate::selector::types::{Type, TypeId};
 
 /// Returns what is wrong with the literals of an expression.
@@ -42,33 +42,32 @@ impl Validator<'_, '_> {
     }
 
     /// Returns the type of an element; of one that is marked, the type of what the optional holds.
-    fn element(&self, node: NodeId, is_marked: bool) -> Option<TypeId> {
-        let of = self.checked.type_id(node)?;
+    fn element(&self, element: &Element) -> Option<TypeId> {
+        let of = self.checked.type_id(element.value)?;
         match self.checked.types.get(of) {
-            Type::Optional(inner) if is_marked => Some(inner),
+            Type::Optional(inner) if element.optional => Some(inner),
             _ => Some(of),
         }
     }
 
     fn list(&mut self, elements: &[Element]) {
-        let types: Vec<(NodeId, Option<TypeId>)> =
-            elements.iter().map(|element| (element.node, self.element(element.node, element.optional))).collect();
-        let differing = types.iter().find(|(_, of)| types.first().is_some_and(|(_, first)| first != of));
-        if let (Some((_, first)), Some((node, of))) = (types.first(), differing) {
-            self.mismatch(*node, *first, *of);
+        let Some(first) = elements.first().map(|first| self.element(first)) else { return };
+        let differing = elements.iter().find(|element| self.element(element) != first);
+        if let Some(element) = differing {
+            self.mismatch(element.value, first, self.element(element));
         }
     }
 
-    fn map(&mut self, entries: &[Entry]) {
-        let Some(first) = entries.first() else { return };
-        let key = self.element(first.key, false);
-        let value = self.element(first.value, first.optional);
-        for entry in entries {
-            for (node, expected, is_marked) in [(entry.key, key, false), (entry.value, value, entry.optional)] {
-                let found = self.element(node, is_marked);
-                if expected != found {
-                    self.mismatch(node, expected, found);
-                }
+    fn map(&mut self, entries: &[Element]) {
+        let key = |entry: &Element| entry.key.and_then(|key| self.checked.type_id(key));
+        let types: Vec<_> = entries.iter().map(|entry| (entry, key(entry), self.element(entry))).collect();
+        let Some((_, first_key, first)) = types.first().copied() else { return };
+        for (entry, key, value) in types {
+            if key != first_key {
+                self.mismatch(entry.key.unwrap_or_default(), first_key, key);
+            }
+            if value != first {
+                self.mismatch(entry.value, first, value);
             }
         }
     }
@@ -79,40 +78,33 @@ impl Validator<'_, '_> {
         self.issue(node, message);
     }
 
-    fn literal(&self, node: NodeId) -> Option<&Literal<'_>> {
-        if let Kind::Literal(literal) = self.checked.tree.kind(node) { Some(literal) } else { None }
-    }
-
     fn call(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
         let Some(argument) = arguments.first().copied() else { return };
         if function == "format" {
             return self.format(node, target, argument);
         }
-        let Some(literal) = self.literal(argument) else { return };
-        let (is_readable, message) = match (function, literal) {
-            ("duration", Literal::String(text)) => (parse_duration(text).is_some(), "invalid duration argument"),
-            ("duration", _) => (false, "invalid duration argument"),
+        let Kind::Literal(literal) = self.checked.tree.kind(argument) else { return };
+        let is_readable = match (function, literal) {
+            ("duration", Literal::String(text)) => time::parse_duration(text).is_some(),
             ("timestamp", Literal::String(text)) => {
-                (parse_timestamp(text).is_some_and(|time| bounded(time).is_ok()), "invalid timestamp argument")
+                time::parse_timestamp(text).is_some_and(|time| time::bounded(time).is_ok())
             }
-            ("timestamp", Literal::Int(seconds)) => {
-                (crate::selector::functions::time::at(*seconds).is_ok(), "invalid timestamp argument")
-            }
-            ("timestamp", _) => (false, "invalid timestamp argument"),
-            ("matches", Literal::String(pattern)) => (Pattern::compile(pattern).is_ok(), "invalid matches argument"),
+            ("timestamp", Literal::Int(seconds)) => time::at(*seconds).is_ok(),
+            ("duration" | "timestamp", _) => false,
+            ("matches", Literal::String(pattern)) => Pattern::compile(pattern).is_ok(),
             _ => return,
         };
         if !is_readable {
-            self.issue(argument, message);
+            self.issue(argument, format!("invalid {function} argument"));
         }
     }
 
     /// Checks the clauses of a format against the types of a list literal.
     fn format(&mut self, node: NodeId, target: Option<NodeId>, list: NodeId) {
         let checked = self.checked;
-        let Some(format) = target.and_then(|target| checked.text(target)) else { return };
+        let Some(format) = target.and_then(|target| checked.tree.text(target)) else { return };
         let Kind::List(elements) = self.checked.tree.kind(list) else { return };
-        let nodes: Vec<NodeId> = elements.iter().map(|element| element.node).collect();
+        let nodes: Vec<NodeId> = elements.iter().map(|element| element.value).collect();
         let pieces = match pieces(format) {
             Ok(pieces) => pieces,
             Err(message) => return self.issue(node, message),
@@ -143,7 +135,7 @@ impl Validator<'_, '_> {
     fn missing_element(&self, node: NodeId) -> Option<NodeId> {
         let Kind::List(elements) = self.checked.tree.kind(node) else { return None };
         let is_optional = |node| matches!(self.checked.type_of(node), Type::Optional(_));
-        elements.iter().find(|element| element.optional && is_optional(element.node)).map(|element| element.node)
+        elements.iter().find(|element| element.optional && is_optional(element.value)).map(|element| element.value)
     }
 
     /// Says why a clause can't show an argument, by its type.

@@ -26,7 +26,7 @@ pub(in crate::selector) fn actual<'a, 'v: 'a>(
         Cost::Fallback | Cost::Control => 0,
         Cost::AddText => priced(n(0).saturating_add(n(1)), WALK),
         Cost::Compare | Cost::NotEqual => priced(n(0).min(n(1)), WALK),
-        Cost::Equal if argument(0).is_some_and(is_opaque) => 1,
+        Cost::Equal if argument(0).is_some_and(Value::is_opaque) => 1,
         Cost::Equal => priced(n(0).min(n(1)), WALK),
         Cost::InList => n(1),
         Cost::BytesOfString | Cost::StringOfBytes | Cost::Quote | Cost::Format | Cost::Affix => walk(0),
@@ -63,14 +63,6 @@ pub(in crate::selector) fn actual<'a, 'v: 'a>(
     })
 }
 
-/// Returns true for values that are compared at one price.
-const fn is_opaque(value: &Value<'_>) -> bool {
-    matches!(
-        value,
-        Value::Quantity(..) | Value::Ip(_) | Value::Cidr(..) | Value::Format(_) | Value::Url(_) | Value::Version(_)
-    )
-}
-
 fn count(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
@@ -82,13 +74,8 @@ fn size(value: &Value<'_>) -> u64 {
         Value::Bytes(bytes) => count(bytes.len()),
         Value::List(list) => count(list.len()),
         Value::Map(map) => count(map.len()),
-        Value::Ip(address) => {
-            if address.is_ipv4() {
-                4
-            } else {
-                16
-            }
-        }
+        Value::Ip(address) if address.is_ipv4() => 4,
+        Value::Ip(_) => 16,
         Value::Cidr(network) => u64::from(network.length.div_ceil(8)),
         _ => 1,
     }

@@ -1,7 +1,5 @@
 //! Estimate of what an evaluation can cost, before any device is known.
 
-use std::collections::BTreeMap;
-
 use super::own::{Argument, Estimate, LIST, own};
 use super::place::Place;
 use super::range::Range;
@@ -9,7 +7,7 @@ use super::too_complex::{self, CostCause, TooComplex};
 use crate::selector::COST_LIMIT;
 use crate::selector::check::{Checked, Reference, Role, Variable};
 use crate::selector::declarations::{Cost, Overload, OverloadId, declarations};
-use crate::selector::syntax::tree::{Element, Entry, Field, Fold, Kind, Literal, NodeId};
+use crate::selector::syntax::tree::{Fold, Kind, Literal, NodeId};
 use crate::selector::types::Type;
 
 /// Price of a map literal and of a message literal.
@@ -19,63 +17,52 @@ const MESSAGE: u64 = 40;
 /// Facts known of a part of the expression.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    cost: Option<Range>,
+    cost: Range,
     size: Option<Range>,
     place: Option<Place>,
     entries: Option<Entries>,
 }
 
-/// Sizes of what a list or map holds.
-#[derive(Clone, Copy, Debug)]
-struct Entries {
-    container: Container,
-    keys: Range,
-    values: Range,
-}
+impl Known {
+    fn costing(cost: Range) -> Self {
+        Self { cost, ..Self::default() }
+    }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Container {
-    List,
-    Map,
-}
-
-impl Entries {
+    /// Returns what covers one and the other meaning of a call.
     fn union(self, other: Self) -> Self {
-        let (keys, values) = (self.keys.union(other.keys), self.values.union(other.values));
-        Self { container: self.container, keys, values }
+        let size = self.size.zip(other.size).map(|(one, other)| one.union(other));
+        let size = size.or(self.size).or(other.size);
+        Self { cost: self.cost.union(other.cost), size, place: None, entries: self.entries.or(other.entries) }
     }
 }
 
-enum Task {
-    Enter(NodeId),
-    Leave(NodeId),
-    /// Range and initial value of a loop are estimated.
-    Body(NodeId),
+/// Sizes of what a list or map holds.
+#[derive(Clone, Copy, Debug)]
+struct Entries {
+    is_list: bool,
+    keys: Range,
+    values: Range,
 }
 
 struct Estimator<'c, 's> {
     checked: &'c Checked<'s>,
     known: Vec<Known>,
-    locals: BTreeMap<Variable, Known>,
-    tasks: Vec<Task>,
 }
 
 /// Returns the least and the most that an evaluation can cost, and the reason that it is too much.
 pub(in crate::selector) fn estimate(checked: &Checked<'_>, text: &str) -> (Range, Option<TooComplex>) {
-    let known = vec![Known::default(); checked.tree.len()];
-    let mut estimator = Estimator { checked, known, locals: BTreeMap::new(), tasks: vec![Task::Enter(checked.root)] };
-    while let Some(task) = estimator.tasks.pop() {
-        match task {
-            Task::Enter(node) => estimator.enter(node),
-            Task::Leave(node) => estimator.leave(node),
-            Task::Body(node) => estimator.body(node),
+    let mut estimator = Estimator { checked, known: vec![Known::default(); checked.tree.len()] };
+    for node in &checked.order {
+        let known = estimator.estimate(*node);
+        if let Some(slot) = estimator.known.get_mut(node.index()) {
+            *slot = known;
         }
     }
     let cost = estimator.cost(checked.root);
     (cost, (cost.max > COST_LIMIT).then(|| estimator.too_complex(text)))
 }
 
-impl<'s> Estimator<'_, 's> {
+impl Estimator<'_, '_> {
     /// Returns the innermost part that costs too much, and why.
     fn too_complex(&self, text: &str) -> TooComplex {
         let tree = &self.checked.tree;
@@ -105,22 +92,18 @@ impl<'s> Estimator<'_, 's> {
     }
 
     fn cause_of_call(&self, arguments: &[NodeId]) -> CostCause {
-        let has_unknown_elements = |node: &&NodeId| {
-            let argument = self.argument(**node);
-            matches!(argument.of, Type::List(_)) && argument.elements.max == u64::MAX
-        };
-        let is_unknown = |node: &&NodeId| self.size_or_unknown(**node).max == u64::MAX;
-        if let Some(unknown) = arguments.iter().find(is_unknown) {
+        let sizes = || arguments.iter().map(|node| self.size_or_unknown(*node).max);
+        if let Some((unknown, _)) = arguments.iter().zip(sizes()).find(|(_, most)| *most == u64::MAX) {
             return self.cause_of_size(*unknown);
         }
-        if arguments.iter().any(|node| has_unknown_elements(&node)) {
+        let all = || arguments.iter().map(|node| self.argument(*node));
+        if all().any(|argument| matches!(argument.of, Type::List(_)) && argument.elements.max == u64::MAX) {
             return CostCause::UnknownElements;
         }
-        let parts = arguments.iter().fold(0_u64, |sum, node| sum.saturating_add(self.cost(*node).max));
-        if parts > COST_LIMIT {
+        if self.sum(arguments, 0).max > COST_LIMIT {
             return CostCause::Sum;
         }
-        CostCause::Size { most: arguments.iter().map(|node| self.size_or_unknown(*node).max).max().unwrap_or_default() }
+        CostCause::Size { most: sizes().max().unwrap_or_default() }
     }
 
     /// Says why the size of a part is not known.
@@ -136,70 +119,68 @@ impl<'s> Estimator<'_, 's> {
     }
 
     fn cost(&self, node: NodeId) -> Range {
-        self.known(node).cost.unwrap_or(Range::ZERO)
+        self.known(node).cost
     }
 
-    fn enter(&mut self, node: NodeId) {
-        if let Kind::Fold(fold) = self.checked.tree.kind(node) {
-            self.tasks.extend([Task::Body(node), Task::Enter(fold.init), Task::Enter(fold.range)]);
-            return;
-        }
-        self.tasks.push(Task::Leave(node));
-        if !matches!(self.checked.reference(node), Reference::Name(_)) || self.is_message(node) {
-            let children = self.checked.tree.children(node);
-            self.tasks.extend(children.into_iter().rev().map(Task::Enter));
-        }
-    }
-
-    fn is_message(&self, node: NodeId) -> bool {
-        matches!(self.checked.tree.kind(node), Kind::Message { .. })
-    }
-
-    fn leave(&mut self, node: NodeId) {
+    /// Estimates a part whose parts are estimated.
+    fn estimate(&self, node: NodeId) -> Known {
         let checked = self.checked;
-        let known = match checked.tree.kind(node) {
-            Kind::Message { fields, .. } => self.message(fields),
-            _ if matches!(checked.reference(node), Reference::Name(_)) => self.name(node),
-            Kind::Literal(_) => Known { cost: Some(Range::ZERO), ..Known::default() },
-            Kind::Ident { .. } => self.local(node),
-            Kind::Select { operand, field, test } => self.select(*operand, field, *test),
-            Kind::Call { function, target, arguments } => self.call(node, function, *target, arguments),
-            Kind::List(elements) => self.list(elements),
-            Kind::Map(entries) => self.map(entries),
-            Kind::Fold(fold) => self.fold(fold),
-        };
-        self.remember(node, known);
-    }
-
-    fn remember(&mut self, node: NodeId, known: Known) {
-        if let Some(slot) = self.known.get_mut(node.index()) {
-            *slot = known;
+        match (checked.tree.kind(node), checked.reference(node)) {
+            (Kind::Message { .. }, _) => Known::costing(self.sum(&checked.tree.children(node), MESSAGE)),
+            (_, Reference::Name(_)) => {
+                let place = checked.is_device(node).then_some(Place::Device);
+                Known { place, ..Known::costing(Range::exactly(1)) }
+            }
+            (Kind::Ident { .. }, Reference::Local(variable)) => self.local(node, *variable),
+            (Kind::Literal(_) | Kind::Ident { .. }, _) => Known::default(),
+            (Kind::Select { operand, field, test }, _) => self.select(*operand, field, *test),
+            (Kind::Call { function, target, arguments }, _) => self.call(node, function, *target, arguments),
+            (Kind::List(elements), _) => {
+                let values: Vec<NodeId> = elements.iter().map(|element| element.value).collect();
+                let entries = Entries { is_list: true, keys: Range::exactly(1), values: self.union(&values) };
+                Known { entries: Some(entries), ..Known::costing(self.sum(&values, LIST)) }
+            }
+            (Kind::Map(elements), _) => {
+                let keys: Vec<NodeId> = elements.iter().filter_map(|element| element.key).collect();
+                let values: Vec<NodeId> = elements.iter().map(|element| element.value).collect();
+                let entries = Entries { is_list: false, keys: self.union(&keys), values: self.union(&values) };
+                Known { entries: Some(entries), ..Known::costing(self.sum(&keys, MAP).plus(self.sum(&values, 0))) }
+            }
+            (Kind::Fold(fold), _) => self.fold(fold),
         }
     }
 
-    fn name(&self, node: NodeId) -> Known {
-        let place = self.checked.is_device(node).then_some(Place::Device);
-        Known { cost: Some(Range::exactly(1)), place, ..Known::default() }
-    }
-
-    fn local(&self, node: NodeId) -> Known {
-        let Reference::Local(variable) = self.checked.reference(node) else { return Known::default() };
-        let local = self.locals.get(variable).copied().unwrap_or_default();
+    fn local(&self, node: NodeId, variable: Variable) -> Known {
+        let local = self.variable(variable);
         // The size of a place counts before what is known of the variable.
         let size = local.place.map(Place::size).or_else(|| scalar_size(self.checked.type_of(node))).or(local.size);
-        Known { cost: Some(Range::exactly(1)), size, ..local }
+        Known { cost: Range::exactly(1), size, ..local }
+    }
+
+    /// Returns what is known of a loop's variable.
+    fn variable(&self, Variable { fold, role }: Variable) -> Known {
+        let Kind::Fold(fold) = self.checked.tree.kind(fold) else { return Known::default() };
+        if role == Role::Accumulator {
+            return Known { size: self.size(fold.init), ..self.known(fold.init) };
+        }
+        let Known { place, entries, .. } = self.known(fold.range);
+        let of_type = || matches!(self.checked.type_of(fold.range), Type::List(_));
+        let is_list = entries.map_or_else(of_type, |entries| entries.is_list);
+        if role == Role::First && (!is_list || fold.second.is_some()) {
+            let place = place.filter(|_| !is_list).and_then(Place::key);
+            return Known { place, size: entries.map(|entries| entries.keys), ..Known::default() };
+        }
+        Known { place: place.and_then(Place::value), size: entries.map(|entries| entries.values), ..Known::default() }
     }
 
     fn select(&self, operand: NodeId, field: &str, test: bool) -> Known {
-        let (cost, place) = (self.cost(operand), self.known(operand).place);
+        let Known { cost, place, .. } = self.known(operand);
         if test {
-            return Known { cost: Some(cost), ..Known::default() };
+            return Known::costing(cost);
         }
-        let own = match self.checked.type_of(operand) {
-            Type::Map(..) | Type::Message(_) => Range::exactly(1),
-            _ => Range::ZERO,
-        };
-        Known { cost: Some(cost.plus(own)), place: place.and_then(|place| place.field(field)), ..Known::default() }
+        let own = u64::from(matches!(self.checked.type_of(operand), Type::Map(..) | Type::Message(_)));
+        let place = place.and_then(|place| place.field(field));
+        Known { place, ..Known::costing(cost.plus(Range::exactly(own))) }
     }
 
     /// Returns the sizes that a part can have, if they are known.
@@ -209,8 +190,7 @@ impl<'s> Estimator<'_, 's> {
             Kind::Literal(Literal::String(text)) => Some(Range::of_length(text.chars().count())),
             Kind::Literal(Literal::Bytes(bytes)) => Some(Range::of_length(bytes.len())),
             Kind::Literal(_) => Some(Range::exactly(1)),
-            Kind::List(elements) => Some(Range::of_length(elements.len())),
-            Kind::Map(entries) => Some(Range::of_length(entries.len())),
+            Kind::List(elements) | Kind::Map(elements) => Some(Range::of_length(elements.len())),
             _ => None,
         };
         let of_type = || self.scalar_size(node);
@@ -229,26 +209,6 @@ impl<'s> Estimator<'_, 's> {
         self.size(node).unwrap_or(Range::UNKNOWN)
     }
 
-    fn list(&self, elements: &[Element]) -> Known {
-        let nodes: Vec<NodeId> = elements.iter().map(|element| element.node).collect();
-        let (cost, keys, values) = (self.sum(&nodes, LIST), Range::exactly(1), self.union(&nodes));
-        let entries = Entries { container: Container::List, keys, values };
-        Known { cost: Some(cost), entries: Some(entries), ..Known::default() }
-    }
-
-    fn map(&self, entries: &[Entry]) -> Known {
-        let keys: Vec<NodeId> = entries.iter().map(|entry| entry.key).collect();
-        let values: Vec<NodeId> = entries.iter().map(|entry| entry.value).collect();
-        let cost = self.sum(&keys, MAP).plus(self.sum(&values, 0));
-        let entries = Entries { container: Container::Map, keys: self.union(&keys), values: self.union(&values) };
-        Known { cost: Some(cost), entries: Some(entries), ..Known::default() }
-    }
-
-    fn message(&self, fields: &[Field<'s>]) -> Known {
-        let values: Vec<NodeId> = fields.iter().map(|field| field.value).collect();
-        Known { cost: Some(self.sum(&values, MESSAGE)), ..Known::default() }
-    }
-
     fn sum(&self, nodes: &[NodeId], own: u64) -> Range {
         nodes.iter().fold(Range::exactly(own), |sum, node| sum.plus(self.cost(*node)))
     }
@@ -260,42 +220,29 @@ impl<'s> Estimator<'_, 's> {
     fn call(&self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) -> Known {
         let overloads = self.checked.overloads(node);
         if let ("dyn", [argument]) = (function, arguments) {
-            let cost = self.cost(*argument).plus(Range::exactly(1));
-            return Known {
-                cost: Some(cost),
-                size: self.size(*argument),
-                place: None,
-                entries: self.known(*argument).entries,
-            };
+            let Known { cost, entries, .. } = self.known(*argument);
+            return Known { cost: cost.plus(Range::exactly(1)), size: self.size(*argument), place: None, entries };
         }
         if function == "_?._" {
-            return Known { cost: Some(self.sum(arguments, 1)), size: self.scalar_size(node), ..Known::default() };
-        }
-        if overloads.is_empty() {
-            return Known { cost: Some(Range::ZERO), ..Known::default() };
+            return Known { size: self.scalar_size(node), ..Known::costing(self.sum(arguments, 1)) };
         }
         let mut known = self.overloaded(overloads, target, arguments);
-        known.place = self.indexed(function, overloads, arguments);
+        if let ("_[_]", [container, _]) = (function, arguments) {
+            known.place = self.known(*container).place.and_then(Place::value);
+        }
         known.size = known.size.or_else(|| known.place.map(Place::size)).or_else(|| self.scalar_size(node));
-        let target = target.map_or(Range::ZERO, |target| self.cost(target));
-        known.cost = known.cost.map(|cost| cost.plus(target));
+        known.cost = known.cost.plus(target.map_or(Range::ZERO, |target| self.cost(target)));
         known
     }
 
     /// Returns what covers all overloads that a call can mean.
     fn overloaded(&self, overloads: &[OverloadId], target: Option<NodeId>, arguments: &[NodeId]) -> Known {
         let all: Vec<Argument> = target.iter().chain(arguments).map(|node| self.argument(*node)).collect();
-        let mut known = Known::default();
-        for overload in overloads.iter().filter_map(|id| declarations().overload(*id)) {
+        let known = overloads.iter().filter_map(|id| declarations().overload(*id)).map(|overload| {
             let (cost, size) = self.priced(overload, &all, arguments);
-            known.cost = Some(known.cost.map_or(cost, |former| former.union(cost)));
-            known.size = match (known.size, size) {
-                (Some(former), Some(size)) => Some(former.union(size)),
-                (former, size) => former.or(size),
-            };
-            known.entries = known.entries.or_else(|| self.entries_of(overload.cost, arguments));
-        }
-        known
+            Known { cost, size, place: None, entries: self.entries_of(overload.cost, arguments) }
+        });
+        known.reduce(Known::union).unwrap_or_default()
     }
 
     /// Returns the price of a call with that of its arguments.
@@ -339,53 +286,11 @@ impl<'s> Estimator<'_, 's> {
     /// Returns the sizes of what the result of `+` or `?:` holds.
     fn entries_of(&self, cost: Cost, arguments: &[NodeId]) -> Option<Entries> {
         let (one, other) = match (cost, arguments) {
-            (Cost::Control, [_, then, otherwise]) => (*then, *otherwise),
-            (Cost::AddList | Cost::AddText, [left, right]) => (*left, *right),
+            (Cost::Control, [_, then, otherwise]) => (self.entries(*then)?, self.entries(*otherwise)?),
+            (Cost::AddList | Cost::AddText, [left, right]) => (self.entries(*left)?, self.entries(*right)?),
             _ => return None,
         };
-        Some(self.entries(one)?.union(self.entries(other)?))
-    }
-
-    fn indexed(&self, function: &str, overloads: &[OverloadId], arguments: &[NodeId]) -> Option<Place> {
-        let (container, [_, ..]) = (arguments.first()?, overloads) else { return None };
-        (function == "_[_]").then(|| self.known(*container).place.and_then(Place::value)).flatten()
-    }
-
-    /// Goes on with a loop whose range and initial value are estimated: says what its variables are.
-    fn body(&mut self, node: NodeId) {
-        let Kind::Fold(fold) = self.checked.tree.kind(node) else { return };
-        let init = Known { size: self.size(fold.init), ..self.known(fold.init) };
-        self.locals.insert(Variable { fold: node, role: Role::Accumulator }, init);
-        self.tasks.push(Task::Leave(node));
-        self.tasks.push(Task::Enter(fold.result));
-        if fold.binds {
-            return;
-        }
-        let (first, second) = self.elements(fold);
-        self.locals.insert(Variable { fold: node, role: Role::First }, first);
-        self.locals.insert(Variable { fold: node, role: Role::Second }, second);
-        self.tasks.extend([Task::Enter(fold.step), Task::Enter(fold.condition)]);
-    }
-
-    fn elements(&self, fold: &Fold<'_>) -> (Known, Known) {
-        let known = self.known(fold.range);
-        let container = known.entries.map(|entries| entries.container);
-        let container = container.unwrap_or_else(|| match self.checked.type_of(fold.range) {
-            Type::List(_) => Container::List,
-            _ => Container::Map,
-        });
-        let keys = Known {
-            place: known.place.filter(|_| container == Container::Map).and_then(Place::key),
-            size: known.entries.map(|entries| entries.keys),
-            ..Known::default()
-        };
-        let values = Known {
-            place: known.place.and_then(Place::value),
-            size: known.entries.map(|entries| entries.values),
-            ..Known::default()
-        };
-        let is_list = container == Container::List && fold.second.is_none();
-        if is_list { (values, values) } else { (keys, values) }
+        Some(Entries { keys: one.keys.union(other.keys), values: one.values.union(other.values), ..one })
     }
 
     /// Returns the cost of one round of a loop.
@@ -394,19 +299,15 @@ impl<'s> Estimator<'_, 's> {
     }
 
     fn fold(&self, fold: &Fold<'_>) -> Known {
-        let cost = self.cost(fold.range).plus(self.cost(fold.init)).plus(self.cost(fold.result));
+        let cost = self.sum(&[fold.range, fold.init, fold.result], 0);
         if fold.binds {
-            let size = self.size(fold.result);
-            return Known { cost: Some(cost), size, place: None, entries: self.known(fold.result).entries };
+            return Known { size: self.size(fold.result), place: None, cost, ..self.known(fold.result) };
         }
         let range = self.size_or_unknown(fold.range);
-        let round = self.round(fold);
-        let known = Known { cost: Some(cost.plus(range.times(round))), ..Known::default() };
+        let known = Known::costing(cost.plus(range.times(self.round(fold))));
         match self.checked.tree.kind(fold.init) {
             Kind::Literal(_) => Known { size: self.size(fold.init), ..known },
-            Kind::List(_) | Kind::Map(_) => {
-                Known { size: Some(range), entries: self.known(fold.step).entries, ..known }
-            }
+            Kind::List(_) | Kind::Map(_) => Known { size: Some(range), entries: self.entries(fold.step), ..known },
             _ => known,
         }
     }

@@ -1,6 +1,7 @@
 //! Places in a device, whose sizes the API limits.
 
 use super::range::Range;
+use crate::selector::value::device::Part;
 
 /// Place in a device that an expression reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +16,6 @@ pub(super) enum Place {
     Names(Part),
     Name,
     Value(Part),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Attributes,
-    Capacity,
 }
 
 impl Place {

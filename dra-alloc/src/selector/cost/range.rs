@@ -12,7 +12,7 @@ pub(in crate::selector) const TEXT_PAIR: f64 = 2.1;
 pub(in crate::selector) const PATTERN: f64 = 0.25;
 
 /// Smallest and largest number that something can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::selector) struct Range {
     pub(in crate::selector) min: u64,
     pub(in crate::selector) max: u64,

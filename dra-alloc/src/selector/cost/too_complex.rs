@@ -108,11 +108,9 @@ pub(super) fn written(function: &str) -> &str {
 /// Returns the name before the bracket at a position: that of a macro.
 pub(super) fn name_before(text: &str, at: Position) -> String {
     let line = usize::try_from(at.line - 1).ok().and_then(|line| text.split('\n').nth(line)).unwrap_or_default();
-    let before: Vec<char> = line.chars().take(usize::try_from(at.column).unwrap_or_default()).collect();
-    let is_name = |character: &&char| character.is_ascii_alphanumeric() || matches!(**character, '_' | '.');
-    let mut name: Vec<char> = before.iter().rev().take_while(is_name).copied().collect();
-    name.reverse();
-    let name: String = name.into_iter().collect();
+    let before: String = line.chars().take(usize::try_from(at.column).unwrap_or_default()).collect();
+    let is_end = |character: char| !character.is_ascii_alphanumeric() && !matches!(character, '_' | '.');
+    let name = before.rsplit(is_end).next().unwrap_or_default();
     // `cel.bind` has a dot in its name, methods have one before.
     if name.ends_with("cel.bind") {
         "cel.bind".to_owned()

@@ -7,19 +7,11 @@ use std::sync::OnceLock;
 
 use crate::selector::functions::{self, Function};
 use crate::selector::types::{self, Type, TypeId, Types};
+use names::Name;
 
 /// Number of an overload in [`Declarations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OverloadId(u16);
-
-/// Way in which an overload is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
-    /// `function(argument)`
-    Global,
-    /// `target.function(argument)`
-    Method,
-}
 
 /// Price of a call, estimated and actual. In comments s is the estimated size of an argument, n the actual one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +88,8 @@ impl Cost {
 /// One way to call a function.
 #[derive(Debug)]
 pub(super) struct Overload {
-    pub(super) style: Style,
+    /// Called as `target.function(argument)`: the target is the first parameter.
+    pub(super) has_target: bool,
     pub(super) parameters: Vec<TypeId>,
     pub(super) result: TypeId,
     pub(super) cost: Cost,
@@ -112,12 +105,15 @@ impl Overload {
 }
 
 /// Functions and their overloads, in the order in which they are tried.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Declarations {
     /// Types of the overloads. Variables stand for any type.
     pub(super) types: Types,
     overloads: Vec<Overload>,
     functions: BTreeMap<&'static str, Declared>,
+    names: BTreeMap<&'static str, (Name, TypeId)>,
+    /// Types of fields, by message and field.
+    fields: BTreeMap<(&'static str, &'static str), TypeId>,
 }
 
 /// Function with the overloads that it has.
@@ -141,7 +137,8 @@ pub(super) fn declarations() -> &'static Declarations {
 
 impl Declarations {
     fn new() -> Self {
-        let mut all = Self { types: Types::default(), overloads: Vec::new(), functions: BTreeMap::new() };
+        let mut all = Self::default();
+        all.add_names();
         for function in functions::all() {
             let overloads = function.overloads.iter().flat_map(|(signatures, cost)| {
                 let signatures = signatures.split("; ").filter(|signature| !signature.is_empty());
@@ -155,15 +152,15 @@ impl Declarations {
 
     fn add(&mut self, signature: &str, cost: Cost) -> OverloadId {
         let (call, result) = signature.split_once(" -> ").unwrap_or((signature, "dyn"));
-        let (style, target, arguments) = match call.rsplit_once(".(") {
-            Some((target, arguments)) => (Style::Method, Some(target), arguments),
-            None => (Style::Global, None, call.strip_prefix('(').unwrap_or(call)),
+        let (target, arguments) = match call.rsplit_once(".(") {
+            Some((target, arguments)) => (Some(target), arguments),
+            None => (None, call.strip_prefix('(').unwrap_or(call)),
         };
         let arguments = arguments.strip_suffix(')').unwrap_or(arguments);
         let parameters = target.into_iter().chain(split(arguments)).map(|text| self.parse(text)).collect();
         let result = self.parse(result);
         let id = OverloadId(u16::try_from(self.overloads.len()).unwrap_or(u16::MAX));
-        self.overloads.push(Overload { style, parameters, result, cost });
+        self.overloads.push(Overload { has_target: target.is_some(), parameters, result, cost });
         id
     }
 
@@ -177,10 +174,11 @@ impl Declarations {
                     ("map", [key, value]) => Type::Map(*key, *value),
                     ("type", [inner]) => Type::TypeOf(*inner),
                     ("optional", [inner]) => Type::Optional(*inner),
+                    ("wrapper", [inner]) => Type::Wrapper(self.types.get(*inner).name()),
                     _ => Type::Error,
                 }
             }
-            None => plain(text),
+            None => PLAIN.iter().find(|(name, _)| *name == text).map_or(Type::Error, |(_, of)| *of),
         };
         self.types.id(shape)
     }
@@ -223,34 +221,32 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
-fn plain(name: &str) -> Type {
-    match name {
-        "A" => Type::Variable(0),
-        "B" => Type::Variable(1),
-        "dyn" => Type::Dyn,
-        "bool" => Type::Bool,
-        "int" => Type::Int,
-        "uint" => Type::Uint,
-        "double" => Type::Double,
-        "string" => Type::String,
-        "bytes" => Type::Bytes,
-        "duration" => Type::Duration,
-        "timestamp" => Type::Timestamp,
-        "IP" => Type::Opaque(types::IP),
-        "CIDR" => Type::Opaque(types::CIDR),
-        _ => MESSAGES.iter().find(|(short, _)| *short == name).map_or(Type::Error, |(_, full)| Type::Message(full)),
-    }
-}
-
-/// Messages by their names in the tables.
-const MESSAGES: [(&str, &str); 9] = [
-    ("Quantity", types::QUANTITY),
-    ("Semver", types::SEMVER),
-    ("URL", types::URL),
-    ("Format", types::FORMAT),
-    ("Authorizer", "kubernetes.authorization.Authorizer"),
-    ("PathCheck", "kubernetes.authorization.PathCheck"),
-    ("GroupCheck", "kubernetes.authorization.GroupCheck"),
-    ("ResourceCheck", "kubernetes.authorization.ResourceCheck"),
-    ("Decision", "kubernetes.authorization.Decision"),
+/// Types without parameters, by their names in the tables.
+const PLAIN: [(&str, Type); 26] = [
+    ("A", Type::Variable(0)),
+    ("B", Type::Variable(1)),
+    ("dyn", Type::Dyn),
+    ("any", Type::Any),
+    ("null", Type::Null),
+    ("bool", Type::Bool),
+    ("int", Type::Int),
+    ("uint", Type::Uint),
+    ("double", Type::Double),
+    ("string", Type::String),
+    ("bytes", Type::Bytes),
+    ("duration", Type::Duration),
+    ("timestamp", Type::Timestamp),
+    ("IP", Type::Opaque(types::IP)),
+    ("CIDR", Type::Opaque(types::CIDR)),
+    ("Device", Type::Message(types::DEVICE)),
+    ("Empty", Type::Message(types::EMPTY)),
+    ("Quantity", Type::Message(types::QUANTITY)),
+    ("Semver", Type::Message(types::SEMVER)),
+    ("URL", Type::Message(types::URL)),
+    ("Format", Type::Message(types::FORMAT)),
+    ("Authorizer", Type::Message("kubernetes.authorization.Authorizer")),
+    ("PathCheck", Type::Message("kubernetes.authorization.PathCheck")),
+    ("GroupCheck", Type::Message("kubernetes.authorization.GroupCheck")),
+    ("ResourceCheck", Type::Message("kubernetes.authorization.ResourceCheck")),
+    ("Decision", Type::Message("kubernetes.authorization.Decision")),
 ];

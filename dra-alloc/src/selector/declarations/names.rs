@@ -1,5 +1,6 @@
 //! Variables, types and messages by name.
 
+use super::Declarations;
 use crate::selector::types::{self, Type, TypeId, Types};
 
 /// Name that stands for something without being declared in the expression.
@@ -15,84 +16,71 @@ pub(in crate::selector) enum Name {
     NullValue,
 }
 
-/// Types by name, and whether they are values.
-const TYPES: [(&str, Type, bool); 23] = [
-    ("bool", Type::Bool, true),
-    ("bytes", Type::Bytes, true),
-    ("double", Type::Double, true),
-    ("int", Type::Int, true),
-    ("uint", Type::Uint, true),
-    ("string", Type::String, true),
-    ("null_type", Type::Null, true),
-    ("google.protobuf.Duration", Type::Duration, true),
-    ("google.protobuf.Timestamp", Type::Timestamp, true),
-    (types::IP, Type::Opaque(types::IP), true),
-    (types::CIDR, Type::Opaque(types::CIDR), true),
-    ("duration", Type::Duration, false),
-    ("timestamp", Type::Timestamp, false),
-    (types::DEVICE, Type::Message(types::DEVICE), false),
-    ("google.protobuf.Any", Type::Any, false),
-    (VALUE, Type::Dyn, false),
-    (EMPTY, Type::Message(EMPTY), false),
-    ("kubernetes.DRADevice.attributes", Type::Dyn, false),
-    ("kubernetes.DRADevice.attributes.@elem", Type::Dyn, false),
-    ("kubernetes.DRADevice.capacity", Type::Dyn, false),
-    ("kubernetes.DRADevice.capacity.@elem", Type::Dyn, false),
-    (LIST_VALUE, Type::Null, false),
-    (STRUCT, Type::Null, false),
+/// Names of types, the types, and whether they are values.
+const TYPES: [(&str, &str, fn(&'static str) -> Name); 36] = [
+    ("bool", "bool", Name::Type),
+    ("bytes", "bytes", Name::Type),
+    ("double", "double", Name::Type),
+    ("int", "int", Name::Type),
+    ("uint", "uint", Name::Type),
+    ("string", "string", Name::Type),
+    ("null_type", "null", Name::Type),
+    ("list", "list(dyn)", Name::Type),
+    ("map", "map(dyn, dyn)", Name::Type),
+    ("type", "type(dyn)", Name::Type),
+    ("optional_type", "optional(dyn)", Name::Type),
+    ("google.protobuf.Duration", "duration", Name::Type),
+    ("google.protobuf.Timestamp", "timestamp", Name::Type),
+    (types::IP, "IP", Name::Type),
+    (types::CIDR, "CIDR", Name::Type),
+    ("duration", "duration", Name::TypeOnly),
+    ("timestamp", "timestamp", Name::TypeOnly),
+    (types::DEVICE, "Device", Name::TypeOnly),
+    ("kubernetes.DRADevice.attributes", "dyn", Name::TypeOnly),
+    ("kubernetes.DRADevice.attributes.@elem", "dyn", Name::TypeOnly),
+    ("kubernetes.DRADevice.capacity", "dyn", Name::TypeOnly),
+    ("kubernetes.DRADevice.capacity.@elem", "dyn", Name::TypeOnly),
+    ("google.protobuf.Any", "any", Name::TypeOnly),
+    ("google.protobuf.Value", "dyn", Name::TypeOnly),
+    ("google.protobuf.Struct", "map(string, dyn)", Name::TypeOnly),
+    ("google.protobuf.ListValue", "list(dyn)", Name::TypeOnly),
+    (types::EMPTY, "Empty", Name::TypeOnly),
+    ("google.protobuf.BoolValue", "wrapper(bool)", Name::TypeOnly),
+    ("google.protobuf.BytesValue", "wrapper(bytes)", Name::TypeOnly),
+    ("google.protobuf.DoubleValue", "wrapper(double)", Name::TypeOnly),
+    ("google.protobuf.FloatValue", "wrapper(double)", Name::TypeOnly),
+    ("google.protobuf.Int32Value", "wrapper(int)", Name::TypeOnly),
+    ("google.protobuf.Int64Value", "wrapper(int)", Name::TypeOnly),
+    ("google.protobuf.UInt32Value", "wrapper(uint)", Name::TypeOnly),
+    ("google.protobuf.UInt64Value", "wrapper(uint)", Name::TypeOnly),
+    ("google.protobuf.StringValue", "wrapper(string)", Name::TypeOnly),
 ];
 
-/// Messages for one value: their names and the type of their field `value`.
-const WRAPPERS: [(&str, &str); 9] = [
-    ("google.protobuf.BoolValue", "bool"),
-    ("google.protobuf.BytesValue", "bytes"),
-    ("google.protobuf.DoubleValue", "double"),
-    ("google.protobuf.FloatValue", "double"),
-    ("google.protobuf.Int32Value", "int"),
-    ("google.protobuf.Int64Value", "int"),
-    ("google.protobuf.UInt32Value", "uint"),
-    ("google.protobuf.UInt64Value", "uint"),
-    ("google.protobuf.StringValue", "string"),
+const SHARING: &str = "allowMultipleAllocations";
+
+/// Messages, fields and their types; `A` is the type of an attribute.
+const FIELDS: [(&str, &str, &str); 20] = [
+    (types::DEVICE, "driver", "string"),
+    (types::DEVICE, SHARING, "bool"),
+    (types::DEVICE, "attributes", "map(string, map(string, A))"),
+    (types::DEVICE, "capacity", "map(string, map(string, Quantity))"),
+    ("duration timestamp google.protobuf.Duration google.protobuf.Timestamp", "seconds nanos", "int"),
+    ("google.protobuf.Any", "type_url", "string"),
+    ("google.protobuf.Any google.protobuf.BytesValue", "value", "bytes"),
+    ("google.protobuf.Struct", "fields", "map(string, dyn)"),
+    ("google.protobuf.ListValue", "values", "list(dyn)"),
+    ("google.protobuf.Value", "struct_value", "map(string, dyn)"),
+    ("google.protobuf.Value", "list_value", "list(dyn)"),
+    ("google.protobuf.Value", "number_value", "double"),
+    ("google.protobuf.Value", "string_value", "string"),
+    ("google.protobuf.Value", "bool_value", "bool"),
+    ("google.protobuf.Value", "null_value", "int"),
+    ("google.protobuf.BoolValue", "value", "bool"),
+    ("google.protobuf.DoubleValue google.protobuf.FloatValue", "value", "double"),
+    ("google.protobuf.Int32Value google.protobuf.Int64Value", "value", "int"),
+    ("google.protobuf.UInt32Value google.protobuf.UInt64Value", "value", "uint"),
+    ("google.protobuf.StringValue", "value", "string"),
 ];
-
-const VALUE: &str = "google.protobuf.Value";
-const STRUCT: &str = "google.protobuf.Struct";
-const LIST_VALUE: &str = "google.protobuf.ListValue";
-const EMPTY: &str = "google.protobuf.Empty";
-
-/// Returns what a name with or without dots stands for, and its type.
-pub(in crate::selector) fn lookup(name: &str, types: &mut Types) -> Option<(Name, TypeId)> {
-    let dynamic = types.id(Type::Dyn);
-    let string = types.id(Type::String);
-    let found = match name {
-        "device" => return Some((Name::Device, types.id(Type::Message(types::DEVICE)))),
-        "google.protobuf.NullValue.NULL_VALUE" => return Some((Name::NullValue, types.id(Type::Int))),
-        "list" => (Name::Type("list"), types.list(dynamic)),
-        "map" => (Name::Type("map"), types.map(dynamic, dynamic)),
-        "type" => (Name::Type("type"), types.id(Type::TypeOf(dynamic))),
-        "optional_type" => (Name::Type("optional_type"), types.optional(dynamic)),
-        STRUCT => (Name::TypeOnly(STRUCT), types.map(string, dynamic)),
-        LIST_VALUE => (Name::TypeOnly(LIST_VALUE), types.list(dynamic)),
-        _ => plain(name, types)?,
-    };
-    Some((found.0, types.id(Type::TypeOf(found.1))))
-}
-
-fn plain(name: &str, types: &mut Types) -> Option<(Name, TypeId)> {
-    if let Some((name, inner)) = WRAPPERS.iter().find(|(known, _)| *known == name) {
-        return Some((Name::TypeOnly(name), types.id(Type::Wrapper(inner))));
-    }
-    let (name, shape, is_value) = TYPES.iter().find(|(known, ..)| *known == name)?;
-    let kind = if *is_value { Name::Type(name) } else { Name::TypeOnly(name) };
-    Some((kind, types.id(*shape)))
-}
-
-/// Returns true if a message literal can have this name.
-pub(in crate::selector) fn is_message(name: &str) -> bool {
-    let known = ["google.protobuf.Duration", "google.protobuf.Timestamp", "google.protobuf.Any", types::DEVICE];
-    let known = known.into_iter().chain([VALUE, STRUCT, LIST_VALUE, EMPTY, "duration", "timestamp"]);
-    known.chain(WRAPPERS.iter().map(|(name, _)| *name)).any(|other| other == name)
-}
 
 /// Features that change the fields of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,65 +91,45 @@ pub(in crate::selector) struct DeviceFields {
     pub(in crate::selector) lists: bool,
 }
 
-/// Returns the type of a message's field; the error is true if the message has no fields at all.
-pub(in crate::selector) fn field(
-    message: &str,
-    field: &str,
-    fields: DeviceFields,
-    types: &mut Types,
-) -> Result<TypeId, NoField> {
-    let shape = match (message, field) {
-        (types::DEVICE, "driver") => Type::String,
-        (types::DEVICE, "allowMultipleAllocations") if fields.sharing => Type::Bool,
-        (types::DEVICE, "attributes" | "capacity") => {
-            let attribute = if fields.lists { Type::Dyn } else { Type::Any };
-            let value = if field == "attributes" { attribute } else { Type::Message(types::QUANTITY) };
-            let (string, value) = (types.id(Type::String), types.id(value));
-            let inner = types.map(string, value);
-            return Ok(types.map(string, inner));
+impl Declarations {
+    /// Declares the names and fields.
+    pub(super) fn add_names(&mut self) {
+        let device = self.parse("Device");
+        self.names.insert("device", (Name::Device, device));
+        let int = self.parse("int");
+        self.names.insert("google.protobuf.NullValue.NULL_VALUE", (Name::NullValue, int));
+        for (name, of, kind) in TYPES {
+            let inner = self.parse(of);
+            self.names.insert(name, (kind(name), self.types.id(Type::TypeOf(inner))));
         }
-        ("google.protobuf.Duration" | "google.protobuf.Timestamp" | "duration" | "timestamp", "seconds" | "nanos") => {
-            Type::Int
+        for (messages, fields, of) in FIELDS {
+            let of = self.parse(of);
+            let pairs = messages.split(' ').flat_map(|message| fields.split(' ').map(move |field| (message, field)));
+            self.fields.extend(pairs.map(|pair| (pair, of)));
         }
-        (STRUCT, "fields") | (VALUE, "struct_value") => {
-            let (string, value) = (types.id(Type::String), types.id(Type::Dyn));
-            return Ok(types.map(string, value));
-        }
-        (LIST_VALUE, "values") | (VALUE, "list_value") => {
-            let value = types.id(Type::Dyn);
-            return Ok(types.list(value));
-        }
-        (VALUE, "number_value") => Type::Double,
-        (VALUE, "string_value") | ("google.protobuf.Any", "type_url") => Type::String,
-        (VALUE, "bool_value") => Type::Bool,
-        (VALUE, "null_value") => Type::Int,
-        ("google.protobuf.Any", "value") => Type::Bytes,
-        (_, "value") => match WRAPPERS.iter().find(|(name, _)| *name == message) {
-            Some((_, "bool")) => Type::Bool,
-            Some((_, "bytes")) => Type::Bytes,
-            Some((_, "double")) => Type::Double,
-            Some((_, "int")) => Type::Int,
-            Some((_, "uint")) => Type::Uint,
-            Some(_) => Type::String,
-            None => return Err(NoField::of(message)),
-        },
-        _ => return Err(NoField::of(message)),
-    };
-    Ok(types.id(shape))
-}
+    }
 
-/// Reason that a message has no field of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::selector) enum NoField {
-    /// It has other fields, or none.
-    Undefined,
-    /// Its fields are not known.
-    Unknown,
-}
+    /// Returns what a name with or without dots stands for, and its type.
+    pub(in crate::selector) fn lookup(&self, name: &str, types: &mut Types) -> Option<(Name, TypeId)> {
+        let (name, of) = *self.names.get(name)?;
+        Some((name, types.instance(of, &self.types, &mut Vec::new())))
+    }
 
-impl NoField {
-    fn of(message: &str) -> Self {
-        let is_hidden = message.starts_with("kubernetes.") && message != types::DEVICE;
-        if is_hidden { Self::Unknown } else { Self::Undefined }
+    /// Returns true if a message literal can have this name.
+    pub(in crate::selector) fn is_message(&self, name: &str) -> bool {
+        name == types::EMPTY || self.fields.keys().any(|(message, _)| *message == name)
+    }
+
+    /// Returns the type of a message's field, if the message has it.
+    pub(in crate::selector) fn field(
+        &self,
+        message: &str,
+        field: &str,
+        fields: DeviceFields,
+        types: &mut Types,
+    ) -> Option<TypeId> {
+        let of = *self.fields.get(&(message, field)).filter(|_| fields.sharing || field != SHARING)?;
+        let attribute = types.id(if fields.lists { Type::Dyn } else { Type::Any });
+        Some(types.instance(of, &self.types, &mut vec![Some(attribute)]))
     }
 }

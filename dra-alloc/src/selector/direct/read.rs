@@ -8,7 +8,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
 use super::plain;
 use crate::selector::SelectorInput;
-use crate::selector::value::device::{Content, Part, split};
+use crate::selector::value::device::{Content, Part, names};
 
 /// Longest text in bytes that a test reads. With this limit, [`MOST_NAMES`] and that of list elements, a test costs the
 /// program at most 210 units, and at most 2500 tests fit in an expression.
@@ -17,14 +17,6 @@ const LONGEST_TEXT: usize = 2_048;
 const MOST_NAMES: usize = 128;
 /// Largest additional cost of a pattern search, in units. At most 700 searches fit in an expression.
 pub(super) const DEAREST_MATCH: u64 = 512;
-
-/// Scalar of an attribute, of the device or of a literal.
-#[derive(Clone, Copy)]
-pub(super) enum Scalar<'a> {
-    Bool(bool),
-    Int(i64),
-    Text(&'a str),
-}
 
 /// Literal of a type that scalar attributes have.
 #[derive(Debug)]
@@ -35,11 +27,21 @@ pub(super) enum Literal {
 }
 
 impl Literal {
-    pub(super) fn scalar(&self) -> Scalar<'_> {
+    const fn content(&self) -> Content<'_> {
         match self {
-            Self::Bool(value) => Scalar::Bool(*value),
-            Self::Int(value) => Scalar::Int(*value),
-            Self::Text(value) => Scalar::Text(value),
+            Self::Bool(value) => Content::Bool(*value),
+            Self::Int(value) => Content::Int(*value),
+            Self::Text(value) => Content::String(value.as_str()),
+        }
+    }
+
+    /// Compares a value with the literal, if they have one type.
+    pub(super) fn order_of(&self, value: Content<'_>) -> Option<Ordering> {
+        match (value, self) {
+            (Content::Bool(value), Self::Bool(literal)) => Some(value.cmp(literal)),
+            (Content::Int(value), Self::Int(literal)) => Some(value.cmp(literal)),
+            (Content::String(value), Self::Text(literal)) => Some(value.cmp(literal)),
+            _ => None,
         }
     }
 }
@@ -54,55 +56,25 @@ pub(super) enum Source {
     AttributeOr(Key, Literal),
 }
 
-impl<'a> Scalar<'a> {
-    pub(super) fn of(content: &Content<'a>) -> Option<Self> {
-        match content {
-            Content::Bool(value) => Some(Self::Bool(*value)),
-            Content::Int(value) => Some(Self::Int(*value)),
-            Content::String(value) => Self::text(value),
-            _ => None,
-        }
-    }
-
-    fn text(text: &'a str) -> Option<Self> {
-        (text.len() <= LONGEST_TEXT).then_some(Self::Text(text))
-    }
-
-    pub(super) fn compare(self, other: Self) -> Option<Ordering> {
-        match (self, other) {
-            (Self::Bool(left), Self::Bool(right)) => Some(left.cmp(&right)),
-            (Self::Int(left), Self::Int(right)) => Some(left.cmp(&right)),
-            (Self::Text(left), Self::Text(right)) => Some(left.cmp(right)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn equals(self, other: Self) -> Option<bool> {
-        self.compare(other).map(Ordering::is_eq)
-    }
-}
-
 impl Source {
-    /// Returns the scalar if it is a text.
+    /// Returns the value if it is a text.
     pub(super) fn text<'a>(&'a self, input: SelectorInput<'a>) -> Option<&'a str> {
-        match self.read(input)? {
-            Scalar::Text(text) => Some(text),
-            Scalar::Bool(_) | Scalar::Int(_) => None,
-        }
+        if let Content::String(text) = self.read(input)? { Some(text) } else { None }
     }
 
-    pub(super) fn read<'a>(&'a self, input: SelectorInput<'a>) -> Option<Scalar<'a>> {
-        match self {
-            Self::Driver => Scalar::text(input.driver),
+    pub(super) fn read<'a>(&'a self, input: SelectorInput<'a>) -> Option<Content<'a>> {
+        let value = match self {
+            Self::Driver => Content::String(input.driver),
             Self::AllowMultipleAllocations => {
-                Some(Scalar::Bool(input.device.allow_multiple_allocations.unwrap_or_default()))
+                Content::Bool(input.device.allow_multiple_allocations.unwrap_or_default())
             }
-            Self::Attribute(key) => Scalar::of(&key.content(input)?),
+            Self::Attribute(key) => key.content(input)?,
             Self::AttributeOr(key, literal) => match key.attribute(input) {
-                Some(attribute) => Scalar::of(&Content::of(attribute)?),
-                None => Some(literal.scalar()),
+                Some(attribute) => Content::of(attribute)?,
+                None => return Some(literal.content()),
             },
-        }
+        };
+        is_small(&value).then_some(value)
     }
 }
 
@@ -130,9 +102,7 @@ impl Key {
         let bare = bare.and_then(|name| values.get(name));
         bare.or_else(|| values.get(self.qualified.as_ref()?))
     }
-}
 
-impl Key {
     fn attribute<'a>(&self, input: SelectorInput<'a>) -> Option<&'a DeviceAttribute> {
         self.find(input.driver, input.device.attributes.as_ref()?)
     }
@@ -167,13 +137,8 @@ fn count(part: Part, device: &Device) -> usize {
 }
 
 pub(super) fn has_domain(part: Part, domain: &str, input: SelectorInput<'_>) -> Option<bool> {
-    let SelectorInput { driver, device } = input;
-    let is_in = |name: &String| split(name, driver).0 == domain;
-    let small = count(part, device) <= MOST_NAMES;
-    small.then(|| match part {
-        Part::Attributes => device.attributes.iter().flatten().any(|(name, _)| is_in(name)),
-        Part::Capacity => device.capacity.iter().flatten().any(|(name, _)| is_in(name)),
-    })
+    let small = count(part, input.device) <= MOST_NAMES;
+    small.then(|| names(&input, part).any(|(known, _)| known == domain))
 }
 
 /// Returns true if the program can read the attribute at small cost.

@@ -5,7 +5,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use dra_attrs::{Quantity, QuantityFormat, Version};
 
-use super::read::{DEAREST_MATCH, Key, Literal, Scalar, Source, compare_version, has_domain, holds};
+use super::read::{DEAREST_MATCH, Key, Literal, Source, compare_version, has_domain, holds};
 use super::{Test, plain};
 use crate::selector::SelectorInput;
 use crate::selector::check::{Checked, Reference, Role};
@@ -18,6 +18,16 @@ const MOST_NESTED: usize = 32;
 
 /// Comparison operator, as a function of an order: [`Ordering::is_lt`] is `<`.
 type Relation = fn(Ordering) -> bool;
+
+/// Operators with their relations, and those with the operands exchanged.
+const RELATIONS: [(&str, Relation, Relation); 6] = [
+    ("_==_", Ordering::is_eq, Ordering::is_eq),
+    ("_!=_", Ordering::is_ne, Ordering::is_ne),
+    ("_<_", Ordering::is_lt, Ordering::is_gt),
+    ("_<=_", Ordering::is_le, Ordering::is_ge),
+    ("_>_", Ordering::is_gt, Ordering::is_lt),
+    ("_>=_", Ordering::is_ge, Ordering::is_le),
+];
 
 /// Returns the direct form of an expression; `None` if it has none.
 pub(super) fn recognize(checked: &Checked<'_>) -> Option<Test> {
@@ -92,23 +102,21 @@ impl<'c, 's> Recognizer<'c, 's> {
     /// Recognizes a boolean attribute or field.
     fn truth(&self, node: NodeId) -> Option<Test> {
         let source = self.source(node)?;
-        test(move |input| match source.read(input)? {
-            Scalar::Bool(value) => Some(value),
-            Scalar::Int(_) | Scalar::Text(_) => None,
-        })
+        test(move |input| if let Content::Bool(value) = source.read(input)? { Some(value) } else { None })
     }
 
     /// Recognizes a comparison of a scalar with a literal, on either side: `left == right`, `left != right` and the
     /// like.
     fn comparison(&self, operator: &str, left: NodeId, right: NodeId) -> Option<Test> {
+        let (_, relation, mirrored) = RELATIONS.iter().find(|(known, ..)| *known == operator)?;
         if let Some(literal) = self.literal(right) {
-            return self.compared(left, relation(operator)?, literal);
+            return self.compared(left, *relation, literal);
         }
         if let Some(literal) = self.literal(left) {
-            return self.compared(right, mirrored(operator)?, literal);
+            return self.compared(right, *mirrored, literal);
         }
         let is_equality = matches!(operator, "_==_" | "_!=_");
-        is_equality.then(|| self.ordered(left, right, relation(operator)?, 0)).flatten()
+        is_equality.then(|| self.ordered(left, right, *relation, 0)).flatten()
     }
 
     fn compared(&self, node: NodeId, relation: Relation, literal: Literal) -> Option<Test> {
@@ -118,7 +126,7 @@ impl<'c, 's> Recognizer<'c, 's> {
             return self.ordered(*target, *bound, relation, *to);
         }
         let source = self.source(node)?;
-        test(move |input| source.read(input)?.compare(literal.scalar()).map(relation))
+        test(move |input| literal.order_of(source.read(input)?).map(relation))
     }
 
     /// Recognizes a comparison such as `value.compareTo(bound) >= 0`: `relation` is the operator, `to` the number.
@@ -126,7 +134,7 @@ impl<'c, 's> Recognizer<'c, 's> {
         let (part, key) = self.key(value)?;
         let Kind::Call { function, target: None, arguments } = self.kind(bound) else { return None };
         let [text] = arguments.as_slice() else { return None };
-        let text = self.checked.text(*text)?;
+        let text = self.checked.tree.text(*text)?;
         match (part, *function) {
             (Part::Attributes, "semver") => {
                 let bound: Version = text.parse().ok()?;
@@ -158,11 +166,12 @@ impl<'c, 's> Recognizer<'c, 's> {
                 let (key, literal) = (self.attribute(target)?, self.literal(argument)?);
                 return test(move |input| {
                     let content = key.content(input)?;
-                    holds(&content, &literal).or_else(|| Scalar::of(&content)?.equals(literal.scalar()))
+                    holds(&content, &literal).or_else(|| literal.order_of(content).map(Ordering::is_eq))
                 });
             }
             "matches" => {
-                let (source, pattern) = (self.source(target)?, Pattern::compile(self.checked.text(argument)?).ok()?);
+                let (source, pattern) =
+                    (self.source(target)?, Pattern::compile(self.checked.tree.text(argument)?).ok()?);
                 return test(move |input| {
                     let text = source.text(input).filter(|text| pattern.cost(text) <= DEAREST_MATCH)?;
                     Some(pattern.is_match(text))
@@ -173,24 +182,21 @@ impl<'c, 's> Recognizer<'c, 's> {
             "contains" => |text, part| text.contains(part),
             _ => return None,
         };
-        let (source, part) = (self.source(target)?, self.checked.text(argument)?.to_owned());
+        let (source, part) = (self.source(target)?, self.checked.tree.text(argument)?.to_owned());
         test(move |input| source.text(input).map(|text| has(text, &part)))
     }
 
     /// Recognizes `item in container`, with a list of literals, an attribute or a map as the container.
     fn containment(&self, item: NodeId, container: NodeId) -> Option<Test> {
         if let Kind::List(elements) = self.kind(container) {
-            let literal = |element: &tree::Element| self.literal(element.node).filter(|_| !element.optional);
+            let literal = |element: &tree::Element| self.literal(element.value).filter(|_| !element.optional);
             let literals = elements.iter().map(literal).collect::<Option<Vec<Literal>>>()?;
             let source = self.source(item)?;
             return test(move |input| {
-                let scalar = source.read(input)?;
+                let value = source.read(input)?;
                 // What can't be compared before one that is equal is for the program.
-                literals
-                    .iter()
-                    .map(|literal| scalar.equals(literal.scalar()))
-                    .find(|is| *is != Some(false))
-                    .unwrap_or(Some(false))
+                let mut answers = literals.iter().map(|literal| literal.order_of(value).map(Ordering::is_eq));
+                answers.find(|is_equal| *is_equal != Some(false)).unwrap_or(Some(false))
             });
         }
         let literal = self.literal(item)?;
@@ -226,12 +232,11 @@ impl<'c, 's> Recognizer<'c, 's> {
             },
             Kind::Call { function: "orValue", target: Some(optional), arguments } => {
                 let [otherwise] = arguments.as_slice() else { return None };
-                let Kind::Call { function: "_?._" | "_[?_]", arguments, .. } = self.kind(*optional) else {
-                    return None;
-                };
+                let optional = self.kind(*optional);
+                let Kind::Call { function: "_?._" | "_[?_]", arguments, .. } = optional else { return None };
                 let [container, id] = arguments.as_slice() else { return None };
                 let Domain { part: Part::Attributes, name } = self.domain(*container)? else { return None };
-                Some(Source::AttributeOr(Key::new(name, self.checked.text(*id)?), self.literal(*otherwise)?))
+                Some(Source::AttributeOr(Key::new(name, self.checked.tree.text(*id)?), self.literal(*otherwise)?))
             }
             _ => None,
         }
@@ -265,12 +270,9 @@ impl<'c, 's> Recognizer<'c, 's> {
     /// Recognizes `device.attributes` or `device.capacity`.
     fn part(&self, node: NodeId) -> Option<Part> {
         match self.kind(node) {
-            Kind::Select { operand, field: "attributes", test: false } if self.checked.is_device(*operand) => {
-                Some(Part::Attributes)
-            }
-            Kind::Select { operand, field: "capacity", test: false } if self.checked.is_device(*operand) => {
-                Some(Part::Capacity)
-            }
+            Kind::Select { operand, test: false, .. } if !self.checked.is_device(*operand) => None,
+            Kind::Select { field: "attributes", test: false, .. } => Some(Part::Attributes),
+            Kind::Select { field: "capacity", test: false, .. } => Some(Part::Capacity),
             _ => None,
         }
     }
@@ -281,7 +283,7 @@ impl<'c, 's> Recognizer<'c, 's> {
             Kind::Select { operand, field, test: false } => Some((*operand, field)),
             Kind::Call { function: "_[_]", target: None, arguments } => {
                 let [container, name] = arguments.as_slice() else { return None };
-                Some((*container, self.checked.text(*name)?))
+                Some((*container, self.checked.tree.text(*name)?))
             }
             _ => None,
         }
@@ -300,27 +302,4 @@ impl<'c, 's> Recognizer<'c, 's> {
 fn present(Domain { part, name }: Domain<'_>, id: &str) -> Option<Test> {
     let key = Key::new(name, id);
     test(move |input| key.is_present(part, input))
-}
-
-fn relation(operator: &str) -> Option<Relation> {
-    Some(match operator {
-        "_==_" => Ordering::is_eq,
-        "_!=_" => Ordering::is_ne,
-        "_<_" => Ordering::is_lt,
-        "_<=_" => Ordering::is_le,
-        "_>_" => Ordering::is_gt,
-        "_>=_" => Ordering::is_ge,
-        _ => return None,
-    })
-}
-
-/// Returns the operator with its operands exchanged, as a relation: `<` becomes `>`.
-fn mirrored(operator: &str) -> Option<Relation> {
-    relation(match operator {
-        "_<_" => "_>_",
-        "_<=_" => "_>=_",
-        "_>_" => "_<_",
-        "_>=_" => "_<=_",
-        other => other,
-    })
 }

@@ -3,13 +3,13 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use dra_attrs::{Quantity, QuantityError, QuantityFormat};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
 use super::decimal::Decimal;
+use super::digits;
 
 /// Quantity with its internal representation.
 #[derive(Clone, Debug)]
@@ -26,72 +26,13 @@ enum Number {
     Large(Arc<Decimal>),
 }
 
-impl Number {
-    fn of(nanos: Decimal) -> Self {
-        match nanos.to_i128() {
-            Some(nanos) => Self::Plain(Quantity::from_nanos(nanos, QuantityFormat::DecimalSi)),
-            None => Self::Large(Arc::new(nanos)),
-        }
-    }
-
-    fn nanos(&self) -> Decimal {
-        match self {
-            Self::Plain(quantity) => Decimal::from_i128(quantity.nanos()),
-            Self::Large(number) => (**number).clone(),
-        }
-    }
-}
-
-impl Amount {
-    /// Returns the work of a calculation beyond that with a number of 128 bits.
-    pub(in crate::selector) fn weight(&self) -> usize {
-        match &self.number {
-            Number::Plain(_) => 0,
-            Number::Large(number) => number.digits() * 4,
-        }
-    }
-}
-
-impl Ord for Amount {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (&self.number, &other.number) {
-            (Number::Plain(one), Number::Plain(other)) => one.cmp(other),
-            (one, other) => one.nanos().cmp(&other.nanos()),
-        }
-    }
-}
-
-impl PartialOrd for Amount {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Amount {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Amount {}
-
-impl fmt::Display for Amount {
-    /// Writes the canonical text; of a number beyond 128 bits of nano-units, these.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.number {
-            Number::Plain(quantity) => write!(f, "{quantity}"),
-            Number::Large(number) => write!(f, "{number}n"),
-        }
-    }
-}
-
 /// Internal representation of a quantity as digits and a power of ten.
 #[derive(Clone, Copy, Debug)]
-enum Form {
-    /// `digits × 10^power`, in 64 bits.
-    Scaled { digits: i64, power: i32 },
-    /// A decimal number of any size, whose last digit stands for `10^power`.
-    Decimal { power: i32 },
+struct Form {
+    /// Digits in 64 bits; `None` for a decimal number of any size.
+    digits: Option<i64>,
+    /// Power of ten that the last digit stands for.
+    power: i32,
 }
 
 /// Power of ten of a nano-unit.
@@ -114,10 +55,8 @@ const DECIMAL_SUFFIXES: [(&str, i32); 10] =
 const BINARY_SUFFIXES: [(&str, u32, usize); 6] =
     [("Ki", 10, 3), ("Mi", 20, 6), ("Gi", 30, 9), ("Ti", 40, 12), ("Pi", 50, 15), ("Ei", 60, 18)];
 
-impl FromStr for Amount {
-    type Err = QuantityError;
-
-    fn from_str(text: &str) -> Result<Self, QuantityError> {
+impl Amount {
+    pub(super) fn parse(text: &str) -> Result<Self, QuantityError> {
         let number = match text.parse::<Quantity>() {
             Ok(quantity) => Number::Plain(quantity),
             Err(error @ QuantityError::OutOfRange { .. }) => Number::Large(Arc::new(large(text).ok_or(error)?)),
@@ -125,16 +64,119 @@ impl FromStr for Amount {
         };
         let largest = Quantity::from_units(i64::MAX, QuantityFormat::BinarySi);
         let capped = matches!(&number, Number::Plain(quantity) if *quantity == largest);
-        let decimal = Form::Decimal { power: if capped { UNIT } else { NANO } };
+        let decimal = Form { digits: None, power: if capped { UNIT } else { NANO } };
         Ok(Self { number, form: Form::of(text).unwrap_or(decimal) })
+    }
+
+    /// Reads a quantity of an object.
+    pub(in crate::selector) fn from_kube(quantity: &KubeQuantity) -> Result<Self, QuantityError> {
+        Self::parse(quantity.0.trim())
+    }
+
+    pub(super) const fn from_units(units: i64) -> Self {
+        let quantity = Quantity::from_units(units, QuantityFormat::DecimalExponent);
+        Self { number: Number::Plain(quantity), form: Form { digits: Some(units), power: UNIT } }
+    }
+
+    /// Returns the work of a calculation beyond that with a number of 128 bits.
+    pub(in crate::selector) fn weight(&self) -> usize {
+        match &self.number {
+            Number::Plain(_) => 0,
+            Number::Large(number) => number.digits() * 4,
+        }
+    }
+
+    pub(in crate::selector) fn compare(&self, other: &Self) -> Ordering {
+        match (&self.number, &other.number) {
+            (Number::Plain(one), Number::Plain(other)) => one.cmp(other),
+            (one, other) => one.nanos().compare(&other.nanos()),
+        }
+    }
+
+    /// Returns -1, 0 or 1.
+    pub(super) fn sign(&self) -> i64 {
+        match &self.number {
+            Number::Plain(quantity) => quantity.cmp(&Quantity::ZERO) as i64,
+            Number::Large(number) => number.sign(),
+        }
+    }
+
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        let plain = match (&self.number, &other.number) {
+            (Number::Plain(one), Number::Plain(other)) => one.checked_add(*other),
+            _ => None,
+        };
+        let sum = || Number::of(self.number.nanos().plus(&other.number.nanos()));
+        Self { number: plain.map_or_else(sum, Number::Plain), form: self.form.plus(other.form) }
+    }
+
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        // Go negates in 64 bits, where the smallest number is its own negative.
+        let wrapped = || self.plus(other);
+        let smallest = Some(other).filter(|other| other.form.digits == Some(i64::MIN)).map(|_| wrapped());
+        smallest.filter(|sum| sum.form.digits.is_some()).unwrap_or_else(|| self.plus(&other.negated()))
+    }
+
+    fn negated(&self) -> Self {
+        let plain = match self.number {
+            Number::Plain(quantity) => Quantity::ZERO.checked_sub(quantity),
+            Number::Large(_) => None,
+        };
+        let negated = || Number::of(self.number.nanos().negated());
+        let form = Form { digits: self.form.digits.and_then(i64::checked_neg), ..self.form };
+        Self { number: plain.map_or_else(negated, Number::Plain), form }
+    }
+
+    /// Returns the value if its representation is that of an integer.
+    pub(super) fn integer(&self) -> Option<i64> {
+        self.form.digits_at(UNIT)
+    }
+
+    /// Returns the digits as a float times the power of ten as a float: `0.3` is `3 * 0.1`.
+    #[expect(clippy::cast_precision_loss, clippy::float_arithmetic, reason = "the function promises an approximation")]
+    pub(super) fn approximate(&self) -> f64 {
+        let Form { digits, power } = self.form;
+        let unit = 10_i128.saturating_pow(power.saturating_sub(NANO).unsigned_abs());
+        let digits = match (digits, &self.number) {
+            (Some(digits), _) => digits as f64,
+            (None, Number::Plain(quantity)) => quantity.nanos().checked_div(unit).unwrap_or(0) as f64,
+            (None, Number::Large(number)) => number.to_string().parse().unwrap_or(f64::INFINITY),
+        };
+        // Reading a text rounds correctly, as a table of powers would.
+        let factor: f64 = format!("1e{power}").parse().unwrap_or(f64::INFINITY);
+        digits * factor
+    }
+}
+
+impl fmt::Display for Amount {
+    /// Writes the canonical text; of a number beyond 128 bits of nano-units, these.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.number {
+            Number::Plain(quantity) => write!(f, "{quantity}"),
+            Number::Large(number) => write!(f, "{number}n"),
+        }
+    }
+}
+
+impl Number {
+    fn of(nanos: Decimal) -> Self {
+        match nanos.to_i128() {
+            Some(nanos) => Self::Plain(Quantity::from_nanos(nanos, QuantityFormat::DecimalSi)),
+            None => Self::Large(Arc::new(nanos)),
+        }
+    }
+
+    fn nanos(&self) -> Decimal {
+        match self {
+            Self::Plain(quantity) => Decimal::from_i128(quantity.nanos()),
+            Self::Large(number) => (**number).clone(),
+        }
     }
 }
 
 /// Reads a number of nano-units that does not fit in 128 bits.
 fn large(text: &str) -> Option<Decimal> {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let (whole, rest) = split_digits(unsigned);
-    let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+    let [whole, fraction, suffix] = split(text);
     let power = decimal_power(suffix)?.checked_sub(NANO)?;
     let zeros = i64::from(power) - i64::try_from(fraction.len()).ok()?;
     let digits = format!("{whole}{fraction}");
@@ -152,82 +194,10 @@ fn large(text: &str) -> Option<Decimal> {
     Some(if is_whole { number } else { number.plus(&unit) })
 }
 
-impl Amount {
-    /// Reads a quantity of an object.
-    pub(in crate::selector) fn from_kube(quantity: &KubeQuantity) -> Result<Self, QuantityError> {
-        quantity.0.trim().parse()
-    }
-
-    pub(super) const fn from_units(units: i64) -> Self {
-        let quantity = Quantity::from_units(units, QuantityFormat::DecimalExponent);
-        Self { number: Number::Plain(quantity), form: Form::Scaled { digits: units, power: UNIT } }
-    }
-
-    /// Returns -1, 0 or 1.
-    pub(super) fn sign(&self) -> i64 {
-        match &self.number {
-            Number::Plain(quantity) if quantity.is_zero() => 0,
-            Number::Plain(quantity) if quantity.nanos() < 0 => -1,
-            Number::Large(number) if number.is_negative() => -1,
-            _ => 1,
-        }
-    }
-
-    pub(super) fn plus(&self, other: &Self) -> Self {
-        let form = self.form.plus(other.form);
-        if let (Number::Plain(one), Number::Plain(other)) = (&self.number, &other.number)
-            && let Some(sum) = one.checked_add(*other)
-        {
-            return Self { number: Number::Plain(sum), form };
-        }
-        Self { number: Number::of(self.number.nanos().plus(&other.number.nanos())), form }
-    }
-
-    pub(super) fn minus(&self, other: &Self) -> Self {
-        let form = self.form.plus(other.form.negated());
-        if let (Number::Plain(one), Number::Plain(other)) = (&self.number, &other.number)
-            && let Some(difference) = one.checked_sub(*other)
-        {
-            return Self { number: Number::Plain(difference), form };
-        }
-        Self { number: Number::of(self.number.nanos().plus(&other.number.nanos().negated())), form }
-    }
-
-    /// Returns the value if its representation is that of an integer.
-    pub(super) fn integer(&self) -> Option<i64> {
-        match self.form {
-            Form::Scaled { digits, power } => scaled(digits, u32::try_from(power).ok()?),
-            Form::Decimal { .. } => None,
-        }
-    }
-
-    /// Returns the digits as a float times the power of ten as a float: `0.3` is `3 * 0.1`.
-    #[expect(clippy::cast_precision_loss, clippy::float_arithmetic, reason = "the function promises an approximation")]
-    pub(super) fn approximate(&self) -> f64 {
-        let (digits, power) = match self.form {
-            Form::Scaled { digits, power } => (digits as f64, power),
-            Form::Decimal { power } => {
-                let unit = 10_i128.saturating_pow(power.saturating_sub(NANO).unsigned_abs());
-                let digits = match &self.number {
-                    Number::Plain(quantity) => quantity.nanos().checked_div(unit).unwrap_or(0) as f64,
-                    Number::Large(number) => number.to_string().parse().unwrap_or(f64::INFINITY),
-                };
-                (digits, power)
-            }
-        };
-        // Reading a text rounds correctly, as a table of powers would.
-        let factor: f64 = format!("1e{power}").parse().unwrap_or(f64::INFINITY);
-        digits * factor
-    }
-}
-
 impl Form {
     /// Returns the representation of a quantity's text, if it fits in 64 bits.
     fn of(text: &str) -> Option<Self> {
-        let negative = text.starts_with('-');
-        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let (whole, rest) = split_digits(unsigned);
-        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+        let [whole, fraction, suffix] = split(text);
         let whole = whole.trim_start_matches('0');
         // A number without digits before its point counts as one with a zero there.
         let length = whole.len().max(1) + fraction.len();
@@ -240,48 +210,29 @@ impl Form {
         };
         let power = power.checked_sub(i32::try_from(fraction.len()).ok()?).filter(|power| *power >= NANO)?;
         let digits = format!("0{whole}{fraction}").parse::<i64>().ok()?.checked_mul(factor)?;
-        Some(Self::Scaled { digits: if negative { -digits } else { digits }, power })
-    }
-
-    const fn power(self) -> i32 {
-        match self {
-            Self::Scaled { power, .. } | Self::Decimal { power } => power,
-        }
-    }
-
-    const fn negated(self) -> Self {
-        match self {
-            Self::Scaled { digits, power } => Self::Scaled { digits: digits.saturating_neg(), power },
-            decimal @ Self::Decimal { .. } => decimal,
-        }
+        Some(Self { digits: Some(if text.starts_with('-') { -digits } else { digits }), power })
     }
 
     fn plus(self, other: Self) -> Self {
-        let power = self.power().min(other.power());
-        match (self, other) {
-            (_, Self::Scaled { digits: 0, .. }) if matches!(self, Self::Scaled { .. }) => self,
-            (Self::Scaled { digits: 0, .. }, Self::Scaled { .. }) => other,
-            (Self::Scaled { .. }, Self::Scaled { .. }) => {
-                let sum = self.digits_at(power).zip(other.digits_at(power));
-                let sum = sum.and_then(|(own, other)| own.checked_add(other));
-                sum.map_or(Self::Decimal { power }, |digits| Self::Scaled { digits, power })
+        let power = self.power.min(other.power);
+        match (self.digits, other.digits) {
+            (Some(_), Some(0)) => self,
+            (Some(0), Some(_)) => other,
+            _ => {
+                let both = self.digits_at(power).zip(other.digits_at(power));
+                Self { digits: both.and_then(|(own, other)| own.checked_add(other)), power }
             }
-            _ => Self::Decimal { power },
         }
     }
 
     /// Returns the digits of the value in the unit `10^lower`, if they fit in 64 bits.
     fn digits_at(self, lower: i32) -> Option<i64> {
-        match self {
-            Self::Scaled { digits, power } => scaled(digits, u32::try_from(power.checked_sub(lower)?).ok()?),
-            Self::Decimal { .. } => None,
+        let power = u32::try_from(self.power.checked_sub(lower)?).ok()?;
+        match self.digits? {
+            0 => Some(0),
+            digits => digits.checked_mul(10_i64.checked_pow(power)?),
         }
     }
-}
-
-/// Returns `digits × 10^power`, if it fits in 64 bits.
-fn scaled(digits: i64, power: u32) -> Option<i64> {
-    if digits == 0 { Some(0) } else { digits.checked_mul(10_i64.checked_pow(power)?) }
 }
 
 fn decimal_power(suffix: &str) -> Option<i32> {
@@ -289,9 +240,11 @@ fn decimal_power(suffix: &str) -> Option<i32> {
     DECIMAL_SUFFIXES.iter().find(|(name, _)| *name == suffix).map(|(_, power)| *power).or_else(exponent)
 }
 
-fn split_digits(text: &str) -> (&str, &str) {
-    let end = text.bytes().take_while(u8::is_ascii_digit).count();
-    text.split_at_checked(end).unwrap_or((text, ""))
+/// Splits a quantity without its sign into the digits before and after the point, and the suffix.
+fn split(text: &str) -> [&str; 3] {
+    let (whole, rest) = digits(text.strip_prefix(['-', '+']).unwrap_or(text));
+    let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), digits);
+    [whole, fraction, suffix]
 }
 
 #[cfg(test)]
@@ -299,7 +252,7 @@ mod tests {
     use super::Amount;
 
     fn amount(text: &str) -> Amount {
-        text.parse().unwrap()
+        Amount::parse(text).unwrap()
     }
 
     #[test]

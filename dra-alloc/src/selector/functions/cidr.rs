@@ -8,18 +8,18 @@ use crate::selector::fault::{Fault, quoted};
 use crate::selector::value::Value;
 
 functions! { meter;
-    "cidr" { "(string) -> CIDR" Parse: [Value::String(text)] => parse(text).map(Value::Cidr).map_err(Fault::text); }
-    "isCIDR" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
+    "cidr" { "(string) -> CIDR" Parse: [Value::String(text)] => ip::read(meter, text, parse)?.map(Value::Cidr).map_err(Fault::text); }
+    "isCIDR" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(ip::read(meter, text, parse)?.is_ok())); }
     "containsIP" {
         // A text that is no address is told as one of a wrong type.
         "CIDR.(string) -> bool" ContainsIpText: [Value::Cidr(network), Value::String(text)] =>
-            Ok(Value::Bool(network.contains(ip::parse(text).map_err(|_| "no such overload")?)));
+            Ok(Value::Bool(network.contains(ip::read(meter, text, ip::parse)?.map_err(|_| "no such overload")?)));
         "CIDR.(IP) -> bool" ContainsIp:
             [Value::Cidr(network), Value::Ip(address)] => Ok(Value::Bool(network.contains(*address)));
     }
     "containsCIDR" {
         "CIDR.(string) -> bool" ContainsCidrText: [Value::Cidr(network), Value::String(text)] =>
-            Ok(Value::Bool(network.covers(parse(text).map_err(Fault::text)?)));
+            Ok(Value::Bool(network.covers(ip::read(meter, text, parse)?.map_err(Fault::text)?)));
         "CIDR.(CIDR) -> bool" ContainsCidr:
             [Value::Cidr(network), Value::Cidr(other)] => Ok(Value::Bool(network.covers(*other)));
     }

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::arithmetic::{OVERFLOW, UNSIGNED_OVERFLOW};
-use super::{functions, ip, made, time};
+use super::{functions, made, time};
 use crate::selector::fault::Fault;
 use crate::selector::value::{Answer, Value};
 
@@ -65,7 +65,7 @@ functions! { meter;
         "(int) -> string" One: [Value::Int(number)] => made(meter, number.to_string());
         "(timestamp) -> string" One: [Value::Timestamp(time)] => made(meter, time::shown_timestamp(*time));
         "(uint) -> string" One: [Value::Uint(number)] => made(meter, number.to_string());
-        "(IP) -> string" One: [Value::Ip(address)] => made(meter, ip::shown(*address));
+        "(IP) -> string" One: [Value::Ip(address)] => made(meter, address.to_string());
         "(CIDR) -> string" One: [Value::Cidr(network)] => made(meter, network.to_string());
     }
     "timestamp" {

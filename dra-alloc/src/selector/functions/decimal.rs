@@ -4,23 +4,30 @@ use std::cmp::Ordering;
 use std::fmt;
 
 /// Base of the limbs: nine decimal digits.
-const BASE: u32 = 1_000_000_000;
+const BASE: i64 = 1_000_000_000;
 const DIGITS: usize = 9;
 
-/// Whole number with a sign.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Decimal {
-    is_negative: bool,
-    /// Digits to the base, the least first; the last is not zero.
-    limbs: Vec<u32>,
-}
+/// Whole number: limbs to the base, the least first. The last has the sign of the number, the others have none.
+#[derive(Clone, Debug)]
+pub(super) struct Decimal(Vec<i64>);
 
 impl Decimal {
-    fn new(is_negative: bool, mut limbs: Vec<u32>) -> Self {
-        while limbs.last() == Some(&0) {
+    /// Makes a number of limbs of any sign.
+    fn new(limbs: impl Iterator<Item = i64>) -> Self {
+        let mut carry = 0;
+        let mut limbs: Vec<i64> = limbs
+            .map(|limb| {
+                let total = limb + carry;
+                carry = total.div_euclid(BASE);
+                total.rem_euclid(BASE)
+            })
+            .collect();
+        limbs.push(carry);
+        while let [.., before, last @ (0 | -1)] = limbs.as_mut_slice() {
+            *before += *last * BASE;
             limbs.pop();
         }
-        Self { is_negative: is_negative && !limbs.is_empty(), limbs }
+        Self(limbs)
     }
 
     /// Reads decimal digits without a sign.
@@ -28,8 +35,8 @@ impl Decimal {
         let limbs = digits
             .as_bytes()
             .rchunks(DIGITS)
-            .map(|chunk| chunk.iter().fold(0, |limb: u32, digit| limb * 10 + u32::from(digit.saturating_sub(b'0'))));
-        Self::new(is_negative, limbs.collect())
+            .map(|chunk| chunk.iter().fold(0, |limb, digit| limb * 10 + i64::from(digit.saturating_sub(b'0'))));
+        Self::new(limbs.map(|limb| if is_negative { -limb } else { limb }))
     }
 
     pub(super) fn from_i128(number: i128) -> Self {
@@ -43,84 +50,35 @@ impl Decimal {
 
     /// Returns the number of digits, rounded up to whole limbs.
     pub(super) const fn digits(&self) -> usize {
-        self.limbs.len() * DIGITS
+        self.0.len() * DIGITS
     }
 
-    pub(super) const fn is_negative(&self) -> bool {
-        self.is_negative
+    /// Returns -1, 0 or 1.
+    pub(super) fn sign(&self) -> i64 {
+        self.0.last().map_or(0, |last| last.signum())
     }
 
     pub(super) fn negated(&self) -> Self {
-        Self::new(!self.is_negative, self.limbs.clone())
+        Self::new(self.0.iter().map(|limb| -limb))
     }
 
     pub(super) fn plus(&self, other: &Self) -> Self {
-        if self.is_negative == other.is_negative {
-            return Self::new(self.is_negative, sum(&self.limbs, &other.limbs));
-        }
-        match compare(&self.limbs, &other.limbs) {
-            Ordering::Less => Self::new(other.is_negative, difference(&other.limbs, &self.limbs)),
-            _ => Self::new(self.is_negative, difference(&self.limbs, &other.limbs)),
-        }
+        let limb = |limbs: &Self, index: usize| limbs.0.get(index).copied().unwrap_or_default();
+        Self::new((0..self.0.len().max(other.0.len())).map(|index| limb(self, index) + limb(other, index)))
     }
-}
 
-fn compare(one: &[u32], other: &[u32]) -> Ordering {
-    one.len().cmp(&other.len()).then_with(|| one.iter().rev().cmp(other.iter().rev()))
-}
-
-fn sum(one: &[u32], other: &[u32]) -> Vec<u32> {
-    let mut carry = 0;
-    let mut limbs: Vec<u32> = (0..one.len().max(other.len()))
-        .map(|index| {
-            let limb = |limbs: &[u32]| limbs.get(index).copied().unwrap_or_default();
-            let total = limb(one) + limb(other) + carry;
-            carry = total / BASE;
-            total % BASE
-        })
-        .collect();
-    limbs.push(carry);
-    limbs
-}
-
-/// Subtracts a number from one that is not smaller.
-fn difference(one: &[u32], other: &[u32]) -> Vec<u32> {
-    let mut borrowed = 0;
-    let limbs = one.iter().enumerate().map(|(index, limb)| {
-        let taken = other.get(index).copied().unwrap_or_default() + borrowed;
-        borrowed = u32::from(*limb < taken);
-        limb + borrowed * BASE - taken
-    });
-    limbs.collect()
-}
-
-impl Ord for Decimal {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self.is_negative, other.is_negative) {
-            (false, false) => compare(&self.limbs, &other.limbs),
-            (true, true) => compare(&other.limbs, &self.limbs),
-            (is_negative, _) => {
-                if is_negative {
-                    Ordering::Less
-                } else {
-                    Ordering::Greater
-                }
-            }
-        }
-    }
-}
-
-impl PartialOrd for Decimal {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+    pub(super) fn compare(&self, other: &Self) -> Ordering {
+        self.plus(&other.negated()).sign().cmp(&0)
     }
 }
 
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut limbs = self.limbs.iter().rev();
-        let sign = if self.is_negative { "-" } else { "" };
-        write!(f, "{sign}{}", limbs.next().copied().unwrap_or_default())?;
+        if self.sign() < 0 {
+            return write!(f, "-{}", self.negated());
+        }
+        let mut limbs = self.0.iter().rev();
+        write!(f, "{}", limbs.next().copied().unwrap_or_default())?;
         limbs.try_for_each(|limb| write!(f, "{limb:09}"))
     }
 }
@@ -138,7 +96,7 @@ mod tests {
             let (left, right) = (Decimal::from_i128(one), Decimal::from_i128(other));
             prop_assert_eq!(left.plus(&right).to_i128(), Some(one + other));
             prop_assert_eq!(left.plus(&right.negated()).to_i128(), Some(one - other));
-            prop_assert_eq!(left.cmp(&right), one.cmp(&other));
+            prop_assert_eq!(left.compare(&right), one.cmp(&other));
             prop_assert_eq!(left.to_string(), one.to_string());
         }
     }

@@ -1,10 +1,9 @@
 //! Formatted texts: `'%d devices'.format([3])`.
 
-use super::{
-    conversions, functions, hexadecimal, ip,
-    strings::{go_quoted, quoted_bytes},
-    time,
-};
+use dra_attrs::Quoted;
+
+use super::strings::quoted_bytes;
+use super::{conversions, functions, hexadecimal, time};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, List, Value};
@@ -20,9 +19,9 @@ functions! { meter;
 const MOST_DIGITS: usize = 1_000;
 
 /// Work of each of these digits: they are computed with numbers of a thousand bits.
-const DIGITS: usize = 4;
+const DIGITS: usize = 8;
 
-/// Work of showing a number or a time as text.
+/// Work of showing a number, a time or an entry of a map as text.
 const NUMBER: usize = 40;
 
 /// Part of a format.
@@ -64,7 +63,7 @@ fn clause(text: &str) -> Result<(Piece<'_>, &str), String> {
                 end.ok_or_else(|| failed("error while parsing precision: could not find end of precision specifier"))?;
             let (digits, rest) = precision.split_at_checked(end).unwrap_or((precision, ""));
             let number = digits.parse().map_err(|_| {
-                let reason = format!("strconv.Atoi: parsing {}: invalid syntax", go_quoted(digits));
+                let reason = format!("strconv.Atoi: parsing {}: invalid syntax", Quoted(digits));
                 failed(&format!("error while parsing precision: error while converting precision to integer: {reason}"))
             })?;
             (Some(number), rest)
@@ -72,7 +71,7 @@ fn clause(text: &str) -> Result<(Piece<'_>, &str), String> {
     };
     let letter = rest.chars().next().unwrap_or_default();
     if !"sdfebxXo".contains(letter) {
-        return Err(failed(&format!("unrecognized formatting clause {}", go_quoted(&letter.to_string()))));
+        return Err(failed(&format!("unrecognized formatting clause {}", Quoted(&letter.to_string()))));
     }
     Ok((Piece::Clause(letter, digits), rest.get(letter.len_utf8()..).unwrap_or_default()))
 }
@@ -118,12 +117,13 @@ pub(in crate::selector) const fn refusal(letter: char) -> &'static str {
 
 fn shown(letter: char, digits: Option<usize>, value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault>> {
     let shown = match letter {
-        's' => return shown_string(value, meter),
-        'd' => match value {
-            Value::Int(number) => Some(number.to_string()),
-            Value::Uint(number) => Some(number.to_string()),
-            _ => None,
-        },
+        's' => {
+            return match value {
+                Value::List(_) | Value::Map(_) => element(value, meter),
+                _ => scalar(value, &format!("{}, was given", refusal(letter))),
+            };
+        }
+        'd' => radix(value, |number| number.to_string()),
         'b' => match value {
             Value::Bool(value) => Some(u8::from(*value).to_string()),
             _ => radix(value, |number| format!("{number:b}")),
@@ -210,25 +210,14 @@ fn scientific(number: f64, width: usize) -> String {
     let plain = format!("{number:.6e}");
     let (mantissa, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
     let (sign, digits) = exponent.strip_prefix('-').map_or(("", exponent), |digits| ("⁻", digits));
-    let raised: String = format!("{digits:0>2}").chars().map(superscript).collect();
+    let digits = format!("{digits:0>2}");
+    let raised = digits.chars().filter_map(|digit| SUPERSCRIPTS.get(usize::try_from(digit.to_digit(10)?).ok()?));
+    let raised: String = raised.collect();
     let text = format!("{mantissa}×10{sign}{raised}");
     format!("{text:>width$}")
 }
 
-const fn superscript(digit: char) -> char {
-    match digit {
-        '0' => '⁰',
-        '1' => '¹',
-        '2' => '²',
-        '3' => '³',
-        '4' => '⁴',
-        '5' => '⁵',
-        '6' => '⁶',
-        '7' => '⁷',
-        '8' => '⁸',
-        _ => '⁹',
-    }
-}
+const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 
 /// Shows a value as a text without quotes, if it is a scalar that has one.
 pub(in crate::selector) fn plain(value: &Value<'_>) -> Option<String> {
@@ -243,17 +232,15 @@ pub(in crate::selector) fn plain(value: &Value<'_>) -> Option<String> {
         Value::Duration(nanos) => time::shown_duration(*nanos),
         Value::Timestamp(time) => time::shown_timestamp(*time),
         Value::Type(name) => (*name).to_owned(),
-        Value::Ip(address) => ip::shown(*address),
+        Value::Ip(address) => address.to_string(),
         _ => return None,
     })
 }
 
-fn shown_string(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault>> {
-    match value {
-        Value::List(_) | Value::Map(_) => element(value, meter),
-        Value::Ip(_) => Err(Fault::text(format!("{}, was given {}", refusal('s'), value.type_name()))),
-        _ => plain(value).ok_or_else(|| Fault::text(format!("{}, was given {}", refusal('s'), value.type_name()))),
-    }
+/// Shows a scalar that has a form in a text; an address has none.
+fn scalar(value: &Value<'_>, problem: &str) -> Result<String, Box<Fault>> {
+    let shown = if matches!(value, Value::Ip(_)) { None } else { plain(value) };
+    shown.ok_or_else(|| Fault::text(format!("{problem} {}", value.type_name())))
 }
 
 /// Shows a value within a list or map: texts in quotes.
@@ -265,12 +252,12 @@ fn element(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault
         _ => 4 + value.weight(),
     })?;
     let text = match value {
-        Value::String(text) => go_quoted(text),
+        Value::String(text) => Quoted(text).to_string(),
         Value::Bytes(bytes) => quoted_bytes(bytes),
         Value::Double(number) if number.is_finite() => format!("{number:.6}"),
-        Value::Double(_) => go_quoted(&plain(value).unwrap_or_default()),
-        Value::Timestamp(_) => format!("timestamp({})", go_quoted(&plain(value).unwrap_or_default())),
-        Value::Duration(_) => format!("duration({})", go_quoted(&plain(value).unwrap_or_default())),
+        Value::Double(_) => Quoted(&plain(value).unwrap_or_default()).to_string(),
+        Value::Timestamp(_) => format!("timestamp({})", Quoted(&plain(value).unwrap_or_default())),
+        Value::Duration(_) => format!("duration({})", Quoted(&plain(value).unwrap_or_default())),
         Value::List(list) => {
             let parts: Result<Vec<String>, Box<Fault>> = list.items().iter().map(|item| element(item, meter)).collect();
             format!("[{}]", parts?.join(", "))
@@ -278,6 +265,7 @@ fn element(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault
         Value::Map(map) => {
             let mut parts = Vec::with_capacity(map.len());
             for key in map.keys() {
+                meter.work(NUMBER + map.work_of(&key))?;
                 if !matches!(key, Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_)) {
                     return Err(Fault::text(format!("no formatting function for map key of type {}", key.type_name())));
                 }
@@ -286,8 +274,7 @@ fn element(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault
             parts.sort();
             format!("{{{}}}", parts.join(", "))
         }
-        Value::Ip(_) => return Err(Fault::text(format!("no formatting function for {}", value.type_name()))),
-        _ => plain(value).ok_or_else(|| Fault::text(format!("no formatting function for {}", value.type_name())))?,
+        _ => scalar(value, "no formatting function for")?,
     };
     meter.make(text.len())?;
     Ok(text)

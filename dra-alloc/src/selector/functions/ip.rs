@@ -3,18 +3,23 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::functions;
+use crate::selector::error::LONGEST_TEXT;
 use crate::selector::fault::{Fault, quoted};
+use crate::selector::meter::Meter;
 use crate::selector::value::Value;
+
+/// Work of quoting a byte of a text in an error.
+const QUOTED: usize = 6;
 
 functions! { meter;
     "ip" {
-        "(string) -> IP" Parse: [Value::String(text)] => parse(text).map(Value::Ip).map_err(Fault::text);
+        "(string) -> IP" Parse: [Value::String(text)] => read(meter, text, parse)?.map(Value::Ip).map_err(Fault::text);
         "CIDR.() -> IP" One: [Value::Cidr(network)] => Ok(Value::Ip(network.address));
     }
-    "isIP" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
+    "isIP" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(read(meter, text, parse)?.is_ok())); }
     "ip.isCanonical" {
         "(string) -> bool" Canonical: [Value::String(text)] =>
-            parse(text).map(|address| Value::Bool(shown(address) == **text)).map_err(Fault::text);
+            read(meter, text, parse)?.map(|address| Value::Bool(address.to_string() == **text)).map_err(Fault::text);
     }
     "family" {
         "IP.() -> int" One: [Value::Ip(address)] => Ok(Value::Int(if address.is_ipv4() { 4 } else { 6 }));
@@ -52,9 +57,15 @@ fn is_global_unicast(address: &IpAddr) -> bool {
         && !is_link_local_unicast(address)
 }
 
-/// Returns the canonical text of an address.
-pub(super) fn shown(address: IpAddr) -> String {
-    address.to_string()
+/// Reads a text. That of an error has it three times.
+pub(super) fn read<T>(
+    meter: &mut Meter<'_>,
+    text: &str,
+    parse: fn(&str) -> Result<T, String>,
+) -> Result<Result<T, String>, Box<Fault>> {
+    let found = parse(text);
+    meter.work(if found.is_ok() { 0 } else { QUOTED * text.len().min(LONGEST_TEXT) })?;
+    Ok(found)
 }
 
 /// Parses an address. Those with a zone and IPv4 addresses in IPv6 form are refused.

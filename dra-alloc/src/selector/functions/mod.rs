@@ -120,12 +120,12 @@ impl Function {
         Self { misuse, ..self }
     }
 
-    /// Finds the words for an error of a call.
-    pub(super) fn worded(&self, fault: Box<Fault>, arguments: &[Value<'_>]) -> Box<Fault> {
-        match *fault {
+    /// Calls the function; an error of its arguments' types has the words for it.
+    pub(super) fn call<'v>(&self, meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+        (self.run)(meter, arguments).map_err(|fault| match *fault {
             Fault::NoOverload => self.no_overload(arguments),
             _ => fault,
-        }
+        })
     }
 
     /// Says that arguments have wrong types, in the words for this function.
@@ -179,10 +179,22 @@ fn int(length: usize) -> Value<'static> {
     Value::Int(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
+/// Work of making a text.
+const PART: usize = 8;
+
 /// Returns a part of a text: borrowed if the text is.
 fn part<'v>(meter: &mut Meter<'_>, text: &Text<'v>, start: usize, end: usize) -> Answer<'v> {
     match text {
         Text::Borrowed(text) => Ok(Value::borrowed(text.get(start..end).unwrap_or_default())),
-        Text::Owned(text) => made(meter, text.get(start..end).unwrap_or_default().to_owned()),
+        Text::Owned(text) => {
+            meter.work(PART)?;
+            made(meter, text.get(start..end).unwrap_or_default().to_owned())
+        }
     }
+}
+
+/// Splits off the leading digits of a text.
+fn digits(text: &str) -> (&str, &str) {
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at_checked(end).unwrap_or((text, ""))
 }

@@ -40,7 +40,7 @@ const CONTROLS: [(char, char); 6] =
 /// Translates a pattern for the `regex` crate; the error says why Go rejects it.
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
     let out = String::with_capacity(pattern.len());
-    let mut translation = Translation { rest: pattern, out, repetitions: Repetitions::default() };
+    let mut translation = Translation { rest: pattern, out, open: Vec::new(), last: 0 };
     // The text from the last repetition on, if nothing stands between; and whether there is something to repeat.
     let (mut repeated, mut is_repeatable) = (None, false);
     while let Some(first) = translation.rest.chars().next() {
@@ -58,81 +58,39 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
         }
         repeated = None;
         is_repeatable = !matches!(first, '(' | '|');
-        if first == ')' && translation.repetitions.open.is_empty() {
+        if first == ')' && translation.open.is_empty() {
             return Err(format!("unexpected ): `{pattern}`"));
         }
         match first {
-            '(' => translation.repetitions.open(),
-            ')' => translation.repetitions.close(),
-            _ => translation.repetitions.item(1),
+            '(' => translation.open.push(1),
+            ')' => translation.close(),
+            _ => translation.item(1),
         }
         match first {
             '\\' => translation.escape()?,
             '[' => translation.class()?,
             '(' => translation.group()?,
-            '|' | ')' | '.' | '^' | '$' => {
-                translation.next();
-                translation.out.push(first);
-            }
             _ => {
                 translation.next();
-                translation.literal(first);
+                let is_operator = matches!(first, '|' | ')' | '.' | '^' | '$');
+                if is_operator { translation.out.push(first) } else { translation.literal(first) }
             }
         }
     }
-    match translation.repetitions.open.len() {
+    match translation.open.len() {
         0 => Ok(translation.out),
         depth if depth > MOST_NESTED => Err("expression nests too deeply".to_owned()),
         _ => Err(format!("missing closing ): `{pattern}`")),
     }
 }
 
-/// Repetition counts of a pattern; the counts of nested repetitions are multiplied.
-#[derive(Default)]
-struct Repetitions {
+struct Translation<'p> {
+    rest: &'p str,
+    out: String,
     /// Product of the nested repetition counts within each open group.
     open: Vec<u32>,
     /// Product of the nested repetition counts of the part of the pattern read last: 6 for `(a{2}){3}`.
     last: u32,
-}
-
-impl Repetitions {
-    fn open(&mut self) {
-        self.open.push(1);
-    }
-
-    fn close(&mut self) {
-        let inner = self.open.pop().unwrap_or(1);
-        self.item(inner);
-    }
-
-    fn item(&mut self, repeated: u32) {
-        self.last = repeated;
-        if let Some(group) = self.open.last_mut() {
-            *group = (*group).max(repeated);
-        }
-    }
-
-    /// Applies a repetition to the last item; false if the product is too large.
-    fn repeat(&mut self, count: u32) -> bool {
-        let repeated = self.last.saturating_mul(count);
-        self.item(repeated);
-        repeated <= MOST_REPETITIONS
-    }
-}
-
-struct Translation<'p> {
-    rest: &'p str,
-    out: String,
-    repetitions: Repetitions,
-}
-
-/// Repetition with numbers in braces: `{2}`, `{2,}` or `{2,5}`.
-struct Counted {
-    /// Length of the repetition's text in bytes.
-    length: usize,
-    /// Largest number of repetitions, or the smallest if there is no upper bound.
-    count: u32,
 }
 
 impl<'p> Translation<'p> {
@@ -160,6 +118,18 @@ impl<'p> Translation<'p> {
         self.rest.char_indices().take(LONGEST_NAME).find(|(_, character)| *character == closing).map(|(at, _)| at)
     }
 
+    fn close(&mut self) {
+        let inner = self.open.pop().unwrap_or(1);
+        self.item(inner);
+    }
+
+    fn item(&mut self, repeated: u32) {
+        self.last = repeated;
+        if let Some(group) = self.open.last_mut() {
+            *group = (*group).max(repeated);
+        }
+    }
+
     fn literal(&mut self, character: char) {
         self.out.push_str(&escape(character.encode_utf8(&mut [0; 4])));
     }
@@ -169,8 +139,13 @@ impl<'p> Translation<'p> {
         let length = match self.rest.chars().next() {
             Some('*' | '+' | '?') => 1,
             Some('{') => match counted(self.rest)? {
-                Some(Counted { length, count }) if self.repetitions.repeat(count) => length,
-                Some(Counted { length, .. }) => return Err(invalid_count(self.take(length))),
+                Some((length, count)) => {
+                    self.item(self.last.saturating_mul(count));
+                    if self.last > MOST_REPETITIONS {
+                        return Err(invalid_count(self.take(length)));
+                    }
+                    length
+                }
                 None => return Ok(false),
             },
             _ => return Ok(false),
@@ -227,7 +202,7 @@ impl<'p> Translation<'p> {
         let on: String = "imsU".chars().filter(|flag| on.contains(*flag) && !off.contains(*flag)).collect();
         let off: String = "imsU".chars().filter(|flag| off.contains(*flag)).collect();
         if closing == ')' {
-            self.repetitions.close();
+            self.close();
         }
         if on.is_empty() && off.is_empty() {
             self.out.push_str(if closing == ':' { "(?:" } else { "" });
@@ -402,8 +377,9 @@ fn invalid_count(repetition: &str) -> String {
     format!("invalid repeat count: `{repetition}`")
 }
 
-/// Parses `{2}`, `{2,}` or `{2,5}`; `None` for other braces.
-fn counted(text: &str) -> Result<Option<Counted>, String> {
+/// Parses `{2}`, `{2,}` or `{2,5}`; `None` for other braces. Returns the length of the text in bytes, and the largest number
+/// of repetitions, or the smallest if there is no upper bound.
+fn counted(text: &str) -> Result<Option<(usize, u32)>, String> {
     let Some(inner) = text.strip_prefix('{') else { return Ok(None) };
     let length = inner.bytes().take_while(|c| c.is_ascii_digit() || *c == b',').count();
     let Some((inner, _)) = inner.split_at_checked(length).filter(|(_, rest)| rest.starts_with('}')) else {
@@ -420,9 +396,7 @@ fn counted(text: &str) -> Result<Option<Counted>, String> {
     let count = |digits: &str| digits.parse::<u32>().ok().filter(|count| *count <= MOST_REPETITIONS);
     let largest = if most.is_empty() { least } else { most };
     match (count(least), count(largest)) {
-        (Some(least), Some(largest)) if least <= largest => {
-            Ok(Some(Counted { length: inner.len() + 2, count: largest }))
-        }
+        (Some(least), Some(largest)) if least <= largest => Ok(Some((inner.len() + 2, largest))),
         _ => Err(invalid_count(&format!("{{{inner}}}"))),
     }
 }

@@ -8,14 +8,17 @@ use dra_attrs::QuantityError;
 use super::amount::Amount;
 use super::functions;
 use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
 use crate::selector::value::{Origin, Value};
 
 functions! { meter;
     "quantity" {
         "(string) -> Quantity" Parse: [Value::String(text)] =>
-            parse(text).map(|amount| Value::Quantity(Arc::new(amount), Origin::Read)).map_err(Fault::text);
+            read(meter, text)?.map(|amount| Value::Quantity(Arc::new(amount), Origin::Read)).map_err(Fault::text);
     }
-    "isQuantity" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
+    "isQuantity" {
+        "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(read(meter, text)?.is_ok()));
+    }
     "sign" { "(Quantity) -> int" One: [Value::Quantity(amount, _)] => Ok(Value::Int(amount.sign())); }
     "isInteger" {
         "Quantity.() -> bool" One: [Value::Quantity(amount, _)] => Ok(Value::Bool(amount.integer().is_some()));
@@ -60,14 +63,21 @@ fn computed<'v>(amount: Amount) -> Value<'v> {
 
 fn compared(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Box<Fault>> {
     match (one, other) {
-        (Value::Quantity(one, _), Value::Quantity(other, _)) => Ok(one.cmp(other)),
+        (Value::Quantity(one, _), Value::Quantity(other, _)) => Ok(one.compare(other)),
         (Value::Version(one), Value::Version(other)) => Ok(one.cmp(other)),
         _ => Err(Fault::no_overload()),
     }
 }
 
+/// Reads a quantity. An exponent stands for thousands of digits.
+fn read(meter: &mut Meter<'_>, text: &str) -> Result<Result<Amount, String>, Box<Fault>> {
+    let amount = parse(text);
+    meter.work(amount.as_ref().map_or(0, Amount::weight))?;
+    Ok(amount)
+}
+
 fn parse(text: &str) -> Result<Amount, String> {
-    text.parse().map_err(|error| match error {
+    Amount::parse(text).map_err(|error| match error {
         QuantityError::Format { .. } => {
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
         }

@@ -16,6 +16,10 @@ const PATTERN_SIZES: [usize; 3] = [1 << 14, 1 << 17, 1 << 20];
 pub(in crate::selector) const LARGEST_PATTERNS: usize = 4 << 20;
 /// Largest memory of a pattern that is computed, and of what a search keeps.
 const LARGEST_COMPUTED: usize = 1 << 17;
+/// Work of compiling a class of characters that a computed pattern names.
+const CLASS: usize = 20_000;
+/// Work of compiling a computed pattern anew that needs more than the smallest memory.
+const MORE: usize = 200_000;
 /// Largest length of a pattern that is computed, in bytes.
 const LONGEST_COMPUTED: usize = 1 << 10;
 
@@ -28,27 +32,18 @@ pub(in crate::selector) const WITH_PATTERN: [&str; 3] = ["matches", "find", "fin
 functions! { meter;
     "matches"(Misuse::Operator(|value| matches!(value, Value::String(_)))) {
         "(string, string) -> bool" One;
-        "string.(string) -> bool" Matches: [Value::String(text), Value::String(pattern)] => {
-            let pattern = computed(meter, pattern)?;
-            search(meter, &pattern, text, "matches", None)
-        };
+        "string.(string) -> bool" Matches:
+            [Value::String(text), Value::String(pattern)] => computed(meter, "matches", pattern, text, None);
     }
     "find" {
-        "string.(string) -> string" Find: [Value::String(text), Value::String(pattern)] => {
-            let pattern = computed(meter, pattern).map_err(illegal)?;
-            search(meter, &pattern, text, "find", None)
-        };
+        "string.(string) -> string" Find:
+            [Value::String(text), Value::String(pattern)] => computed(meter, "find", pattern, text, None);
     }
     "findAll" {
-        "string.(string) -> list(string)" Find: [Value::String(text), Value::String(pattern)] => {
-            let pattern = computed(meter, pattern).map_err(illegal)?;
-            search(meter, &pattern, text, "findAll", None)
-        };
-        "string.(string, int) -> list(string)" Find:
-            [Value::String(text), Value::String(pattern), Value::Int(limit)] => {
-                let pattern = computed(meter, pattern).map_err(illegal)?;
-                search(meter, &pattern, text, "findAll", Some(*limit))
-            };
+        "string.(string) -> list(string)" Find:
+            [Value::String(text), Value::String(pattern)] => computed(meter, "findAll", pattern, text, None);
+        "string.(string, int) -> list(string)" Find: [Value::String(text), Value::String(pattern), Value::Int(limit)] =>
+            computed(meter, "findAll", pattern, text, Some(*limit));
     }
 }
 
@@ -87,7 +82,7 @@ impl Pattern {
         let built = RegexBuilder::new(&translated).size_limit(limit).dfa_size_limit(LARGEST_COMPUTED).build();
         let regex = built.map_err(|_| TOO_LARGE.to_owned())?;
         // A search may have to follow all states of the pattern for each byte.
-        let steps = 1 + pattern.len() / 8 + limit / PATTERN_SIZES[0] - 1;
+        let steps = 1 + pattern.len() / 8 + 3 * (limit / PATTERN_SIZES[0] - 1);
         Ok(Self { regex: Arc::new(regex), steps, length: pattern.len(), size: limit })
     }
 
@@ -106,18 +101,22 @@ impl Pattern {
     }
 }
 
-/// Compiles a pattern that an evaluation made.
-fn computed(meter: &mut Meter<'_>, pattern: &str) -> Result<Pattern, Box<Fault>> {
+/// Calls a function with a pattern that an evaluation made.
+fn computed<'v>(meter: &mut Meter<'_>, name: &str, pattern: &str, text: &Text<'v>, limit: Option<i64>) -> Answer<'v> {
     if pattern.len() > LONGEST_COMPUTED {
         return Err(Fault::too_much());
     }
-    meter.work(10_000 + 200 * pattern.len())?;
-    Pattern::limited(pattern, LARGEST_COMPUTED).map_err(Fault::text)
-}
-
-/// Says where a computed pattern is wrong, in the words of `find`.
-fn illegal(fault: Box<Fault>) -> Box<Fault> {
-    if let Fault::Text(reason) = &*fault { Fault::text(format!("Illegal regex: {reason}")) } else { fault }
+    // Classes of characters are large, all the more without case.
+    let classes = pattern.matches("\\p").count() + pattern.matches("\\P").count();
+    meter.work(20_000 + 200 * pattern.len() + CLASS * classes)?;
+    let mut compiled = Pattern::limited(pattern, PATTERN_SIZES[0]);
+    if compiled.as_ref().is_err_and(|reason| reason == TOO_LARGE) {
+        meter.work(MORE)?;
+        compiled = Pattern::limited(pattern, LARGEST_COMPUTED);
+    }
+    let context = if name == "matches" { "" } else { "Illegal regex: " };
+    let pattern = compiled.map_err(|reason| Fault::text(format!("{context}{reason}")))?;
+    search(meter, &pattern, text, name, limit)
 }
 
 /// Calls a function with a pattern that is compiled.
@@ -125,12 +124,11 @@ pub(in crate::selector) fn call<'v>(
     meter: &mut Meter<'_>,
     name: &str,
     pattern: &Pattern,
-    text: &Value<'v>,
-    limit: Option<&Value<'v>>,
+    arguments: &[Value<'v>],
 ) -> Answer<'v> {
-    match (text, limit) {
-        (Value::String(text), None) => search(meter, pattern, text, name, None),
-        (Value::String(text), Some(Value::Int(limit))) => search(meter, pattern, text, name, Some(*limit)),
+    match arguments {
+        [Value::String(text), _] => search(meter, pattern, text, name, None),
+        [Value::String(text), _, Value::Int(limit)] => search(meter, pattern, text, name, Some(*limit)),
         _ => Err(Fault::no_overload()),
     }
 }

@@ -6,7 +6,6 @@ use super::{Misuse, functions, int};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
 use crate::selector::value::equality::{equal, has, is_equal};
-use crate::selector::value::map::Found;
 use crate::selector::value::order::{compare, has_order};
 use crate::selector::value::{Answer, List, Value};
 
@@ -48,7 +47,7 @@ functions! { meter;
         "(A, list(A)) -> bool" InList: [item, Value::List(list)] => has(list.items(), item, meter).map(Value::Bool);
         "(A, map(A, B)) -> bool" One: [item, Value::Map(map)] => {
             meter.work(map.work_of(item))?;
-            Ok(Value::Bool(matches!(map.find(item)?, Found::Value(_))))
+            Ok(Value::Bool(map.find(item)?.is_some()))
         };
     }
     "size"(Misuse::Operator(|_| false)) {

@@ -7,6 +7,7 @@ use dra_attrs::Quoted;
 use super::{Misuse, count, format, functions, int, made, part};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
+use crate::selector::syntax::literal::CONTROLS;
 use crate::selector::value::equality::is_equal;
 use crate::selector::value::{Answer, List, Text, Value};
 
@@ -27,14 +28,14 @@ functions! { meter;
         "string.(int) -> string" One: [Value::String(text), Value::Int(index)] => char_at(meter, text, *index);
     }
     "indexOf" {
-        "list(A).(A) -> int" IndexOf: [Value::List(list), item] => position(meter, list, item, Direction::First);
+        "list(A).(A) -> int" IndexOf: [Value::List(list), item] => position(meter, item, list.items().iter().enumerate());
         "string.(string) -> int" IndexOf:
             [Value::String(text), Value::String(other)] => index_of(meter, text, other, 0);
         "string.(string, int) -> int" IndexOf:
             [Value::String(text), Value::String(other), Value::Int(from)] => index_of(meter, text, other, *from);
     }
     "lastIndexOf" {
-        "list(A).(A) -> int" IndexOf: [Value::List(list), item] => position(meter, list, item, Direction::Last);
+        "list(A).(A) -> int" IndexOf: [Value::List(list), item] => position(meter, item, list.items().iter().enumerate().rev());
         "string.(string) -> int" IndexOf:
             [Value::String(text), Value::String(other)] => last_index_of(meter, text, other, None);
         "string.(string, int) -> int" IndexOf: [Value::String(text), Value::String(other), Value::Int(from)] =>
@@ -130,23 +131,18 @@ fn last_index_of<'v>(meter: &mut Meter<'_>, text: &str, other: &str, from: Optio
     Ok(Value::Int(found.map_or(-1, |at| characters(text.get(..at).unwrap_or_default()))))
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Direction {
-    First,
-    Last,
-}
-
-fn position<'v>(meter: &mut Meter<'_>, list: &List<'v>, item: &Value<'v>, direction: Direction) -> Answer<'v> {
-    let mut found = None;
-    for (index, element) in list.items().iter().enumerate() {
+/// Returns the index of the first element that is equal to an item.
+fn position<'e, 'v: 'e>(
+    meter: &mut Meter<'_>,
+    item: &Value<'v>,
+    elements: impl Iterator<Item = (usize, &'e Value<'v>)>,
+) -> Answer<'v> {
+    for (index, element) in elements {
         if is_equal(item, element, meter)? {
-            found = Some(index);
-            if direction == Direction::First {
-                break;
-            }
+            return Ok(int(index));
         }
     }
-    Ok(found.map_or(Value::Int(-1), int))
+    Ok(Value::Int(-1))
 }
 
 fn trim<'v>(meter: &mut Meter<'_>, text: &Text<'v>) -> Answer<'v> {
@@ -223,17 +219,10 @@ fn quote<'v>(meter: &mut Meter<'_>, text: &str) -> Answer<'v> {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for character in text.chars() {
-        match character {
-            '\x07' => quoted.push_str("\\a"),
-            '\x08' => quoted.push_str("\\b"),
-            '\x0c' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\x0b' => quoted.push_str("\\v"),
-            '\\' => quoted.push_str("\\\\"),
-            '"' => quoted.push_str("\\\""),
-            other => quoted.push(other),
+        let control = CONTROLS.iter().find(|(_, control)| *control == character).map(|(letter, _)| *letter);
+        match control.or_else(|| matches!(character, '\\' | '"').then_some(character)) {
+            Some(letter) => quoted.extend(['\\', letter]),
+            None => quoted.push(character),
         }
     }
     quoted.push('"');
@@ -244,7 +233,7 @@ fn quote<'v>(meter: &mut Meter<'_>, text: &str) -> Answer<'v> {
 pub(in crate::selector) fn quoted_bytes(bytes: &[u8]) -> String {
     let mut quoted = String::from("b\"");
     for chunk in bytes.utf8_chunks() {
-        let text = go_quoted(chunk.valid());
+        let text = Quoted(chunk.valid()).to_string();
         quoted.push_str(text.get(1..text.len() - 1).unwrap_or_default());
         for byte in chunk.invalid() {
             // Writing to a string does not fail.
@@ -253,9 +242,4 @@ pub(in crate::selector) fn quoted_bytes(bytes: &[u8]) -> String {
     }
     quoted.push('"');
     quoted
-}
-
-/// Returns a text as Go quotes it.
-pub(super) fn go_quoted(text: &str) -> String {
-    Quoted(text).to_string()
 }

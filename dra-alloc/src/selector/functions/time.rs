@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use jiff::civil::{DateTime, datetime};
 
-use super::{functions, zone};
+use super::{digits, functions, zone};
 use crate::selector::fault::Fault;
 use crate::selector::value::{Answer, Timestamp, Value};
 
@@ -137,20 +137,15 @@ fn fraction_of(digits: &str, unit: u64) -> u64 {
     (number as f64 * (unit as f64 / scale)) as u64
 }
 
-fn digits(text: &str) -> (&str, &str) {
-    let end = text.bytes().take_while(u8::is_ascii_digit).count();
-    text.split_at_checked(end).unwrap_or((text, ""))
-}
-
 /// Parses a timestamp in the form of RFC 3339, as leniently as Go.
 pub(in crate::selector) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let mut rest = text;
-    let year = number(&mut rest, 4, 4)?;
-    let month = after(&mut rest, "-").and_then(|()| number(&mut rest, 2, 2))?;
-    let day = after(&mut rest, "-").and_then(|()| number(&mut rest, 2, 2))?;
-    let hour = after(&mut rest, "T").and_then(|()| number(&mut rest, 1, 2))?;
-    let minute = after(&mut rest, ":").and_then(|()| number(&mut rest, 2, 2))?;
-    let second = after(&mut rest, ":").and_then(|()| number(&mut rest, 2, 2))?;
+    let year = number(&mut rest, "", 4, 4)?;
+    let month = number(&mut rest, "-", 2, 2)?;
+    let day = number(&mut rest, "-", 2, 2)?;
+    let hour = number(&mut rest, "T", 1, 2)?;
+    let minute = number(&mut rest, ":", 2, 2)?;
+    let second = number(&mut rest, ":", 2, 2)?;
     let nanos = nanos(&mut rest);
     let offset = offset(rest)?;
     let small = |number: i32| i8::try_from(number).ok();
@@ -161,14 +156,11 @@ pub(in crate::selector) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     Some(Timestamp { seconds: seconds - i64::from(offset), nanos, offset })
 }
 
-fn after(rest: &mut &str, expected: &str) -> Option<()> {
-    *rest = rest.strip_prefix(expected)?;
-    Some(())
-}
-
-fn number(rest: &mut &str, least: usize, most: usize) -> Option<i32> {
-    let length = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
-    let (digits, after) = rest.split_at_checked(length).filter(|_| length >= least)?;
+/// Reads a number with its number of digits after a character.
+fn number(rest: &mut &str, before: &str, least: usize, most: usize) -> Option<i32> {
+    let text = rest.strip_prefix(before)?;
+    let length = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
+    let (digits, after) = text.split_at_checked(length).filter(|_| length >= least)?;
     *rest = after;
     digits.parse().ok()
 }
@@ -195,8 +187,8 @@ fn offset(text: &str) -> Option<i32> {
         _ => return None,
     };
     let mut rest = text.get(1..)?;
-    let hours = number(&mut rest, 2, 2)?;
-    let minutes = after(&mut rest, ":").and_then(|()| number(&mut rest, 2, 2))?;
+    let hours = number(&mut rest, "", 2, 2)?;
+    let minutes = number(&mut rest, ":", 2, 2)?;
     let in_range = rest.is_empty() && hours <= 24 && minutes <= 60;
     in_range.then_some(sign * (hours * 3_600 + minutes * 60))
 }
@@ -211,15 +203,7 @@ pub(super) fn shown_duration(nanos: i64) -> String {
 /// Shows a timestamp in the zone in which it was written.
 pub(super) fn shown_timestamp(time: Timestamp) -> String {
     let Some(at) = civil(time.seconds + i64::from(time.offset), 0) else { return String::new() };
-    let mut text = format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-        at.year(),
-        at.month(),
-        at.day(),
-        at.hour(),
-        at.minute(),
-        at.second()
-    );
+    let mut text = at.to_string();
     if time.nanos > 0 {
         text.push_str(format!(".{:09}", time.nanos).trim_end_matches('0'));
     }

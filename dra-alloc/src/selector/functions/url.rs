@@ -58,7 +58,7 @@ fn query<'v>(meter: &mut Meter<'_>, url: &Url) -> Answer<'v> {
 }
 
 /// Parts of a URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::selector) struct Url {
     scheme: String,
     /// Rest of a URL such as `mailto:someone`.
@@ -80,11 +80,9 @@ pub(super) fn request_problem(text: &str) -> Option<String> {
 /// Place of a character in a URL: each allows other characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    Path,
     Host,
     Query,
-    User,
-    Fragment,
+    Other,
 }
 
 impl Url {
@@ -100,7 +98,7 @@ impl Url {
         let (text, fragment) = text.split_once('#').map_or((text, None), |(text, fragment)| (text, Some(fragment)));
         let mut url = Self::read(text, Reading::Reference)?;
         url.fragment =
-            fragment.map(|fragment| unescape(fragment, Mode::Fragment).map(|_| fragment.to_owned())).transpose()?;
+            fragment.map(|fragment| unescape(fragment, Mode::Other).map(|_| fragment.to_owned())).transpose()?;
         Ok(url)
     }
 
@@ -114,15 +112,7 @@ impl Url {
         let (scheme, rest) = split_scheme(text)?;
         let scheme = scheme.to_ascii_lowercase();
         let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query.to_owned())));
-        let mut url = Self {
-            scheme,
-            opaque: None,
-            user: None,
-            host: String::new(),
-            path: rest.to_owned(),
-            query,
-            fragment: None,
-        };
+        let mut url = Self { scheme, path: rest.to_owned(), query, ..Self::default() };
         if text == "*" {
             return Ok(url);
         }
@@ -146,7 +136,7 @@ impl Url {
             path.clone_into(&mut url.path);
             url.set_authority(authority)?;
         }
-        unescape(&url.path, Mode::Path)?;
+        unescape(&url.path, Mode::Other)?;
         Ok(url)
     }
 
@@ -158,7 +148,7 @@ impl Url {
             if !user.chars().all(is_valid) {
                 return Err("net/url: invalid userinfo".to_owned());
             }
-            unescape(user, Mode::User)?;
+            unescape(user, Mode::Other)?;
             self.user = Some(user.to_owned());
         }
         Ok(())
@@ -180,7 +170,7 @@ impl Url {
         if self.path.bytes().all(is_valid) {
             return self.path.clone();
         }
-        let bytes = unescape(&self.path, Mode::Path).unwrap_or_default();
+        let bytes = unescape(&self.path, Mode::Other).unwrap_or_default();
         escape(&bytes, |byte| is_unreserved(byte) || b"$&+,/:;=@".contains(&byte))
     }
 }

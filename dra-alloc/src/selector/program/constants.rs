@@ -6,11 +6,15 @@ use std::collections::BTreeMap;
 use crate::selector::check::{Checked, Reference};
 use crate::selector::declarations::declarations;
 use crate::selector::declarations::names::Name;
+use crate::selector::fault::Fault;
 use crate::selector::functions::conversions;
 use crate::selector::meter::Meter;
-use crate::selector::syntax::tree::{Element, Entry, Kind, Literal, NodeId};
+use crate::selector::syntax::tree::{Element, Kind, Literal, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{List, Map, Value};
+
+/// Value of a part of an expression, if it is a constant.
+type Constant = Result<Option<Value<'static>>, Box<Fault>>;
 
 /// Constants of an expression by node.
 #[derive(Debug)]
@@ -23,7 +27,7 @@ impl Constants {
         let mut meter = Meter::new(u64::MAX, None);
         // Parts are made before what they are parts of.
         for node in checked.tree.ids() {
-            let value = constants.value(checked, node, &mut meter)?;
+            let value = constants.value(checked, node, &mut meter).map_err(|fault| fault.to_string())?;
             constants.0.push(value);
         }
         Ok(constants)
@@ -33,12 +37,7 @@ impl Constants {
         self.0.get(node.index())?.as_ref()
     }
 
-    fn value(
-        &self,
-        checked: &Checked<'_>,
-        node: NodeId,
-        meter: &mut Meter<'_>,
-    ) -> Result<Option<Value<'static>>, String> {
+    fn value(&self, checked: &Checked<'_>, node: NodeId, meter: &mut Meter<'_>) -> Constant {
         match checked.reference(node) {
             Reference::Name(Name::Type(name)) if !matches!(checked.tree.kind(node), Kind::Message { .. }) => {
                 return Ok(Some(Value::Type(name)));
@@ -51,29 +50,28 @@ impl Constants {
             Kind::List(elements) => self.list(elements),
             Kind::Map(entries) => self.map(entries),
             Kind::Call { function, target: None, arguments } if conversions::NAMES.contains(function) => {
-                let [argument] = arguments.as_slice() else { return Ok(None) };
-                let Some(value) = self.get(*argument) else { return Ok(None) };
-                converted(function, value, meter).map(Some)
+                let value = arguments.first().and_then(|argument| self.get(*argument));
+                let (Some(function), Some(value)) = (declarations().function(function), value) else { return Ok(None) };
+                function.call(meter, &[value.clone()]).map(Some)
             }
             _ => Ok(None),
         }
     }
 
-    fn list(&self, elements: &[Element]) -> Result<Option<Value<'static>>, String> {
-        let values = elements.iter().map(|element| self.get(element.node).filter(|_| !element.optional).cloned());
+    fn list(&self, elements: &[Element]) -> Constant {
+        let values = elements.iter().map(|element| self.get(element.value).filter(|_| !element.optional).cloned());
         let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(None) };
-        List::new(values).map(|list| Some(Value::List(list))).map_err(|fault| fault.to_string())
+        List::new(values).map(|list| Some(Value::List(list)))
     }
 
-    fn map(&self, entries: &[Entry]) -> Result<Option<Value<'static>>, String> {
+    fn map(&self, entries: &[Element]) -> Constant {
         let mut table = BTreeMap::new();
         for entry in entries {
-            let (Some(key), Some(value), false) = (self.get(entry.key), self.get(entry.value), entry.optional) else {
-                return Ok(None);
-            };
-            table.insert(Key::new(key.clone()).map_err(|fault| fault.to_string())?, value.clone());
+            let (key, value) = (entry.key.and_then(|key| self.get(key)), self.get(entry.value));
+            let (Some(key), Some(value), false) = (key, value, entry.optional) else { return Ok(None) };
+            table.insert(Key::new(key.clone())?, value.clone());
         }
-        Table::new(table).map(|table| Some(Value::Map(Map::Table(table)))).map_err(|fault| fault.to_string())
+        Table::new(table).map(|table| Some(Value::Map(Map::Table(table))))
     }
 }
 
@@ -87,12 +85,4 @@ fn literal_value(literal: &Literal<'_>) -> Value<'static> {
         Literal::String(text) => Value::owned(&**text),
         Literal::Bytes(bytes) => Value::Bytes(bytes.as_slice().into()),
     }
-}
-
-/// Converts a constant.
-fn converted(name: &str, value: &Value<'static>, meter: &mut Meter<'_>) -> Result<Value<'static>, String> {
-    let arguments = [value.clone()];
-    let function = declarations().function(name).ok_or("no such function")?;
-    let answer = (function.run)(meter, &arguments).map_err(|fault| function.worded(fault, &arguments));
-    answer.map_err(|fault| fault.to_string())
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 use super::steps::{self, Elements};
-use super::{Access, Call, Logic, Op, Program, Target, messages};
+use super::{Access, Call, Op, Program, Target, messages};
 use crate::selector::SelectorInput;
 use crate::selector::cost::actual::actual;
 use crate::selector::fault::Fault;
 use crate::selector::functions::{maps, regex};
 use crate::selector::meter::Meter;
-use crate::selector::value::map::{Found, Key, Table};
+use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Answer, List, Map, Value};
 
 /// Work of a call besides that for its arguments.
@@ -45,8 +45,9 @@ struct Machine<'m, 'v, 's> {
     slots: Vec<Slot<'v>>,
     loops: Vec<Elements<'v>>,
     chains: SmallVec<[Chain; 8]>,
-    returns: Vec<Target>,
-    next: Target,
+    /// Operations to go on with after values of bound names.
+    returns: Vec<usize>,
+    next: usize,
 }
 
 impl Program {
@@ -113,7 +114,7 @@ impl<'v> Machine<'_, 'v, '_> {
             Op::Local(slot) => self.local(slot),
             Op::Take(slot) => self.take(slot),
             Op::Close => self.close(),
-            Op::Combine(logic) => self.combine(logic),
+            Op::Combine(deciding) => self.combine(deciding),
             Op::NotStrictlyFalse => Ok(Value::Bool(!matches!(self.pop(), Ok(Value::Bool(false))))),
             Op::List { count, optional } => self.list(count, optional),
             Op::Map { count, optional } => self.map(count, optional),
@@ -136,31 +137,38 @@ impl<'v> Machine<'_, 'v, '_> {
             Op::Index(access) => return self.index(access),
             Op::Test(key) => return self.test(key),
             Op::Call(call) => return self.call(call),
-            Op::Search { call, pattern } => return self.search(call, pattern),
             Op::Branch { otherwise, end } => return self.branch(otherwise, end),
             Op::Bail { drop, end } => return self.bail(drop, end),
             Op::Begin { second, end } => return self.begin(second, end),
             Op::Next { first, second, done } => return self.next_round(first, second, done),
             Op::Open => self.open(),
             Op::Fallback { unwraps, end } => self.fallback(unwraps, end),
-            Op::Jump(target) => self.next = target,
-            Op::SkipIndex(end) if self.has_failed() || self.chains.last() == Some(&Chain::Absent) => self.next = end,
-            Op::Decide(logic, target) if self.is_last(logic.deciding()) => self.next = target,
+            Op::Jump(target) => self.jump(target),
+            Op::SkipIndex(end) if self.has_failed() || self.chains.last() == Some(&Chain::Absent) => self.jump(end),
+            Op::Decide(deciding, target) if self.is_last(deciding) => self.jump(target),
             Op::While(done) => {
                 if matches!(self.pop(), Ok(Value::Bool(false))) {
-                    self.next = done;
+                    self.jump(done);
                 }
             }
             Op::Store(slot) => self.store(slot),
             Op::Defer(slot, target) => self.set(slot, Slot::Deferred(target)),
             Op::Return(slot) => {
                 self.store(slot);
-                self.next = self.returns.pop().unwrap_or(Target::MAX);
+                self.next = self.returns.pop().unwrap_or(usize::MAX);
             }
             Op::End => drop(self.loops.pop()),
             _ => {}
         }
         Ok(())
+    }
+
+    fn place(&self, target: Target) -> usize {
+        self.program.places.get(target).copied().unwrap_or(usize::MAX)
+    }
+
+    fn jump(&mut self, target: Target) {
+        self.next = self.place(target);
     }
 
     fn is_last(&self, value: bool) -> bool {
@@ -196,8 +204,9 @@ impl<'v> Machine<'_, 'v, '_> {
     fn force(&mut self, slot: usize) -> Result<(), Box<Fault>> {
         match self.slots.get(slot) {
             Some(Slot::Deferred(target)) => {
+                let target = *target;
                 self.returns.push(self.next - 1);
-                self.next = *target;
+                self.jump(target);
                 Ok(())
             }
             _ => self.push(self.local(slot)),
@@ -230,37 +239,27 @@ impl<'v> Machine<'_, 'v, '_> {
     /// Makes a step of a chain from the last value.
     fn step(&mut self, key: &Value<'v>, access: Access) -> Result<(), Box<Fault>> {
         let chain = self.chains.last().copied().unwrap_or(Chain::Plain);
-        if self.has_failed() || chain == Chain::Absent {
-            return Ok(());
-        }
-        if chain == Chain::Plain && access == Access::Required {
-            self.meter.charge(1)?;
-            let Some(Ok(value)) = self.stack.last_mut() else { return Ok(()) };
-            self.meter.work(steps::work(value, key))?;
-            match steps::read(value, key) {
-                Ok(Some(found)) => *value = found,
-                Ok(None) => {
-                    let missing = steps::missing(value, key);
-                    return self.replace(Err(missing));
-                }
-                Err(fault) => return self.replace(Err(fault)),
-            }
-            return Ok(());
-        }
-        let value = self.pop()?;
-        self.meter.work(steps::work(&value, key))?;
-        let (chain, answer) = match steps::read(&value, key) {
-            Ok(Some(found)) => {
-                self.meter.charge(1)?;
-                (Chain::Optional, Ok(found))
-            }
+        let is_plain = chain == Chain::Plain && access == Access::Required;
+        let Some(Ok(value)) = self.stack.last_mut().filter(|_| chain != Chain::Absent) else { return Ok(()) };
+        self.meter.charge(is_plain.into())?;
+        self.meter.work(steps::work(value, key))?;
+        let (chain, answer) = match steps::read(value, key) {
+            Ok(None) if is_plain => (chain, Err(steps::missing(value, key))),
             Ok(None) => (Chain::Absent, Ok(Value::Null)),
+            Ok(Some(found)) => (Chain::Optional, Ok(found)),
             Err(fault) => (Chain::Optional, Err(fault)),
         };
-        if let Some(last) = self.chains.last_mut() {
-            *last = chain;
+        if !is_plain {
+            self.meter.charge(u64::from(answer.is_ok() && chain == Chain::Optional))?;
+            if let Some(last) = self.chains.last_mut() {
+                *last = chain;
+            }
         }
-        self.push(answer)
+        match answer {
+            Ok(found) => *value = found,
+            Err(fault) => return self.replace(Err(fault)),
+        }
+        Ok(())
     }
 
     fn index(&mut self, access: Access) -> Result<(), Box<Fault>> {
@@ -271,9 +270,7 @@ impl<'v> Machine<'_, 'v, '_> {
             Ok(key) => Err(steps::no_key(&key)),
             Err(fault) => Err(fault),
         };
-        if !is_optional {
-            self.meter.charge(1)?;
-        }
+        self.meter.charge(u64::from(!is_optional))?;
         self.replace(answer)
     }
 
@@ -287,7 +284,7 @@ impl<'v> Machine<'_, 'v, '_> {
         self.meter.work(steps::work(&value, key))?;
         let answer = match chain {
             Some(Chain::Absent) => Ok(false),
-            _ => steps::is_there(&value, key),
+            _ => steps::read(&value, key).map(|found| found.is_some()),
         };
         let is_free = matches!(chain, Some(Chain::Optional | Chain::Absent)) && !matches!(answer, Ok(true));
         self.meter.charge(u64::from(!is_free))?;
@@ -297,11 +294,11 @@ impl<'v> Machine<'_, 'v, '_> {
         self.push(answer.map(Value::Bool))
     }
 
-    fn combine(&mut self, logic: Logic) -> Answer<'v> {
+    fn combine(&mut self, deciding: bool) -> Answer<'v> {
         let (right, left) = (self.pop(), self.pop());
         match (left, right) {
-            (_, Ok(Value::Bool(value))) if value == logic.deciding() => Ok(Value::Bool(value)),
-            (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!logic.deciding())),
+            (_, Ok(Value::Bool(value))) if value == deciding => Ok(Value::Bool(value)),
+            (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!deciding)),
             (Err(fault), _) | (Ok(Value::Bool(_)), Err(fault)) => Err(fault),
             _ => Err(Fault::no_overload()),
         }
@@ -309,16 +306,14 @@ impl<'v> Machine<'_, 'v, '_> {
 
     fn branch(&mut self, otherwise: Target, end: Target) -> Result<(), Box<Fault>> {
         match self.pop() {
-            Ok(Value::Bool(true)) => Ok(()),
-            Ok(Value::Bool(false)) => {
-                self.next = otherwise;
-                Ok(())
-            }
+            Ok(Value::Bool(true)) => {}
+            Ok(Value::Bool(false)) => self.jump(otherwise),
             answer => {
-                self.next = end;
-                self.push(Err(answer.err().unwrap_or_else(Fault::no_overload)))
+                self.jump(end);
+                self.push(Err(answer.err().unwrap_or_else(Fault::no_overload)))?;
             }
         }
+        Ok(())
     }
 
     fn bail(&mut self, drop: usize, end: Target) -> Result<(), Box<Fault>> {
@@ -327,7 +322,7 @@ impl<'v> Machine<'_, 'v, '_> {
         }
         let answer = self.pop();
         self.stack.truncate(self.stack.len().saturating_sub(drop));
-        self.next = end;
+        self.jump(end);
         self.push(answer)
     }
 
@@ -344,7 +339,7 @@ impl<'v> Machine<'_, 'v, '_> {
             }
             _ => {}
         }
-        self.next = end;
+        self.jump(end);
     }
 
     /// Returns true if the element at an index of a literal may be missing.
@@ -359,15 +354,12 @@ impl<'v> Machine<'_, 'v, '_> {
         let mut items = Vec::with_capacity(count);
         for (index, value) in values.into_iter().enumerate() {
             match value {
-                Value::Optional(Some(held)) if self.is_marked(optional, index) => items.push(held.value.clone()),
-                Value::Optional(None) if self.is_marked(optional, index) => {}
-                other if self.is_marked(optional, index) => {
-                    let of = other.type_name();
-                    return Err(Fault::text(format!(
-                        "cannot initialize optional list element from non-optional value {of}"
-                    )));
+                item if !self.is_marked(optional, index) => items.push(item),
+                Value::Optional(held) => items.extend(held.map(|held| held.value.clone())),
+                other => {
+                    let problem = "cannot initialize optional list element from non-optional value";
+                    return Err(Fault::text(format!("{problem} {}", other.type_name())));
                 }
-                other => items.push(other),
             }
         }
         List::new(items).map(Value::List)
@@ -376,24 +368,16 @@ impl<'v> Machine<'_, 'v, '_> {
     fn map(&mut self, count: usize, optional: Option<usize>) -> Answer<'v> {
         let values = self.pop_values(2 * count)?;
         self.meter.make(count * 100)?;
-        let mut entries = BTreeMap::new();
-        let mut values = values.into_iter();
-        let mut index = 0;
-        while let (Some(key), Some(value)) = (values.next(), values.next()) {
+        let (mut entries, mut values) = (BTreeMap::new(), values.into_iter());
+        for index in 0..count {
+            let (Some(key), Some(value)) = (values.next(), values.next()) else { break };
             self.meter.work(key.weight())?;
-            let key = Key::new(key)?;
+            let (key, is_marked) = (Key::new(key)?, self.is_marked(optional, index));
             match value {
-                Value::Optional(Some(held)) if self.is_marked(optional, index) => {
-                    entries.insert(key, held.value.clone());
-                }
-                Value::Optional(None) if self.is_marked(optional, index) => {
-                    entries.remove(&key);
-                }
-                other => {
-                    entries.insert(key, other);
-                }
-            }
-            index += 1;
+                Value::Optional(Some(held)) if is_marked => entries.insert(key, held.value.clone()),
+                Value::Optional(None) if is_marked => entries.remove(&key),
+                other => entries.insert(key, other),
+            };
         }
         Table::new(entries).map(|table| Value::Map(Map::Table(table)))
     }
@@ -415,31 +399,29 @@ impl<'v> Machine<'_, 'v, '_> {
             return Err(steps::not_a_list(answer));
         }
         let Some(values) = self.arguments(call, from)? else { return Ok(()) };
-        // Arguments are read once by the function, and again for the price.
-        let weight: usize = values.iter().map(|value| 2 * value.weight()).sum();
-        self.meter.work(CALL + weight)?;
-        let result = (call.function.run)(self.meter, &values);
-        let result = result.map_err(|fault| call.function.worded(fault, &values));
+        let result = match call.pattern.and_then(|pattern| self.program.patterns.get(pattern)) {
+            Some(pattern) => regex::call(self.meter, call.function.name, pattern, &values),
+            None => {
+                // Arguments are read once by the function, and again for the price.
+                let weight: usize = values.iter().map(|value| 2 * value.weight()).sum();
+                self.meter.work(CALL + weight)?;
+                call.function.call(self.meter, &values)
+            }
+        };
         self.paid(call, &values, result)
     }
 
     /// Takes the arguments of a call. If one of them is an error, the first is the call's answer, for the price of all
     /// of them; `None` then.
     fn arguments(&mut self, call: &Call, from: usize) -> Result<Option<Arguments<'v>>, Box<Fault>> {
-        let answers = self.stack.get_mut(from..).unwrap_or_default();
-        let Some(failed) = answers.iter().position(Result::is_err) else {
-            let mut values = Arguments::new();
-            for answer in self.stack.drain(from..) {
-                values.push(answer?);
-            }
-            return Ok(Some(values));
-        };
+        let answers = self.stack.get(from..).unwrap_or_default();
+        if answers.iter().all(Result::is_ok) {
+            return self.stack.drain(from..).collect::<Result<_, _>>().map(Some);
+        }
         let price = actual(call.cost, |index| answers.get(index)?.as_ref().ok(), None, self.meter)?;
-        let answer =
-            answers.get_mut(failed).map_or(Ok(Value::Null), |answer| std::mem::replace(answer, Ok(Value::Null)));
-        self.stack.truncate(from);
+        let first = self.stack.drain(from..).find(Result::is_err);
         self.meter.charge(price)?;
-        self.push(answer).map(|()| None)
+        self.push(first.unwrap_or(Ok(Value::Null))).map(|()| None)
     }
 
     /// Charges a call with values, and puts its result on the stack.
@@ -454,20 +436,6 @@ impl<'v> Machine<'_, 'v, '_> {
         }
     }
 
-    /// Calls a function whose second argument, a pattern, is compiled.
-    fn search(&mut self, call: usize, pattern: usize) -> Result<(), Box<Fault>> {
-        let (Some(call), Some(pattern)) = (self.program.calls.get(call), self.program.patterns.get(pattern)) else {
-            return Ok(());
-        };
-        let from = self.stack.len().saturating_sub(call.count);
-        let Some(values) = self.arguments(call, from)? else { return Ok(()) };
-        let result = match values.as_slice() {
-            [text, _, limit @ ..] => regex::call(self.meter, call.function.name, pattern, text, limit.first()),
-            _ => Err(Fault::no_overload()),
-        };
-        self.paid(call, &values, result)
-    }
-
     fn in_set(&mut self, set: usize) -> Answer<'v> {
         let item = self.pop()?;
         if matches!(item, Value::Version(_) | Value::Bytes(_) | Value::Format(_)) {
@@ -475,7 +443,7 @@ impl<'v> Machine<'_, 'v, '_> {
         }
         let set = Map::Table(self.program.sets.get(set).cloned().unwrap_or_default());
         self.meter.work(set.work_of(&item))?;
-        Ok(Value::Bool(matches!(set.find(&item)?, Found::Value(_))))
+        Ok(Value::Bool(set.find(&item)?.is_some()))
     }
 
     fn begin(&mut self, second: bool, end: Target) -> Result<(), Box<Fault>> {
@@ -492,29 +460,28 @@ impl<'v> Machine<'_, 'v, '_> {
                 Ok(())
             }
             Err(fault) => {
-                self.next = end;
+                self.jump(end);
                 self.push(Err(fault))
             }
         }
     }
 
     fn next_round(&mut self, first: usize, second: Option<usize>, done: Target) -> Result<(), Box<Fault>> {
-        let elements = self.loops.last_mut();
-        let has_keys = elements.as_ref().is_some_and(|elements| elements.has_keys());
         // A round does at most what stands between here and its end; many operations have no price.
-        let operations = done.saturating_sub(self.next);
-        let Some((key, value)) = elements.and_then(Elements::next) else {
-            self.next = done;
+        let operations = self.place(done).saturating_sub(self.next);
+        let Some((key, value)) = self.loops.last_mut().and_then(Elements::next) else {
+            self.jump(done);
             return Ok(());
         };
-        self.meter.work(2 * operations + self.loops.last().map_or(0, |elements| elements.work(&key)))?;
+        let (work, has_keys) = self.loops.last().map_or((0, false), |all| (all.work(&key), all.has_keys()));
+        self.meter.work(2 * operations + work)?;
+        let (key, value) = (Slot::Answer(Ok(key)), Slot::Answer(value));
         match second {
             Some(second) => {
-                self.set(first, Slot::Answer(Ok(key)));
-                self.set(second, Slot::Answer(value));
+                self.set(first, key);
+                self.set(second, value);
             }
-            None if has_keys => self.set(first, Slot::Answer(Ok(key))),
-            None => self.set(first, Slot::Answer(value)),
+            None => self.set(first, if has_keys { key } else { value }),
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::value::Value;
 use super::value::map::Table;
 pub(super) use planner::plan;
 
-/// Place in a program. While it is planned a label, afterwards the index of an operation.
+/// Place in a program, by the number of its label.
 type Target = usize;
 
 /// Way in which a chain reads a field or an element.
@@ -23,20 +23,6 @@ enum Access {
     Required,
     /// `.?field`, `[?key]`: an optional, from here to the end of the chain.
     Optional,
-}
-
-/// Operator that leaves out its right side if the left one decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Logic {
-    And,
-    Or,
-}
-
-impl Logic {
-    /// Returns the value that decides, whatever the other side is.
-    const fn deciding(self) -> bool {
-        matches!(self, Self::Or)
-    }
 }
 
 /// Operation of a program.
@@ -69,10 +55,10 @@ enum Op {
     /// Tells whether a field is there.
     Test(usize),
     Jump(Target),
-    /// Goes on at the target if the last value decides, and stays.
-    Decide(Logic, Target),
-    /// Combines the two last values.
-    Combine(Logic),
+    /// Goes on at the target if the last value is the bool that decides, and stays: false of `&&`, true of `||`.
+    Decide(bool, Target),
+    /// Combines the two last values, of which the bool decides whatever the other one is.
+    Combine(bool),
     /// Goes on at one target for false, at the other for what is no bool.
     Branch {
         otherwise: Target,
@@ -99,11 +85,6 @@ enum Op {
     },
     Message(usize),
     Call(usize),
-    /// Calls a function with a pattern that is a constant.
-    Search {
-        call: usize,
-        pattern: usize,
-    },
     /// Looks a value up in a set of constants.
     InSet(usize),
     /// Begins a loop over the last value.
@@ -137,6 +118,8 @@ struct Call {
     function: &'static Function,
     cost: Cost,
     count: usize,
+    /// Pattern that is a constant, the second argument.
+    pattern: Option<usize>,
     /// Looks whether its arguments are lists. Upstream's functions that do not end the evaluation.
     guarded: bool,
 }
@@ -159,6 +142,8 @@ pub(super) struct Program {
     messages: Vec<Message>,
     /// Marks of elements that may be missing.
     marks: Vec<Vec<bool>>,
+    /// Index of the operation at each label.
+    places: Vec<usize>,
     variables: usize,
 }
 
@@ -167,8 +152,9 @@ impl Program {
     /// constants.
     pub(super) fn memory(&self) -> usize {
         let patterns: usize = self.patterns.iter().map(Pattern::size).sum();
-        let tables = self.sets.len() * SMALL + self.calls.len() * size_of::<Call>() + self.messages.len() * SMALL;
-        self.ops.len() * size_of::<Op>() + self.constants.len() * SMALL + tables + patterns
+        let operations = self.ops.len() * size_of::<Op>() + self.places.len() * size_of::<usize>();
+        let tables = self.calls.len() * size_of::<Call>() + (self.sets.len() + self.messages.len()) * SMALL;
+        operations + self.constants.len() * SMALL + tables + patterns
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::constants::Constants;
-use super::{Access, Call, Logic, Message, Op, Program, Target};
+use super::{Access, Call, Message, Op, Program, Target};
 use crate::selector::check::{Checked, Reference, Role, Variable};
 use crate::selector::declarations::names::Name;
 use crate::selector::declarations::{Cost, declarations};
 use crate::selector::fault::TOO_LARGE;
 use crate::selector::functions::regex::{LARGEST_PATTERNS, Pattern, WITH_PATTERN};
-use crate::selector::syntax::tree::{Element, Entry, Fold, Kind, NodeId};
+use crate::selector::syntax::tree::{Element, Fold, Kind, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Value, order};
 
@@ -31,7 +31,7 @@ enum Task {
 /// Field or index of a chain.
 #[derive(Clone, Copy)]
 enum Step<'s> {
-    Field(&'s str, Access),
+    Field(&'s str),
     Index(NodeId, Access),
 }
 
@@ -40,8 +40,6 @@ struct Planner<'c, 's> {
     constants: Constants,
     program: Program,
     tasks: Vec<Task>,
-    /// Operation at each label.
-    labels: Vec<usize>,
     variables: BTreeMap<Variable, usize>,
     /// Position of each compiled pattern: one that an expression repeats is compiled, and counted, once.
     patterns: BTreeMap<String, usize>,
@@ -58,7 +56,6 @@ pub(in crate::selector) fn plan(checked: &Checked<'_>) -> Result<Program, String
         constants: Constants::find(checked)?,
         program: Program::default(),
         tasks: vec![Task::Visit(checked.root, Base::Paid)],
-        labels: Vec::new(),
         variables: BTreeMap::new(),
         patterns: BTreeMap::new(),
         problem: None,
@@ -70,46 +67,19 @@ pub(in crate::selector) fn plan(checked: &Checked<'_>) -> Result<Program, String
             Task::Place(label) => planner.place(label),
         }
     }
-    let Planner { mut program, labels, problem, variables, .. } = planner;
-    if let Some(problem) = problem {
-        return Err(problem);
-    }
+    let Planner { mut program, problem, variables, .. } = planner;
     program.variables = variables.len();
-    program.resolve(&labels);
-    Ok(program)
-}
-
-impl Program {
-    /// Replaces labels by the operations that they stand for.
-    fn resolve(&mut self, labels: &[usize]) {
-        let resolved = |target: &mut Target| *target = labels.get(*target).copied().unwrap_or(usize::MAX);
-        for op in &mut self.ops {
-            match op {
-                Op::SkipIndex(target)
-                | Op::Jump(target)
-                | Op::Decide(_, target)
-                | Op::While(target)
-                | Op::Defer(_, target) => resolved(target),
-                Op::Bail { end, .. } | Op::Fallback { end, .. } | Op::Begin { end, .. } => resolved(end),
-                Op::Next { done, .. } => resolved(done),
-                Op::Branch { otherwise, end } => {
-                    resolved(otherwise);
-                    resolved(end);
-                }
-                _ => {}
-            }
-        }
-    }
+    problem.map_or(Ok(program), Err)
 }
 
 impl<'s> Planner<'_, 's> {
     fn label(&mut self) -> Target {
-        self.labels.push(usize::MAX);
-        self.labels.len() - 1
+        self.program.places.push(usize::MAX);
+        self.program.places.len() - 1
     }
 
     fn place(&mut self, label: Target) {
-        if let Some(place) = self.labels.get_mut(label) {
+        if let Some(place) = self.program.places.get_mut(label) {
             *place = self.program.ops.len();
         }
     }
@@ -128,32 +98,36 @@ impl<'s> Planner<'_, 's> {
         self.program.constants.len() - 1
     }
 
+    fn emit_constant(&mut self, value: Value<'static>) {
+        let constant = self.constant(value);
+        self.program.ops.push(Op::Constant(constant));
+    }
+
     fn visit(&mut self, node: NodeId, base: Base) {
         if let Some(value) = self.constants.get(node) {
-            let value = value.clone();
-            let constant = self.constant(value);
-            return self.program.ops.push(Op::Constant(constant));
+            return self.emit_constant(value.clone());
         }
         let checked = self.checked;
         match (checked.tree.kind(node), checked.reference(node)) {
-            (Kind::Message { name, fields }, _) => {
+            (Kind::Message { fields, .. }, Reference::Name(Name::Type(name) | Name::TypeOnly(name))) => {
+                let names = fields.iter().filter_map(|field| checked.tree.text(field.key?).map(str::to_owned));
+                self.program.messages.push(Message { name, fields: names.collect() });
                 let values: Vec<NodeId> = fields.iter().map(|field| field.value).collect();
-                let names = fields.iter().map(|field| field.name.to_owned()).collect();
-                let name = match checked.reference(node) {
-                    Reference::Name(Name::Type(name) | Name::TypeOnly(name)) => *name,
-                    _ => return self.refuse(format!("unknown type '{name}'")),
-                };
-                self.program.messages.push(Message { name, fields: names });
-                let message = self.program.messages.len() - 1;
-                self.construct(40, &values, Op::Message(message));
+                self.construct(40, &values, Op::Message(self.program.messages.len() - 1));
             }
             (_, Reference::Name(name)) => self.name(*name, base),
             (Kind::Ident { .. }, Reference::Local(variable)) => self.local(*variable, base),
             (Kind::Select { operand, field, test: true }, _) => self.test(*operand, field),
             (Kind::Select { .. }, _) => self.chain(node, base),
             (Kind::Call { function, target, arguments }, _) => self.call(node, function, *target, arguments, base),
-            (Kind::List(elements), _) => self.list(elements),
-            (Kind::Map(entries), _) => self.map(entries),
+            (Kind::List(elements), _) => {
+                let op = Op::List { count: elements.len(), optional: self.mark(elements) };
+                self.construct(10, &checked.tree.children(node), op);
+            }
+            (Kind::Map(entries), _) => {
+                let op = Op::Map { count: entries.len(), optional: self.mark(entries) };
+                self.construct(30, &checked.tree.children(node), op);
+            }
             (Kind::Fold(fold), _) => self.fold(node, fold),
             _ => self.refuse("unknown expression".to_owned()),
         }
@@ -179,16 +153,9 @@ impl<'s> Planner<'_, 's> {
     fn local(&mut self, variable: Variable, base: Base) {
         self.charge_base(base);
         let slot = self.slot(variable);
-        let fold = match self.checked.tree.kind(variable.fold) {
-            Kind::Fold(fold) => Some(**fold),
-            _ => None,
-        };
-        let is_accumulator = variable.role == Role::Accumulator;
-        let op = match fold {
-            Some(fold) if is_accumulator && fold.binds => Op::Force(slot),
-            _ => Op::Local(slot),
-        };
-        self.program.ops.push(op);
+        let is_bound = matches!(self.checked.tree.kind(variable.fold), Kind::Fold(fold) if fold.binds);
+        let is_bound = is_bound && variable.role == Role::Accumulator;
+        self.program.ops.push(if is_bound { Op::Force(slot) } else { Op::Local(slot) });
     }
 
     fn slot(&mut self, variable: Variable) -> usize {
@@ -197,20 +164,14 @@ impl<'s> Planner<'_, 's> {
     }
 
     /// Returns the first part of a chain of fields and indices, and its steps in order.
-    fn steps(&self, node: NodeId) -> (NodeId, Vec<Step<'s>>) {
-        let (mut node, mut steps) = (node, Vec::new());
-        loop {
-            if self.constants.get(node).is_some() || matches!(self.checked.reference(node), Reference::Name(_)) {
-                break;
-            }
+    fn steps(&self, mut node: NodeId) -> (NodeId, Vec<Step<'s>>) {
+        let mut steps = Vec::new();
+        while self.constants.get(node).is_none() && !matches!(self.checked.reference(node), Reference::Name(_)) {
             let (operand, step) = match self.checked.tree.kind(node) {
-                Kind::Select { operand, field, test: false } => (*operand, Step::Field(field, Access::Required)),
-                Kind::Call { function: "_[_]", arguments, .. } => match arguments.as_slice() {
-                    [operand, index] => (*operand, Step::Index(*index, Access::Required)),
-                    _ => break,
-                },
-                Kind::Call { function: "_[?_]" | "_?._", arguments, .. } => match arguments.as_slice() {
-                    [operand, index] => (*operand, Step::Index(*index, Access::Optional)),
+                Kind::Select { operand, field, test: false } => (*operand, Step::Field(field)),
+                Kind::Call { function, arguments, .. } => match (*function, arguments.as_slice()) {
+                    ("_[_]", [operand, index]) => (*operand, Step::Index(*index, Access::Required)),
+                    ("_[?_]" | "_?._", [operand, index]) => (*operand, Step::Index(*index, Access::Optional)),
                     _ => break,
                 },
                 _ => break,
@@ -251,17 +212,16 @@ impl<'s> Planner<'_, 's> {
     }
 
     fn plan_steps(&mut self, root: NodeId, steps: &[Step<'s>], mut tasks: Vec<Task>, last: &[Op]) {
-        let is_optional =
-            |step: &Step<'_>| matches!(step, Step::Field(_, Access::Optional) | Step::Index(_, Access::Optional));
+        let is_optional = |step: &Step<'_>| matches!(step, Step::Index(_, Access::Optional));
         let is_open = !self.checked.is_device(root) || steps.iter().any(is_optional);
         tasks.extend(is_open.then_some(Task::Emit(Op::Open)));
         for step in steps {
-            match step {
-                Step::Field(name, access) => {
-                    let key = self.constant(Value::owned(*name));
-                    tasks.push(Task::Emit(Op::Step { key, access: *access }));
+            match *step {
+                Step::Field(name) => {
+                    let key = self.constant(Value::owned(name));
+                    tasks.push(Task::Emit(Op::Step { key, access: Access::Required }));
                 }
-                Step::Index(index, access) => self.plan_index(*index, *access, &mut tasks),
+                Step::Index(index, access) => self.plan_index(index, access, &mut tasks),
             }
         }
         tasks.extend(last.iter().copied().map(Task::Emit));
@@ -270,12 +230,11 @@ impl<'s> Planner<'_, 's> {
     }
 
     fn plan_index(&mut self, index: NodeId, access: Access, tasks: &mut Vec<Task>) {
-        if let Some(key) = self.constants.get(index) {
+        if let Some(key) = self.constants.get(index).cloned() {
             if !key.is_index() {
                 let problem = format!("invalid qualifier type: {}", key.inner_type_name());
                 return self.refuse(problem);
             }
-            let key = key.clone();
             let key = self.constant(key);
             return tasks.push(Task::Emit(Op::Step { key, access }));
         }
@@ -288,42 +247,39 @@ impl<'s> Planner<'_, 's> {
         ]);
     }
 
-    /// Plans a literal with parts: its price, the parts up to the first error, and how they are put together.
+    /// Plans a literal: its price and its parts.
     fn construct(&mut self, price: u8, parts: &[NodeId], op: Op) {
+        self.program.ops.push(Op::Charge(price));
+        self.combine(parts, true, op);
+    }
+
+    /// Plans an operation on parts. If it is sequential, the first part that is an error ends it.
+    fn combine(&mut self, parts: &[NodeId], is_sequential: bool, op: Op) {
         let end = self.label();
-        let mut tasks = vec![Task::Emit(Op::Charge(price))];
+        let mut tasks = Vec::with_capacity(2 * parts.len() + 1);
         for (drop, part) in parts.iter().enumerate() {
-            tasks.extend([Task::Visit(*part, Base::Paid), Task::Emit(Op::Bail { drop, end })]);
+            tasks.push(Task::Visit(*part, Base::Paid));
+            // After the last part there is nothing left to leave out.
+            let bails = is_sequential && drop + 1 < parts.len();
+            tasks.extend(bails.then_some(Task::Emit(Op::Bail { drop, end })));
         }
         tasks.extend([Task::Emit(op), Task::Place(end)]);
         self.plan(tasks);
     }
 
-    fn mark(&mut self, marks: Vec<bool>) -> Option<usize> {
-        if !marks.contains(&true) {
+    fn mark(&mut self, elements: &[Element]) -> Option<usize> {
+        if !elements.iter().any(|element| element.optional) {
             return None;
         }
-        self.program.marks.push(marks);
+        self.program.marks.push(elements.iter().map(|element| element.optional).collect());
         Some(self.program.marks.len() - 1)
-    }
-
-    fn list(&mut self, elements: &[Element]) {
-        let optional = self.mark(elements.iter().map(|element| element.optional).collect());
-        let parts: Vec<NodeId> = elements.iter().map(|element| element.node).collect();
-        self.construct(10, &parts, Op::List { count: parts.len(), optional });
-    }
-
-    fn map(&mut self, entries: &[Entry]) {
-        let optional = self.mark(entries.iter().map(|entry| entry.optional).collect());
-        let parts: Vec<NodeId> = entries.iter().flat_map(|entry| [entry.key, entry.value]).collect();
-        self.construct(30, &parts, Op::Map { count: entries.len(), optional });
     }
 
     fn call(&mut self, node: NodeId, function: &'s str, target: Option<NodeId>, arguments: &[NodeId], base: Base) {
         match (function, target, arguments) {
             ("_[_]" | "_[?_]" | "_?._", ..) => self.chain(node, base),
-            ("_&&_", _, [left, right]) => self.logic(*left, *right, Logic::And),
-            ("_||_", _, [left, right]) => self.logic(*left, *right, Logic::Or),
+            ("_&&_", _, [left, right]) => self.logic(*left, *right, false),
+            ("_||_", _, [left, right]) => self.logic(*left, *right, true),
             ("_?_:_", _, [condition, then, otherwise]) => self.ternary(*condition, *then, *otherwise),
             ("@not_strictly_false", _, [value]) => {
                 let price = Task::Emit(Op::Charge(1));
@@ -347,13 +303,13 @@ impl<'s> Planner<'_, 's> {
         }
     }
 
-    fn logic(&mut self, left: NodeId, right: NodeId, logic: Logic) {
+    fn logic(&mut self, left: NodeId, right: NodeId, deciding: bool) {
         let end = self.label();
         self.plan([
             Task::Visit(left, Base::Paid),
-            Task::Emit(Op::Decide(logic, end)),
+            Task::Emit(Op::Decide(deciding, end)),
             Task::Visit(right, Base::Paid),
-            Task::Emit(Op::Combine(logic)),
+            Task::Emit(Op::Combine(deciding)),
             Task::Place(end),
         ]);
     }
@@ -376,15 +332,14 @@ impl<'s> Planner<'_, 's> {
         let Some(Value::List(list)) = self.constants.get(list) else { return false };
         let items = list.items();
         if items.is_empty() {
-            let no = self.constant(Value::Bool(false));
-            self.program.ops.push(Op::Constant(no));
+            self.emit_constant(Value::Bool(false));
             return true;
         }
         if !items.iter().all(Value::is_index) {
             return false;
         }
-        let keys = items.iter().flat_map(numerals).filter_map(|item| Some((Key::new(item).ok()?, Value::Null)));
-        let keys: BTreeMap<_, _> = keys.collect();
+        let keys = items.iter().flat_map(|item| order::alike(item).chain([item.clone()]));
+        let keys: BTreeMap<_, _> = keys.filter_map(|key| Some((Key::new(key).ok()?, Value::Null))).collect();
         let Ok(set) = Table::new(keys) else { return false };
         self.program.sets.push(set);
         let set = self.program.sets.len() - 1;
@@ -410,40 +365,23 @@ impl<'s> Planner<'_, 's> {
         let is_operator = name.starts_with(['_', '@', '!', '-']);
         let is_dynamic = overloads.len() > 1;
         let count = arguments.len();
-        let mut is_sequential =
-            count >= 3 || name == "format" || (is_dynamic && !is_operator && !EAGER.contains(&name));
         let pattern = match self.pattern(name, arguments) {
             Ok(pattern) => pattern,
             Err(problem) => return self.refuse(problem),
         };
-        is_sequential |= pattern.is_some();
+        let is_lenient = is_operator || EAGER.contains(&name);
+        let is_sequential = count >= 3 || name == "format" || (is_dynamic && !is_lenient) || pattern.is_some();
         let guarded = name != "distinct" && (is_dynamic || !matches!(name, "sort" | "@sortByAssociatedKeys"));
-        self.program.calls.push(Call { function, cost, count, guarded });
-        let call = self.program.calls.len() - 1;
-        let end = self.label();
-        let mut tasks = Vec::with_capacity(2 * count + 2);
-        for (drop, argument) in arguments.iter().enumerate() {
-            tasks.push(Task::Visit(*argument, Base::Paid));
-            // After the last argument there is nothing left to leave out.
-            let bails = is_sequential && drop + 1 < count;
-            tasks.extend(bails.then_some(Task::Emit(Op::Bail { drop, end })));
-        }
-        tasks.push(Task::Emit(match pattern {
-            Some(pattern) => Op::Search { call, pattern },
-            None => Op::Call(call),
-        }));
-        tasks.push(Task::Place(end));
-        self.plan(tasks);
+        self.program.calls.push(Call { function, cost, count, pattern, guarded });
+        self.combine(arguments, is_sequential, Op::Call(self.program.calls.len() - 1));
     }
 
     /// Compiles the pattern of a call, if it is a constant.
     fn pattern(&mut self, name: &str, arguments: &[NodeId]) -> Result<Option<usize>, String> {
-        let Some(Value::String(text)) = arguments.get(1).and_then(|pattern| self.constants.get(*pattern)) else {
-            return Ok(None);
+        let text = match arguments.get(1).and_then(|pattern| self.constants.get(*pattern)) {
+            Some(Value::String(text)) if WITH_PATTERN.contains(&name) => text,
+            _ => return Ok(None),
         };
-        if !WITH_PATTERN.contains(&name) {
-            return Ok(None);
-        }
         if let Some(known) = self.patterns.get(&**text) {
             return Ok(Some(*known));
         }
@@ -478,7 +416,7 @@ impl<'s> Planner<'_, 's> {
         if !matches!(self.constants.get(fold.condition), Some(Value::Bool(true))) {
             tasks.extend([Task::Visit(fold.condition, Base::Paid), Task::Emit(Op::While(done))]);
         }
-        self.plan_step(fold.step, slot, &mut tasks);
+        self.plan_step(fold, fold.step, slot, &mut tasks);
         tasks.extend([
             Task::Emit(Op::Store(slot)),
             Task::Emit(Op::Jump(again)),
@@ -491,30 +429,27 @@ impl<'s> Planner<'_, 's> {
     }
 
     /// Plans the step of a loop. Lists and maps that a loop builds grow in place.
-    fn plan_step(&mut self, step: NodeId, slot: usize, tasks: &mut Vec<Task>) {
+    fn plan_step(&mut self, fold: &Fold<'s>, step: NodeId, slot: usize, tasks: &mut Vec<Task>) {
+        let Kind::Call { function, arguments, .. } = self.checked.tree.kind(step) else {
+            return tasks.push(Task::Visit(step, Base::Paid));
+        };
+        let grows = matches!(self.checked.tree.kind(fold.init), Kind::List(_) | Kind::Map(_));
         let read = [Task::Emit(Op::Charge(1)), Task::Emit(Op::Take(slot))];
-        match self.checked.tree.kind(step) {
-            Kind::Call { function: "_?_:_", arguments, .. } if self.is_growing(arguments.get(1)) => {
-                let [condition, then, _] = *arguments.as_slice() else { return };
+        match (*function, arguments.as_slice()) {
+            ("_?_:_", [condition, then, _]) if grows => {
                 let (otherwise, end) = (self.label(), self.label());
-                tasks.extend([Task::Visit(condition, Base::Paid), Task::Emit(Op::Branch { otherwise, end })]);
-                self.plan_step(then, slot, tasks);
-                let same =
-                    [Task::Emit(Op::Jump(end)), Task::Place(otherwise), Task::Emit(Op::Take(slot)), Task::Place(end)];
-                tasks.extend(same);
+                tasks.extend([Task::Visit(*condition, Base::Paid), Task::Emit(Op::Branch { otherwise, end })]);
+                self.plan_step(fold, *then, slot, tasks);
+                let same = [Task::Place(otherwise), Task::Emit(Op::Take(slot)), Task::Place(end)];
+                tasks.extend([Task::Emit(Op::Jump(end))].into_iter().chain(same));
             }
-            Kind::Call { function: "_+_", arguments, .. } if self.is_growing(Some(&step)) => {
-                let Some(Kind::List(elements)) = arguments.get(1).map(|list| self.checked.tree.kind(*list)) else {
-                    return;
-                };
+            ("_+_", [_, list]) if grows => {
                 tasks.extend(read);
-                let is_constant = arguments.get(1).is_some_and(|list| self.constants.get(*list).is_some());
-                tasks.extend((!is_constant).then_some(Task::Emit(Op::Charge(10))));
-                tasks.extend(elements.iter().map(|element| Task::Visit(element.node, Base::Paid)));
-                tasks.push(Task::Emit(Op::Append));
+                tasks.extend(self.constants.get(*list).is_none().then_some(Task::Emit(Op::Charge(10))));
+                let items = self.checked.tree.children(*list).into_iter();
+                tasks.extend(items.map(|item| Task::Visit(item, Base::Paid)).chain([Task::Emit(Op::Append)]));
             }
-            Kind::Call { function: "cel.@mapInsert", arguments, .. } => {
-                let [_, parts @ ..] = arguments.as_slice() else { return };
+            ("cel.@mapInsert", [_, parts @ ..]) => {
                 let end = self.label();
                 tasks.extend(read);
                 for (drop, part) in parts.iter().enumerate() {
@@ -525,22 +460,6 @@ impl<'s> Planner<'_, 's> {
                 tasks.extend([Task::Emit(Op::Insert { count: parts.len() }), Task::Place(end)]);
             }
             _ => tasks.push(Task::Visit(step, Base::Paid)),
-        }
-    }
-
-    /// Returns true for the step of a loop that adds to what it builds.
-    fn is_growing(&self, step: Option<&NodeId>) -> bool {
-        let Some(Kind::Call { function, arguments, .. }) = step.map(|step| self.checked.tree.kind(*step)) else {
-            return false;
-        };
-        let is_list =
-            |node: &NodeId| matches!(self.checked.tree.kind(*node), Kind::List(elements) if elements.len() == 1);
-        let is_accumulator =
-            |node: &NodeId| matches!(self.checked.tree.kind(*node), Kind::Ident { name: "@result", .. });
-        match (*function, arguments.as_slice()) {
-            ("_+_", [accumulator, list]) => is_accumulator(accumulator) && is_list(list),
-            ("cel.@mapInsert", [accumulator, ..]) => is_accumulator(accumulator),
-            _ => false,
         }
     }
 
@@ -557,14 +476,4 @@ impl<'s> Planner<'_, 's> {
             Task::Visit(fold.result, Base::Paid),
         ]);
     }
-}
-
-/// Returns a value with the integers that are equal to it.
-fn numerals(value: &Value<'static>) -> Vec<Value<'static>> {
-    let mut all = vec![value.clone()];
-    if let Value::Double(number) = value {
-        all.extend(order::to_int(*number).map(Value::Int));
-        all.extend(order::to_uint(*number).map(Value::Uint));
-    }
-    all
 }

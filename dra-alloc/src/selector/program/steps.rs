@@ -2,13 +2,12 @@
 
 use crate::selector::fault::Fault;
 use crate::selector::functions::format::plain;
-use crate::selector::value::map::Found;
 use crate::selector::value::{Answer, List, Map, Value, order};
 
 /// Reads a field or element; `None` if it is not there. The error is one that also an optional read has.
 pub(super) fn read<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<Option<Value<'v>>, Box<Fault>> {
     match value {
-        Value::Map(map) => found(map.read(key)?, key),
+        Value::Map(map) => map.read(key),
         Value::List(list) => Ok(position(key)?.and_then(|at| list.items().get(at).cloned())),
         _ => Ok(None),
     }
@@ -17,22 +16,6 @@ pub(super) fn read<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<Option<Valu
 /// Returns the work of reading a field or element.
 pub(super) fn work(value: &Value<'_>, key: &Value<'_>) -> usize {
     if let Value::Map(map) = value { map.work_of(key) } else { value.weight() }
-}
-
-/// Returns true if a field is there.
-pub(super) fn is_there<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<bool, Box<Fault>> {
-    match value {
-        Value::Map(Map::Domains(..)) => Ok(true),
-        _ => read(value, key).map(|found| found.is_some()),
-    }
-}
-
-fn found<'v>(found: Found<'v>, key: &Value<'_>) -> Result<Option<Value<'v>>, Box<Fault>> {
-    match found {
-        Found::Value(value) => Ok(Some(value)),
-        Found::Missing => Ok(None),
-        Found::NoKey => Err(no_key(key)),
-    }
 }
 
 /// Returns the error for a value that is no key.

@@ -1,5 +1,6 @@
 //! Splits the text of an expression into tokens.
 
+use super::literal::escape;
 use super::token::{KINDS, Position, Token, TokenKind};
 use crate::selector::error::Issue;
 
@@ -151,32 +152,10 @@ fn closing(body: &str, quotes: &str, escapes: Escapes) -> Result<usize, usize> {
         let Some(first) = rest.chars().next() else { return Err(body.len()) };
         at += match first {
             '\n' | '\r' if quotes.len() == 1 => return Err(at + 1),
-            '\\' if escapes == Escapes::Read => escape(rest).map_err(|length| at + length)?,
+            '\\' if escapes == Escapes::Read => escape(rest).map_err(|length| at + length)?.1,
             _ => first.len_utf8(),
         };
     }
-}
-
-/// Returns the length of an escape, or that of the text through the first character that does not fit.
-fn escape(text: &str) -> Result<usize, usize> {
-    let mut characters = text.char_indices().skip(1);
-    let Some((_, letter)) = characters.next() else { return Err(text.len()) };
-    let (digits, radix) = match letter {
-        'a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '\\' | '\'' | '"' | '`' | '?' => (0, 16),
-        'x' | 'X' => (2, 16),
-        'u' => (4, 16),
-        'U' => (8, 16),
-        '0'..='3' => (2, 8),
-        _ => return Err(1 + letter.len_utf8()),
-    };
-    for _ in 0..digits {
-        match characters.next() {
-            Some((_, digit)) if digit.is_digit(radix) => {}
-            Some((at, bad)) => return Err(at + bad.len_utf8()),
-            None => return Err(text.len()),
-        }
-    }
-    Ok(2 + digits)
 }
 
 fn quoted_ident(text: &str) -> Read {

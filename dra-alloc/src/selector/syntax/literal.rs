@@ -13,7 +13,7 @@ pub(super) fn string(literal: &str) -> Result<Cow<'_, str>, &'static str> {
         return Ok(Cow::Owned(content));
     }
     let mut value = String::with_capacity(content.len());
-    for unit in Units(&content) {
+    for unit in units(&content) {
         match unit {
             Unit::Char(character) => value.push(character),
             Unit::Code(code) | Unit::Byte(code) => {
@@ -32,7 +32,7 @@ pub(super) fn bytes(literal: &str) -> Result<Vec<u8>, &'static str> {
         return Ok(content.into_bytes());
     }
     let mut value = Vec::with_capacity(content.len());
-    for unit in Units(&content) {
+    for unit in units(&content) {
         match unit {
             Unit::Char(character) => value.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
             Unit::Byte(byte) => value.push(u8::try_from(byte).map_err(|_| "unable to unescape string")?),
@@ -48,11 +48,12 @@ pub(super) fn int(negative: bool, digits: &str) -> Option<i64> {
     i64::try_from(if negative { -magnitude } else { magnitude }).ok()
 }
 
-/// Parses a uint without its suffix.
-pub(super) fn uint(digits: &str) -> Option<u64> {
-    match digits.strip_prefix("0x") {
+/// Parses a uint, decimal or hexadecimal, with or without its suffix.
+pub(super) fn uint(number: &str) -> Option<u64> {
+    let number = number.trim_end_matches(['u', 'U']);
+    match number.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => digits.parse().ok(),
+        None => number.parse().ok(),
     }
 }
 
@@ -67,8 +68,13 @@ fn content(literal: &str) -> (&str, bool) {
     (content, prefix.contains(['r', 'R']))
 }
 
+/// Letters that stand for control characters after a backslash.
+pub(in crate::selector) const CONTROLS: [(char, char); 7] =
+    [('a', '\x07'), ('b', '\x08'), ('f', '\x0c'), ('n', '\n'), ('r', '\r'), ('t', '\t'), ('v', '\x0b')];
+
 /// Part of a literal.
-enum Unit {
+#[derive(Clone, Copy)]
+pub(super) enum Unit {
     Char(char),
     /// `\x41` or `\101`: a byte, or a code point in a string.
     Byte(u32),
@@ -76,44 +82,35 @@ enum Unit {
     Code(u32),
 }
 
-struct Units<'c>(&'c str);
-
-impl Units<'_> {
-    fn digits(&mut self, count: usize, radix: u32) -> u32 {
-        let (digits, rest) = self.0.split_at_checked(count).unwrap_or((self.0, ""));
-        self.0 = rest;
-        u32::from_str_radix(digits, radix).unwrap_or(u32::MAX)
-    }
+fn units(content: &str) -> impl Iterator<Item = Unit> {
+    let mut rest = content;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let (unit, length) = if first == '\\' { escape(rest).ok()? } else { (Unit::Char(first), first.len_utf8()) };
+        rest = rest.get(length..)?;
+        Some(unit)
+    })
 }
 
-impl Iterator for Units<'_> {
-    type Item = Unit;
-
-    fn next(&mut self) -> Option<Unit> {
-        let mut characters = self.0.chars();
-        let first = characters.next()?;
-        if first != '\\' {
-            self.0 = characters.as_str();
-            return Some(Unit::Char(first));
+/// Reads an escape at the beginning of a text: what it stands for, and its length. The error is the length of the text
+/// through the first character that does not fit.
+pub(super) fn escape(text: &str) -> Result<(Unit, usize), usize> {
+    let Some(letter) = text.chars().nth(1) else { return Err(text.len()) };
+    let (start, end, radix) = match letter {
+        'x' | 'X' => (2, 4, 16),
+        'u' => (2, 6, 16),
+        'U' => (2, 10, 16),
+        '0'..='3' => (1, 4, 8),
+        '\\' | '\'' | '"' | '`' | '?' => return Ok((Unit::Char(letter), 2)),
+        _ => {
+            let control = CONTROLS.iter().find(|(known, _)| *known == letter).ok_or(1 + letter.len_utf8())?;
+            return Ok((Unit::Char(control.1), 2));
         }
-        let letter = characters.next()?;
-        if letter.is_ascii_digit() {
-            self.0 = self.0.get(1..).unwrap_or_default();
-            return Some(Unit::Byte(self.digits(3, 8)));
-        }
-        self.0 = characters.as_str();
-        Some(match letter {
-            'x' | 'X' => Unit::Byte(self.digits(2, 16)),
-            'u' => Unit::Code(self.digits(4, 16)),
-            'U' => Unit::Code(self.digits(8, 16)),
-            'a' => Unit::Char('\x07'),
-            'b' => Unit::Char('\x08'),
-            'f' => Unit::Char('\x0c'),
-            'n' => Unit::Char('\n'),
-            'r' => Unit::Char('\r'),
-            't' => Unit::Char('\t'),
-            'v' => Unit::Char('\x0b'),
-            other => Unit::Char(other),
-        })
+    };
+    let mut digits = text.char_indices().skip(start).take(end - start);
+    if let Some((at, bad)) = digits.find(|(_, digit)| !digit.is_digit(radix)) {
+        return Err(at + bad.len_utf8());
     }
+    let code = text.get(start..end).and_then(|digits| u32::from_str_radix(digits, radix).ok()).ok_or(text.len())?;
+    Ok((if matches!(letter, 'u' | 'U') { Unit::Code(code) } else { Unit::Byte(code) }, end))
 }

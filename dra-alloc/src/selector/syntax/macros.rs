@@ -9,44 +9,99 @@ const RESULT: &str = "@result";
 const UNUSED: &str = "#unused";
 const SORTED: &str = "@__sortBy_input__";
 
-type Arguments<'n> = &'n [NodeId];
+const NO_IDENTIFIER: &str = "argument is not an identifier";
+
+/// Part of a loop that a macro becomes.
+enum Part {
+    /// The accumulator.
+    Result,
+    /// The macro's first variable.
+    Variable,
+    /// The macro's predicate or transformation.
+    Body,
+    Bool(bool),
+    Int(i64),
+    List(&'static [Self]),
+    Map,
+    Call(&'static str, &'static [Self]),
+}
+
+/// Initial value, condition, step and result of a loop.
+type Loop = [Part; 4];
+
+const ALL: Loop = [
+    Part::Bool(true),
+    Part::Call("@not_strictly_false", &[Part::Result]),
+    Part::Call("_&&_", &[Part::Result, Part::Body]),
+    Part::Result,
+];
+const EXISTS: Loop = [
+    Part::Bool(false),
+    Part::Call("@not_strictly_false", &[Part::Call("!_", &[Part::Result])]),
+    Part::Call("_||_", &[Part::Result, Part::Body]),
+    Part::Result,
+];
+const COUNT: Loop = [
+    Part::Int(0),
+    Part::Bool(true),
+    Part::Call("_+_", &[Part::Result, Part::Int(1)]),
+    Part::Call("_==_", &[Part::Result, Part::Int(1)]),
+];
+const LIST: Loop =
+    [Part::List(&[]), Part::Bool(true), Part::Call("_+_", &[Part::Result, Part::List(&[Part::Body])]), Part::Result];
+const MAP: Loop = [
+    Part::Map,
+    Part::Bool(true),
+    Part::Call("cel.@mapInsert", &[Part::Result, Part::Variable, Part::Body]),
+    Part::Result,
+];
+const ENTRIES: Loop =
+    [Part::Map, Part::Bool(true), Part::Call("cel.@mapInsert", &[Part::Result, Part::Body]), Part::Result];
+
+/// Macros that become loops, with their arguments: `v` is a variable, `f` the condition of a step, `b` the body, in place
+/// of which the variable stands where there is none.
+const LOOPS: [(&str, &str, &Loop); 16] = [
+    ("all", "vb", &ALL),
+    ("all", "vvb", &ALL),
+    ("exists", "vb", &EXISTS),
+    ("exists", "vvb", &EXISTS),
+    ("exists_one", "vf", &COUNT),
+    ("exists_one", "vvf", &COUNT),
+    ("existsOne", "vvf", &COUNT),
+    ("map", "vb", &LIST),
+    ("map", "vfb", &LIST),
+    ("filter", "vf", &LIST),
+    ("transformList", "vvb", &LIST),
+    ("transformList", "vvfb", &LIST),
+    ("transformMap", "vvb", &MAP),
+    ("transformMap", "vvfb", &MAP),
+    ("transformMapEntry", "vvb", &ENTRIES),
+    ("transformMapEntry", "vvfb", &ENTRIES),
+];
+
+/// Arguments of a macro that becomes a loop.
+#[derive(Clone, Copy)]
+struct Arguments {
+    variable: NodeId,
+    filter: Option<NodeId>,
+    body: NodeId,
+}
 
 /// Expands a call if it is a macro. Wrong arguments are told, and the call stays as it is.
 pub(super) fn expand(
     parser: &mut Parser<'_>,
     name: &str,
     target: Option<NodeId>,
-    arguments: Arguments<'_>,
+    arguments: &[NodeId],
     at: Position,
 ) -> Option<NodeId> {
     let mut expansion = Expansion { parser, at };
-    let Some(target) = target else {
-        return match (name, arguments) {
-            ("has", [argument]) => expansion.has(*argument),
-            _ => None,
-        };
-    };
-    match (name, arguments) {
-        ("all" | "exists" | "exists_one", [variable, predicate]) => {
-            let variable = expansion.variable(*variable)?;
-            Some(expansion.quantifier(name, target, variable, None, *predicate))
-        }
-        ("all" | "exists" | "exists_one" | "existsOne", [key, value, predicate]) => {
-            let (key, value) = expansion.variables(*key, *value)?;
-            Some(expansion.quantifier(name, target, key, Some(value), *predicate))
-        }
-        ("map", [variable, transform]) => expansion.map(target, *variable, None, *transform),
-        ("map", [variable, filter, transform]) => expansion.map(target, *variable, Some(*filter), *transform),
-        ("filter", [variable, filter]) => expansion.map(target, *variable, Some(*filter), *variable),
-        ("transformList" | "transformMap" | "transformMapEntry", [key, value, rest @ .., transform])
-            if rest.len() < 2 =>
-        {
-            let (key, value) = expansion.variables(*key, *value)?;
-            Some(expansion.transform(name, target, (key, value), rest.first().copied(), *transform))
-        }
-        ("bind", [variable, init, body]) => expansion.bind(target, *variable, *init, *body),
-        ("optMap" | "optFlatMap", [variable, body]) => expansion.optional(name, target, *variable, *body),
-        ("sortBy", [variable, key]) => expansion.sort_by(target, *variable, *key),
+    match (name, target, arguments) {
+        ("has", None, [argument]) => expansion.has(*argument),
+        ("bind", Some(target), [variable, init, body]) => expansion.bind(target, *variable, *init, *body),
+        ("optMap" | "optFlatMap", Some(target), [variable, body]) => expansion.optional(name, target, *variable, *body),
+        ("sortBy", Some(target), [variable, key]) => expansion.sort_by(target, *variable, *key),
+        (_, Some(target), _) => expansion.comprehension(name, target, arguments),
         _ => None,
     }
 }
@@ -62,32 +117,16 @@ impl<'s> Expansion<'_, 's> {
         self.parser.tree.add(kind, self.at)
     }
 
-    fn literal(&mut self, value: Literal<'s>) -> NodeId {
-        self.add(Kind::Literal(value))
-    }
-
-    fn bool(&mut self, value: bool) -> NodeId {
-        self.literal(Literal::Bool(value))
-    }
-
     fn ident(&mut self, name: &'s str) -> NodeId {
         self.add(Kind::Ident { name, global: false })
     }
 
-    fn call(&mut self, function: &'s str, arguments: &[NodeId]) -> NodeId {
-        self.parser.call(function, arguments, self.at)
+    fn call(&mut self, function: &'s str, arguments: Vec<NodeId>) -> NodeId {
+        self.add(Kind::Call { function, target: None, arguments })
     }
 
     fn method(&mut self, target: NodeId, function: &'s str, arguments: Vec<NodeId>) -> NodeId {
         self.add(Kind::Call { function, target: Some(target), arguments })
-    }
-
-    fn list(&mut self, elements: &[NodeId]) -> NodeId {
-        self.add(Kind::List(elements.iter().map(|node| Element { node: *node, optional: false }).collect()))
-    }
-
-    fn fold(&mut self, fold: Fold<'s>) -> NodeId {
-        self.add(Kind::Fold(Box::new(fold)))
     }
 
     fn refuse<T>(&mut self, node: NodeId, message: &str) -> Option<T> {
@@ -104,7 +143,7 @@ impl<'s> Expansion<'_, 's> {
     }
 
     /// Reads the name of a loop's variable.
-    fn simple(&mut self, node: NodeId, message: &str) -> Option<&'s str> {
+    fn variable(&mut self, node: NodeId, message: &str) -> Option<&'s str> {
         match self.name(node) {
             Some("__result__") => self.refuse(node, "iteration variable overwrites accumulator variable"),
             Some(name) => Some(name),
@@ -112,136 +151,70 @@ impl<'s> Expansion<'_, 's> {
         }
     }
 
-    fn variable(&mut self, node: NodeId) -> Option<&'s str> {
-        self.simple(node, "argument must be a simple name")
-    }
-
-    fn variables(&mut self, key: NodeId, value: NodeId) -> Option<(&'s str, &'s str)> {
-        let names = (self.variable(key)?, self.variable(value)?);
-        if names.0 == names.1 {
-            return self.refuse(value, &format!("duplicate variable name: {}", names.1));
-        }
-        Some(names)
-    }
-
     fn has(&mut self, argument: NodeId) -> Option<NodeId> {
-        match self.parser.tree.kind(argument) {
-            Kind::Select { operand, field, test: false } => {
-                let (operand, field) = (*operand, *field);
-                Some(self.add(Kind::Select { operand, field, test: true }))
-            }
+        match *self.parser.tree.kind(argument) {
+            Kind::Select { operand, field, test: false } => Some(self.add(Kind::Select { operand, field, test: true })),
             _ => self.refuse(argument, "invalid argument to has() macro"),
         }
     }
 
-    /// Writes `all`, `exists` and `exists_one`.
-    fn quantifier(
-        &mut self,
-        name: &str,
-        range: NodeId,
-        variable: &'s str,
-        second: Option<&'s str>,
-        predicate: NodeId,
-    ) -> NodeId {
-        let (init, condition, step, result) = match name {
-            "all" => {
-                let init = self.bool(true);
-                let go_on = self.ident(RESULT);
-                let condition = self.call("@not_strictly_false", &[go_on]);
-                let before = self.ident(RESULT);
-                (init, condition, self.call("_&&_", &[before, predicate]), self.ident(RESULT))
-            }
-            "exists" => {
-                let init = self.bool(false);
-                let found = self.ident(RESULT);
-                let not_found = self.call("!_", &[found]);
-                let condition = self.call("@not_strictly_false", &[not_found]);
-                let before = self.ident(RESULT);
-                (init, condition, self.call("_||_", &[before, predicate]), self.ident(RESULT))
-            }
-            _ => {
-                let init = self.literal(Literal::Int(0));
-                let condition = self.bool(true);
-                let (before, one) = (self.ident(RESULT), self.literal(Literal::Int(1)));
-                let next = self.call("_+_", &[before, one]);
-                let same = self.ident(RESULT);
-                let step = self.call("_?_:_", &[predicate, next, same]);
-                let (count, one) = (self.ident(RESULT), self.literal(Literal::Int(1)));
-                (init, condition, step, self.call("_==_", &[count, one]))
-            }
-        };
-        self.fold(Fold { range, variable, second, accumulator: RESULT, init, condition, step, result, binds: false })
-    }
-
-    /// Writes a loop over all elements that builds a list or map.
-    fn built(
-        &mut self,
-        range: NodeId,
-        (variable, second): (&'s str, Option<&'s str>),
-        init: NodeId,
-        filter: Option<NodeId>,
-        next: NodeId,
-    ) -> NodeId {
-        let condition = self.bool(true);
-        let step = match filter {
-            Some(filter) => {
-                let same = self.ident(RESULT);
-                self.call("_?_:_", &[filter, next, same])
-            }
-            None => next,
-        };
-        let result = self.ident(RESULT);
-        self.fold(Fold { range, variable, second, accumulator: RESULT, init, condition, step, result, binds: false })
-    }
-
-    fn map(&mut self, range: NodeId, variable: NodeId, filter: Option<NodeId>, transform: NodeId) -> Option<NodeId> {
-        let name = self.simple(variable, "argument is not an identifier")?;
-        Some(self.list_of(range, (name, None), filter, transform))
-    }
-
-    fn list_of(
-        &mut self,
-        range: NodeId,
-        variables: (&'s str, Option<&'s str>),
-        filter: Option<NodeId>,
-        transform: NodeId,
-    ) -> NodeId {
-        let init = self.list(&[]);
-        let (before, one) = (self.ident(RESULT), self.list(&[transform]));
-        let next = self.call("_+_", &[before, one]);
-        self.built(range, variables, init, filter, next)
-    }
-
-    fn transform(
-        &mut self,
-        name: &str,
-        range: NodeId,
-        (key, value): (&'s str, &'s str),
-        filter: Option<NodeId>,
-        transform: NodeId,
-    ) -> NodeId {
-        if name == "transformList" {
-            return self.list_of(range, (key, Some(value)), filter, transform);
+    fn comprehension(&mut self, name: &str, range: NodeId, arguments: &[NodeId]) -> Option<NodeId> {
+        let is_meant = |known: &str, letters: &str| known == name && letters.len() == arguments.len();
+        let (_, letters, template) = LOOPS.iter().find(|(known, letters, _)| is_meant(known, letters))?;
+        let of =
+            |letter| letters.chars().zip(arguments).filter(move |(other, _)| *other == letter).map(|(_, node)| *node);
+        let message = if matches!(name, "map" | "filter") { NO_IDENTIFIER } else { "argument must be a simple name" };
+        let names = of('v').map(|variable| self.variable(variable, message)).collect::<Option<Vec<&'s str>>>()?;
+        if let [key, value] = *names.as_slice()
+            && key == value
+        {
+            return self.refuse(*arguments.get(1)?, &format!("duplicate variable name: {value}"));
         }
-        let init = self.add(Kind::Map(Vec::new()));
-        let before = self.ident(RESULT);
-        let next = if name == "transformMap" {
-            let key = self.ident(key);
-            self.call("cel.@mapInsert", &[before, key, transform])
-        } else {
-            self.call("cel.@mapInsert", &[before, transform])
+        let variable = of('v').next()?;
+        let arguments = Arguments { variable, filter: of('f').next(), body: of('b').next().unwrap_or(variable) };
+        Some(self.fold(range, &names, template, arguments))
+    }
+
+    /// Writes a loop. A step whose condition does not hold changes nothing.
+    fn fold(&mut self, range: NodeId, names: &[&'s str], template: &Loop, arguments: Arguments) -> NodeId {
+        let [init, condition, mut step, result] = template.each_ref().map(|part| self.part(part, arguments));
+        if let Some(filter) = arguments.filter {
+            let same = self.ident(RESULT);
+            step = self.call("_?_:_", vec![filter, step, same]);
+        }
+        let (variable, second) = (names.first().copied().unwrap_or(UNUSED), names.get(1).copied());
+        let fold = Fold { range, variable, second, accumulator: RESULT, init, condition, step, result, binds: false };
+        self.add(Kind::Fold(Box::new(fold)))
+    }
+
+    fn part(&mut self, part: &Part, arguments: Arguments) -> NodeId {
+        let kind = match part {
+            Part::Variable => return arguments.variable,
+            Part::Body => return arguments.body,
+            Part::Result => return self.ident(RESULT),
+            Part::Bool(value) => Kind::Literal(Literal::Bool(*value)),
+            Part::Int(number) => Kind::Literal(Literal::Int(*number)),
+            Part::List(items) => {
+                let values = items.iter().map(|item| self.part(item, arguments));
+                Kind::List(values.map(|value| Element { key: None, value, optional: false }).collect())
+            }
+            Part::Map => Kind::Map(Vec::new()),
+            Part::Call(function, parts) => {
+                let parts = parts.iter().map(|part| self.part(part, arguments)).collect();
+                return self.call(function, parts);
+            }
         };
-        self.built(range, (key, Some(value)), init, filter, next)
+        self.add(kind)
     }
 
     /// Writes a fold without rounds, whose initial value has a name in the result.
     fn binding(&mut self, accumulator: &'s str, init: NodeId, result: NodeId) -> NodeId {
-        let range = self.list(&[]);
-        let condition = self.bool(false);
+        let range = self.add(Kind::List(Vec::new()));
+        let condition = self.add(Kind::Literal(Literal::Bool(false)));
         let step = self.ident(accumulator);
-        let fold =
-            Fold { range, variable: UNUSED, second: None, accumulator, init, condition, step, result, binds: true };
-        self.fold(fold)
+        let (variable, second, binds) = (UNUSED, None, true);
+        let fold = Fold { range, variable, second, accumulator, init, condition, step, result, binds };
+        self.add(Kind::Fold(Box::new(fold)))
     }
 
     fn bind(&mut self, target: NodeId, variable: NodeId, init: NodeId, body: NodeId) -> Option<NodeId> {
@@ -262,21 +235,19 @@ impl<'s> Expansion<'_, 's> {
         let copy = self.parser.tree.copy(target);
         let value = self.method(copy, "value", Vec::new());
         let bound = self.binding(variable, value, body);
-        let then = if name == "optMap" { self.call("optional.of", &[bound]) } else { bound };
-        let none = self.call("optional.none", &[]);
-        Some(self.call("_?_:_", &[condition, then, none]))
+        let then = if name == "optMap" { self.call("optional.of", vec![bound]) } else { bound };
+        let none = self.call("optional.none", Vec::new());
+        Some(self.call("_?_:_", vec![condition, then, none]))
     }
 
     fn sort_by(&mut self, target: NodeId, variable: NodeId, key: NodeId) -> Option<NodeId> {
-        let kind = self.parser.tree.kind(target);
-        if !matches!(kind, Kind::List(_) | Kind::Select { .. } | Kind::Ident { .. } | Kind::Fold(_) | Kind::Call { .. })
-        {
+        if let Kind::Literal(_) | Kind::Map(_) | Kind::Message { .. } = self.parser.tree.kind(target) {
             let message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
             return self.refuse(target, message);
         }
-        let name = self.simple(variable, "argument is not an identifier")?;
+        let name = self.variable(variable, NO_IDENTIFIER)?;
         let list = self.ident(SORTED);
-        let keys = self.list_of(list, (name, None), None, key);
+        let keys = self.fold(list, &[name], &LIST, Arguments { variable, filter: None, body: key });
         let list = self.ident(SORTED);
         let sorted = self.method(list, "@sortByAssociatedKeys", vec![keys]);
         Some(self.binding(SORTED, target, sorted))

@@ -3,9 +3,9 @@
 //! Open constructs are a list of frames, not a recursion: the depth of brackets is limited by the language, the stack of the
 //! thread does not matter.
 
-use super::recovery::{ARGUMENTS, ELEMENT, EXPRESSION, FIELD, FIELDS, INDEX, LIST, MAP, NAMES, PRIMARY};
+use super::recovery::{ARGUMENTS, EXPRESSION, FIELD, FIELDS, INDEX, LIST, MAP, NAMES, PRIMARY};
 use super::token::{Position, Token, TokenKind, TokenSet};
-use super::tree::{Element, Entry, Field, Kind, Literal, NodeId, Tree};
+use super::tree::{Element, Kind, Literal, NodeId, Tree};
 use super::{lexer, literal, macros};
 use crate::selector::error::Issue;
 
@@ -63,62 +63,27 @@ const BINARY: [(TokenKind, Level, &str); 14] = [
 
 /// Construct that is open around the part that is read.
 #[derive(Debug)]
-pub(super) enum Frame<'s> {
-    Prefix {
-        function: &'static str,
-        at: Position,
-        odd: bool,
-    },
-    Binary {
-        function: &'static str,
-        level: Level,
-        left: Part,
-        at: Position,
-    },
-    Logic {
-        function: &'static str,
-        level: Level,
-        terms: Vec<Part>,
-        operators: Vec<Position>,
-    },
-    Then {
-        condition: Part,
-        at: Position,
-    },
-    Else {
-        condition: Part,
-        then: Part,
-        at: Position,
-    },
-    Group,
-    Index {
-        operand: Part,
-        optional: bool,
-        at: Position,
-    },
-    Arguments {
-        name: Token<'s>,
-        target: Option<Part>,
-        is_plain: bool,
-        arguments: Vec<Part>,
-        at: Position,
-    },
-    /// Literal with elements as far as it is read.
-    Literal {
-        built: Kind<'s>,
-        next: Begun<'s>,
-        depth: u16,
-        at: Position,
-    },
+pub(super) struct Frame<'s> {
+    pub(super) open: Open<'s>,
+    /// Operands or arguments that are read.
+    parts: Vec<NodeId>,
+    /// Largest number of operators on a path from what is read.
+    depth: u16,
+    at: Position,
 }
 
-/// Beginning of the next element of a literal, as far as it is read.
+/// Kind of an open construct. Of a literal it has the elements that are read, and the beginning of the next.
 #[derive(Debug)]
-pub(super) enum Begun<'s> {
-    Element { optional: bool },
-    Key { optional: bool },
-    Value { key: NodeId, optional: bool },
-    Field(Field<'s>),
+pub(super) enum Open<'s> {
+    Prefix { function: &'static str, odd: bool },
+    Binary { function: &'static str, level: Level },
+    Logic { function: &'static str, level: Level, operators: Vec<Position> },
+    Then,
+    Else,
+    Group,
+    Index { function: &'static str },
+    Arguments { name: Token<'s>, target: Option<NodeId>, is_plain: bool },
+    Literal { built: Kind<'s>, key: Option<NodeId>, optional: bool },
 }
 
 /// Next step of the parser.
@@ -133,20 +98,13 @@ enum Next {
     Done(NodeId),
 }
 
-/// Number of open calls of the grammar's rules.
-#[derive(Default)]
-struct Open {
-    expressions: u16,
-    relations: u16,
-    calculations: u16,
-}
-
 pub(super) struct Parser<'s> {
     pub(super) text: &'s str,
     tokens: Vec<Token<'s>>,
     next: usize,
     pub(super) frames: Vec<Frame<'s>>,
-    open: Open,
+    /// Number of open calls of the grammar's rules for expressions, relations and calculations.
+    rules: [u16; 3],
     pub(super) tree: Tree<'s>,
     pub(super) issues: Vec<Issue>,
 }
@@ -160,8 +118,8 @@ pub(in crate::selector) fn parse(text: &str) -> Result<(Tree<'_>, NodeId), Vec<I
     }
     let mut issues = Vec::new();
     let tokens = lexer::tokens(text, &mut issues);
-    let (frames, open, tree) = (Vec::new(), Open { expressions: 1, relations: 1, calculations: 1 }, Tree::default());
-    let mut parser = Parser { text, tokens, next: 0, frames, open, tree, issues };
+    let (frames, tree) = (Vec::new(), Tree::default());
+    let mut parser = Parser { text, tokens, next: 0, frames, rules: [1; 3], tree, issues };
     let root = parser.run();
     let Parser { tree, mut issues, .. } = parser;
     issues.sort_by_key(|issue| issue.at);
@@ -179,7 +137,7 @@ pub(in crate::selector) fn parse(text: &str) -> Result<(Tree<'_>, NodeId), Vec<I
 impl<'s> Parser<'s> {
     pub(super) fn token(&self) -> Token<'s> {
         let end = Token { kind: TokenKind::End, text: "", start: self.text.len(), at: Position::NOWHERE };
-        self.tokens.get(self.next).or_else(|| self.tokens.last()).copied().unwrap_or(end)
+        self.tokens.get(self.next).copied().unwrap_or(end)
     }
 
     pub(super) fn kind(&self) -> TokenKind {
@@ -225,14 +183,15 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Adds a node above parts of which the deepest has `depth` operators on a path.
-    fn operator(&mut self, kind: Kind<'s>, at: Position, depth: u16) -> Result<Part, Stop> {
-        self.part(kind, at, depth + 1)
-    }
-
+    /// Adds a node from which a path has at most `depth` operators.
     fn part(&mut self, kind: Kind<'s>, at: Position, depth: u16) -> Result<Part, Stop> {
         let node = self.tree.add(kind, at);
         self.checked(Part { node, depth })
+    }
+
+    /// Adds the call of an operator.
+    fn call(&mut self, function: &'s str, arguments: Vec<NodeId>, at: Position, depth: u16) -> Result<Part, Stop> {
+        self.part(Kind::Call { function, target: None, arguments }, at, depth)
     }
 
     fn checked(&mut self, part: Part) -> Result<Part, Stop> {
@@ -247,31 +206,24 @@ impl<'s> Parser<'s> {
         Err(Stop)
     }
 
-    pub(super) fn call(&mut self, function: &'s str, arguments: &[NodeId], at: Position) -> NodeId {
-        self.tree.add(Kind::Call { function, target: None, arguments: arguments.to_vec() }, at)
-    }
-
-    /// Opens a frame, which counts for the rules of the grammar.
-    fn push(&mut self, frame: Frame<'s>) -> Result<(), Stop> {
-        let (expressions, relations, calculations) = frame.opens();
+    /// Opens a construct, which counts for the rules of the grammar, and reads the next part of it.
+    fn open(&mut self, frame: Frame<'s>) -> Result<Next, Stop> {
+        for (count, more) in self.rules.iter_mut().zip(frame.open.rules()) {
+            *count += more;
+        }
         self.frames.push(frame);
-        let open = &mut self.open;
-        open.expressions += expressions;
-        open.relations += relations;
-        open.calculations += calculations;
-        if open.expressions.max(open.relations).max(open.calculations) > MOST_NESTED {
+        if self.rules.iter().any(|count| *count > MOST_NESTED) {
             self.issue(Position::NOWHERE, format!("expression recursion limit exceeded: {MOST_NESTED}"));
             return Err(Stop);
         }
-        Ok(())
+        Ok(Next::Operand(EXPRESSION))
     }
 
     fn pop(&mut self) -> Option<Frame<'s>> {
         let frame = self.frames.pop()?;
-        let (expressions, relations, calculations) = frame.opens();
-        self.open.expressions -= expressions;
-        self.open.relations -= relations;
-        self.open.calculations -= calculations;
+        for (count, fewer) in self.rules.iter_mut().zip(frame.open.rules()) {
+            *count -= fewer;
+        }
         Some(frame)
     }
 
@@ -283,8 +235,7 @@ impl<'s> Parser<'s> {
             TokenKind::Minus if !matches!(self.kind_after(), TokenKind::Int | TokenKind::Float) => self.minus(),
             TokenKind::OpenParen => {
                 self.take();
-                self.push(Frame::Group)?;
-                Ok(Next::Operand(EXPRESSION))
+                self.open(Frame::new(Open::Group, token.at))
             }
             TokenKind::OpenBracket => self.elements(Kind::List(Vec::new())),
             TokenKind::OpenBrace => self.elements(Kind::Map(Vec::new())),
@@ -299,8 +250,7 @@ impl<'s> Parser<'s> {
             odd = !odd;
         }
         self.begin_negated()?;
-        self.push(Frame::Prefix { function: "!_", at, odd })?;
-        Ok(Next::Operand(EXPRESSION))
+        self.open(Frame::new(Open::Prefix { function: "!_", odd }, at))
     }
 
     fn minus(&mut self) -> Result<Next, Stop> {
@@ -309,11 +259,14 @@ impl<'s> Parser<'s> {
             start = self.take().start;
             odd = !odd;
         }
-        if !PRIMARY.has(self.kind()) || matches!(self.frames.last(), Some(Frame::Prefix { .. })) {
+        if !PRIMARY.has(self.kind()) || matches!(self.innermost(), Some(Open::Prefix { .. })) {
             return Err(self.no_alternative(start));
         }
-        self.push(Frame::Prefix { function: "-_", at, odd })?;
-        Ok(Next::Operand(EXPRESSION))
+        self.open(Frame::new(Open::Prefix { function: "-_", odd }, at))
+    }
+
+    fn innermost(&self) -> Option<&Open<'s>> {
+        self.frames.last().map(|frame| &frame.open)
     }
 
     fn literal(&mut self) -> Result<Part, Stop> {
@@ -324,10 +277,7 @@ impl<'s> Parser<'s> {
             TokenKind::True => Ok(Literal::Bool(true)),
             TokenKind::False => Ok(Literal::Bool(false)),
             TokenKind::Int => literal::int(negative, token.text).map(Literal::Int).ok_or("invalid int literal"),
-            TokenKind::Uint => {
-                let digits = token.text.trim_end_matches(['u', 'U']);
-                literal::uint(digits).map(Literal::Uint).ok_or("invalid uint literal")
-            }
+            TokenKind::Uint => literal::uint(token.text).map(Literal::Uint).ok_or("invalid uint literal"),
             TokenKind::Float => {
                 let value = token.text.parse::<f64>().ok().filter(|value| value.is_finite());
                 let signed = value.map(|value| Literal::Double(value.copysign(if negative { -1.0 } else { 1.0 })));
@@ -358,11 +308,10 @@ impl<'s> Parser<'s> {
         if RESERVED.split(' ').any(|word| word == name.text) {
             self.issue(name.at, format!("reserved identifier: {}", name.text));
         }
-        if self.kind() == TokenKind::OpenParen {
-            let name = Token { text: self.dotted(start, name, global), ..name };
-            return self.arguments(name, None, !global);
-        }
         let text = self.dotted(start, name, global);
+        if self.kind() == TokenKind::OpenParen {
+            return self.arguments(Token { text, ..name }, None, !global);
+        }
         self.part(Kind::Ident { name: text, global }, name.at, 0).map(Next::After)
     }
 
@@ -390,30 +339,21 @@ impl<'s> Parser<'s> {
     fn arguments(&mut self, name: Token<'s>, target: Option<Part>, is_plain: bool) -> Result<Next, Stop> {
         let at = self.take().at;
         self.begin(ARGUMENTS)?;
-        if self.taken(TokenKind::CloseParen) {
-            return self.called(name, target, is_plain, &[], at).map(Next::After);
-        }
-        self.push(Frame::Arguments { name, target, is_plain, arguments: Vec::new(), at })?;
-        Ok(Next::Operand(EXPRESSION))
+        let open = Open::Arguments { name, target: target.map(|part| part.node), is_plain };
+        let frame = Frame { depth: target.map_or(0, |part| part.depth), ..Frame::new(open, at) };
+        if self.taken(TokenKind::CloseParen) { self.called(frame) } else { self.open(frame) }
     }
 
-    fn called(
-        &mut self,
-        name: Token<'s>,
-        target: Option<Part>,
-        is_plain: bool,
-        arguments: &[Part],
-        at: Position,
-    ) -> Result<Part, Stop> {
-        let depth = target.iter().chain(arguments).map(|part| part.depth).max().unwrap_or_default();
+    /// Adds a call whose arguments are read, or what a macro makes of it.
+    fn called(&mut self, Frame { open, parts: arguments, depth, at }: Frame<'s>) -> Result<Next, Stop> {
+        let Open::Arguments { name, target, is_plain } = open else { return Err(Stop) };
         let depth = depth + u16::from(target.is_some());
-        let arguments: Vec<NodeId> = arguments.iter().map(|part| part.node).collect();
-        let target = target.map(|part| part.node);
         let expanded = if is_plain { macros::expand(self, name.text, target, &arguments, at) } else { None };
-        match expanded {
+        let part = match expanded {
             Some(node) => self.checked(Part { node, depth }),
             None => self.part(Kind::Call { function: name.text, target, arguments }, at, depth),
-        }
+        };
+        part.map(Next::After)
     }
 
     /// Reads the beginning of a list, a map or a message literal.
@@ -431,18 +371,14 @@ impl<'s> Parser<'s> {
 
     fn element(&mut self, built: Kind<'s>, depth: u16, at: Position) -> Result<Next, Stop> {
         let optional = self.taken(TokenKind::Question);
-        let next = match &built {
-            Kind::List(_) => Begun::Element { optional },
-            Kind::Map(_) => Begun::Key { optional },
-            _ => {
-                self.begin(NAMES)?;
-                let token = self.field_name();
-                let colon = self.expect(TokenKind::Colon, EXPRESSION)?;
-                Begun::Field(Field { name: token.text, value: NodeId::default(), optional, at: colon.at })
-            }
-        };
-        self.push(Frame::Literal { built, next, depth, at })?;
-        Ok(Next::Operand(EXPRESSION))
+        let mut key = None;
+        if let Kind::Message { .. } = built {
+            self.begin(NAMES)?;
+            let name = self.field_name();
+            let colon = self.expect(TokenKind::Colon, EXPRESSION)?;
+            key = Some(self.tree.add(Kind::Literal(Literal::String(name.text.into())), colon.at));
+        }
+        self.open(Frame { depth, ..Frame::new(Open::Literal { built, key, optional }, at) })
     }
 
     fn field_name(&mut self) -> Token<'s> {
@@ -454,102 +390,85 @@ impl<'s> Parser<'s> {
     }
 
     /// Goes on after an operand: a member of it, an operator, or the end of what is open.
-    fn after(&mut self, part: Part) -> Result<Next, Stop> {
+    fn after(&mut self, mut part: Part) -> Result<Next, Stop> {
         match self.kind() {
             TokenKind::Dot => return self.member(part),
             TokenKind::OpenBracket => return self.index(part),
             _ => {}
         }
-        let mut part = part;
-        if let Some(Frame::Prefix { function, at, odd }) = self.frames.last() {
-            let (function, at, odd) = (*function, *at, *odd);
+        if let Some(Frame { open: Open::Prefix { function, odd }, at, .. }) = self.frames.last() {
+            let (function, odd, at) = (*function, *odd, *at);
             self.pop();
             if odd {
-                let arguments = vec![part.node];
-                part = self.part(Kind::Call { function, target: None, arguments }, at, part.depth)?;
+                part = self.call(function, vec![part.node], at, part.depth)?;
             }
         }
         if let Some((_, level, function)) = BINARY.iter().find(|(kind, ..)| *kind == self.kind()) {
             return self.binary(part, *level, function);
         }
-        self.reduce(part, Level::Or).map(Next::Close)
+        self.reduce(part, |_| true).map(Next::Close)
     }
 
     fn binary(&mut self, part: Part, level: Level, function: &'static str) -> Result<Next, Stop> {
         let is_logic = level <= Level::And;
-        let part = self.reduce_above(part, level)?;
+        let part = self.reduce(part, |other| other > level || (other == level && !is_logic))?;
         let at = self.take().at;
-        if let Some(Frame::Logic { level: same, terms, operators, .. }) = self.frames.last_mut()
-            && *same == level
-        {
-            terms.push(part);
-            operators.push(at);
-        } else if is_logic {
-            self.push(Frame::Logic { function, level, terms: vec![part], operators: vec![at] })?;
-        } else {
-            let left = self.reduce(part, level)?;
-            self.push(Frame::Binary { function, level, left, at })?;
-        }
-        Ok(Next::Operand(EXPRESSION))
-    }
-
-    /// Closes the operators that bind more strongly than a level, or as strongly when they are no chains of `&&` and
-    /// `||`.
-    fn reduce_above(&mut self, part: Part, level: Level) -> Result<Part, Stop> {
-        match [Level::Or, Level::And, Level::Relation, Level::Sum, Level::Product]
-            .into_iter()
-            .find(|other| *other > level)
-        {
-            Some(stronger) => self.reduce(part, stronger),
-            None => Ok(part),
-        }
-    }
-
-    /// Closes the operators that bind at least as strongly as a level.
-    fn reduce(&mut self, part: Part, weakest: Level) -> Result<Part, Stop> {
-        let mut part = part;
-        loop {
-            match self.frames.last() {
-                Some(Frame::Binary { level, .. } | Frame::Logic { level, .. }) if *level >= weakest => {}
-                _ => return Ok(part),
+        match self.frames.last_mut() {
+            Some(Frame { open: Open::Logic { level: same, operators, .. }, parts, depth, .. }) if *same == level => {
+                operators.push(at);
+                parts.push(part.node);
+                *depth = part.depth.max(*depth);
+                Ok(Next::Operand(EXPRESSION))
             }
-            part = match self.pop() {
-                Some(Frame::Binary { function, left, at, .. }) => {
-                    let arguments = vec![left.node, part.node];
-                    let kind = Kind::Call { function, target: None, arguments };
-                    self.operator(kind, at, left.depth.max(part.depth))?
-                }
-                Some(Frame::Logic { function, mut terms, operators, .. }) => {
-                    terms.push(part);
-                    self.balanced(function, &terms, &operators)?
-                }
-                _ => return Ok(part),
-            };
+            _ if is_logic => self.open(Frame::with(part, Open::Logic { function, level, operators: vec![at] }, at)),
+            _ => self.open(Frame::with(part, Open::Binary { function, level }, at)),
         }
+    }
+
+    /// Closes the operators whose level says so, the innermost first.
+    fn reduce(&mut self, mut part: Part, closes: impl Fn(Level) -> bool) -> Result<Part, Stop> {
+        while let Some(Open::Binary { level, .. } | Open::Logic { level, .. }) = self.innermost()
+            && closes(*level)
+            && let Some(frame) = self.pop()
+        {
+            part = self.operation(frame, part)?;
+        }
+        Ok(part)
+    }
+
+    /// Adds the call of an operator whose last operand is read.
+    fn operation(&mut self, frame: Frame<'s>, last: Part) -> Result<Part, Stop> {
+        let Frame { open, parts, depth, at } = frame.and(last);
+        let function = match open {
+            Open::Logic { function, operators, .. } => {
+                let node = self.balanced(function, &parts, &operators);
+                return self.checked(Part { node, depth });
+            }
+            Open::Binary { function, .. } | Open::Index { function } => function,
+            _ => "_?_:_",
+        };
+        self.call(function, parts, at, depth + 1)
     }
 
     /// Builds a balanced tree of a chain: its depth grows with the logarithm of the length.
-    fn balanced(&mut self, function: &'static str, terms: &[Part], operators: &[Position]) -> Result<Part, Stop> {
+    fn balanced(&mut self, function: &'static str, terms: &[NodeId], operators: &[Position]) -> NodeId {
         let middle = operators.len() / 2;
-        let (Some(at), [_, _, ..]) = (operators.get(middle).copied(), terms) else {
-            return terms.first().copied().ok_or(Stop);
+        let (before, [at, after @ ..]) = operators.split_at(middle) else {
+            return terms.first().copied().unwrap_or_default();
         };
-        let (left, right) = terms.split_at(middle + 1);
-        let left = self.balanced(function, left, operators.get(..middle).unwrap_or_default())?;
-        let right = self.balanced(function, right, operators.get(middle + 1..).unwrap_or_default())?;
-        let arguments = vec![left.node, right.node];
-        self.part(Kind::Call { function, target: None, arguments }, at, left.depth.max(right.depth))
+        let (left, right) = terms.split_at_checked(middle + 1).unwrap_or((terms, &[]));
+        let arguments = vec![self.balanced(function, left, before), self.balanced(function, right, after)];
+        self.tree.add(Kind::Call { function, target: None, arguments }, *at)
     }
 
     fn member(&mut self, operand: Part) -> Result<Next, Stop> {
         let dot = self.take();
+        let depth = operand.depth + 1;
         if self.taken(TokenKind::Question) {
             self.begin(NAMES)?;
             let field = self.field_name();
-            let text = Literal::String(field.text.into());
-            let name = self.tree.add(Kind::Literal(text), field.at);
-            let kind = Kind::Call { function: "_?._", target: None, arguments: vec![operand.node, name] };
-            return self.operator(kind, dot.at, operand.depth).map(Next::After);
+            let name = self.tree.add(Kind::Literal(Literal::String(field.text.into())), field.at);
+            return self.call("_?._", vec![operand.node, name], dot.at, depth).map(Next::After);
         }
         if !NAMES.has(self.kind()) {
             return Err(self.no_name(dot.start));
@@ -559,88 +478,69 @@ impl<'s> Parser<'s> {
             return self.arguments(name, Some(operand), true);
         }
         let kind = Kind::Select { operand: operand.node, field: name.text, test: false };
-        self.operator(kind, dot.at, operand.depth).map(Next::After)
+        self.part(kind, dot.at, depth).map(Next::After)
     }
 
     fn index(&mut self, operand: Part) -> Result<Next, Stop> {
         let at = self.take().at;
         self.begin(INDEX)?;
-        let optional = self.taken(TokenKind::Question);
-        self.push(Frame::Index { operand, optional, at })?;
-        Ok(Next::Operand(EXPRESSION))
+        let function = if self.taken(TokenKind::Question) { "_[?_]" } else { "_[_]" };
+        self.open(Frame::with(operand, Open::Index { function }, at))
     }
 
     /// Goes on after an expression: what is open around it tells how.
     fn close(&mut self, part: Part) -> Result<Next, Stop> {
-        if self.kind() == TokenKind::Question && !matches!(self.frames.last(), Some(Frame::Then { .. })) {
+        if self.kind() == TokenKind::Question && !matches!(self.innermost(), Some(Open::Then)) {
             let at = self.take().at;
-            self.push(Frame::Then { condition: part, at })?;
-            return Ok(Next::Operand(EXPRESSION));
+            return self.open(Frame::with(part, Open::Then, at));
         }
-        match self.pop() {
-            None => {
-                self.end()?;
-                Ok(Next::Done(part.node))
-            }
-            Some(Frame::Then { condition, at }) => {
+        let Some(frame) = self.pop() else {
+            self.expect(TokenKind::End, TokenSet::of(&[]))?;
+            return Ok(Next::Done(part.node));
+        };
+        match &frame.open {
+            Open::Then => {
                 self.expect(TokenKind::Colon, EXPRESSION)?;
-                self.push(Frame::Else { condition, then: part, at })?;
-                Ok(Next::Operand(EXPRESSION))
+                self.open(Frame { open: Open::Else, ..frame.and(part) })
             }
-            Some(Frame::Else { condition, then, at }) => {
-                let depth = condition.depth.max(then.depth).max(part.depth);
-                let arguments = vec![condition.node, then.node, part.node];
-                let kind = Kind::Call { function: "_?_:_", target: None, arguments };
-                self.operator(kind, at, depth).map(Next::Close)
-            }
-            Some(Frame::Group) => {
+            Open::Else => self.operation(frame, part).map(Next::Close),
+            Open::Group => {
                 self.expect(TokenKind::CloseParen, self.follow())?;
                 Ok(Next::After(part))
             }
-            Some(Frame::Index { operand, optional, at }) => {
+            Open::Index { .. } => {
                 self.expect(TokenKind::CloseBracket, self.follow())?;
-                let function = if optional { "_[?_]" } else { "_[_]" };
-                let kind = Kind::Call { function, target: None, arguments: vec![operand.node, part.node] };
-                self.operator(kind, at, operand.depth.max(part.depth)).map(Next::After)
+                self.operation(frame, part).map(Next::After)
             }
-            Some(frame) => self.close_element(frame, part),
+            Open::Arguments { .. } => {
+                let frame = frame.and(part);
+                if self.taken(TokenKind::Comma) {
+                    return self.open(frame);
+                }
+                self.expect(TokenKind::CloseParen, self.follow())?;
+                self.called(frame)
+            }
+            _ => self.close_element(frame, part),
         }
     }
 
-    /// Goes on after an element of a list, a map, a message or arguments.
-    fn close_element(&mut self, frame: Frame<'s>, part: Part) -> Result<Next, Stop> {
-        match frame {
-            Frame::Arguments { name, target, is_plain, mut arguments, at } => {
-                arguments.push(part);
-                if self.taken(TokenKind::Comma) {
-                    self.push(Frame::Arguments { name, target, is_plain, arguments, at })?;
-                    return Ok(Next::Operand(EXPRESSION));
-                }
-                self.expect(TokenKind::CloseParen, self.follow())?;
-                self.called(name, target, is_plain, &arguments, at).map(Next::After)
-            }
-            Frame::Literal { built, next: Begun::Key { optional }, depth, at } => {
-                self.expect(TokenKind::Colon, EXPRESSION)?;
-                let next = Begun::Value { key: part.node, optional };
-                self.push(Frame::Literal { built, next, depth: depth.max(part.depth), at })?;
-                Ok(Next::Operand(EXPRESSION))
-            }
-            Frame::Literal { mut built, next, depth, at } => {
-                let (value, depth) = (part.node, depth.max(part.depth));
-                match (&mut built, next) {
-                    (Kind::List(all), Begun::Element { optional }) => all.push(Element { node: value, optional }),
-                    (Kind::Map(all), Begun::Value { key, optional }) => all.push(Entry { key, value, optional }),
-                    (Kind::Message { fields, .. }, Begun::Field(field)) => fields.push(Field { value, ..field }),
-                    _ => {}
-                }
-                let (_, next, closing) = borders(&built);
-                if self.separated(next, closing)? {
-                    return self.element(built, depth, at);
-                }
-                self.part(built, at, depth).map(Next::After)
-            }
-            _ => Err(Stop),
+    /// Goes on after a key or a value of a literal.
+    fn close_element(&mut self, Frame { open, depth, at, .. }: Frame<'s>, part: Part) -> Result<Next, Stop> {
+        let Open::Literal { mut built, key, optional } = open else { return Err(Stop) };
+        let depth = depth.max(part.depth);
+        if let (Kind::Map(_), None) = (&built, key) {
+            self.expect(TokenKind::Colon, EXPRESSION)?;
+            let open = Open::Literal { built, key: Some(part.node), optional };
+            return self.open(Frame { depth, ..Frame::new(open, at) });
         }
+        if let Kind::List(all) | Kind::Map(all) | Kind::Message { fields: all, .. } = &mut built {
+            all.push(Element { key, value: part.node, optional });
+        }
+        let (_, next, closing) = borders(&built);
+        if self.separated(next, closing)? {
+            return self.element(built, depth, at);
+        }
+        self.part(built, at, depth).map(Next::After)
     }
 
     /// Takes a comma before another element, or the end of the elements with or without a comma before it.
@@ -656,24 +556,39 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// Returns the tokens that a literal's elements begin with, those that the next of them begins with, and the last.
-const fn borders(literal: &Kind<'_>) -> (TokenSet, TokenSet, TokenKind) {
-    match literal {
-        Kind::List(_) => (LIST, ELEMENT, TokenKind::CloseBracket),
-        Kind::Map(_) => (MAP, ELEMENT, TokenKind::CloseBrace),
-        _ => (FIELDS, FIELD, TokenKind::CloseBrace),
+impl<'s> Frame<'s> {
+    const fn new(open: Open<'s>, at: Position) -> Self {
+        Self { open, parts: Vec::new(), depth: 0, at }
+    }
+
+    fn with(first: Part, open: Open<'s>, at: Position) -> Self {
+        Self::new(open, at).and(first)
+    }
+
+    fn and(mut self, part: Part) -> Self {
+        self.parts.push(part.node);
+        Self { depth: self.depth.max(part.depth), ..self }
     }
 }
 
-impl Frame<'_> {
-    /// Returns how many calls of the rules for expressions, relations and calculations a frame keeps open.
-    const fn opens(&self) -> (u16, u16, u16) {
+impl Open<'_> {
+    /// Returns how many calls of the rules for expressions, relations and calculations a construct keeps open.
+    const fn rules(&self) -> [u16; 3] {
         match self {
-            Self::Prefix { .. } | Self::Logic { .. } | Self::Then { .. } => (0, 0, 0),
-            Self::Binary { level: Level::Relation, .. } => (0, 1, 0),
-            Self::Binary { .. } => (0, 0, 1),
-            Self::Else { .. } => (1, 0, 0),
-            _ => (1, 1, 1),
+            Self::Prefix { .. } | Self::Logic { .. } | Self::Then => [0, 0, 0],
+            Self::Binary { level: Level::Relation, .. } => [0, 1, 0],
+            Self::Binary { .. } => [0, 0, 1],
+            Self::Else => [1, 0, 0],
+            _ => [1, 1, 1],
         }
+    }
+}
+
+/// Returns the tokens that a literal's elements begin with, those that the next of them begins with, and the last.
+pub(super) const fn borders(literal: &Kind<'_>) -> (TokenSet, TokenSet, TokenKind) {
+    match literal {
+        Kind::List(_) => (LIST, INDEX, TokenKind::CloseBracket),
+        Kind::Map(_) => (MAP, INDEX, TokenKind::CloseBrace),
+        _ => (FIELDS, FIELD, TokenKind::CloseBrace),
     }
 }

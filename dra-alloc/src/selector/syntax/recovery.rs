@@ -1,58 +1,33 @@
 //! Expected tokens by place, and messages for others.
 
-use super::parser::{Begun, Frame, Parser, Stop};
+use super::parser::{Open, Parser, Stop, borders};
 use super::token::{Token, TokenKind, TokenSet, escaped};
 use super::tree::Kind;
 use crate::selector::error::Issue;
 
 /// First tokens of an operand without a sign.
-pub(super) const PRIMARY: TokenSet = TokenSet::of(&[
+pub(super) const PRIMARY: TokenSet = TokenSet::through(TokenKind::True, TokenKind::Ident).or(TokenSet::of(&[
     TokenKind::OpenBracket,
     TokenKind::OpenBrace,
     TokenKind::OpenParen,
     TokenKind::Dot,
-    TokenKind::True,
-    TokenKind::False,
-    TokenKind::Null,
-    TokenKind::Float,
-    TokenKind::Int,
-    TokenKind::Uint,
-    TokenKind::Text,
-    TokenKind::Bytes,
-    TokenKind::Ident,
-]);
+]));
 /// First tokens of an expression.
 pub(super) const EXPRESSION: TokenSet = PRIMARY.or(TokenSet::of(&[TokenKind::Minus, TokenKind::Not]));
 const SEPARATORS: TokenSet = TokenSet::of(&[TokenKind::Question, TokenKind::Comma]);
 pub(super) const ARGUMENTS: TokenSet = EXPRESSION.or(TokenSet::of(&[TokenKind::CloseParen]));
+/// First tokens of an index, and of a list's or a map's next element.
 pub(super) const INDEX: TokenSet = EXPRESSION.or(TokenSet::of(&[TokenKind::Question]));
 pub(super) const LIST: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBracket]));
 pub(super) const MAP: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
 pub(super) const NAMES: TokenSet = TokenSet::of(&[TokenKind::Ident, TokenKind::QuotedIdent]);
 pub(super) const FIELDS: TokenSet = NAMES.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
-/// First tokens of a list's or a map's next element.
-pub(super) const ELEMENT: TokenSet = INDEX;
 /// First tokens of a message's next field.
 pub(super) const FIELD: TokenSet = NAMES.or(TokenSet::of(&[TokenKind::Question]));
 /// Tokens that go on after an operand, besides `?` and `:`.
-const OPERATORS: TokenSet = TokenSet::of(&[
-    TokenKind::Dot,
-    TokenKind::OpenBracket,
-    TokenKind::Equal,
-    TokenKind::NotEqual,
-    TokenKind::In,
-    TokenKind::Less,
-    TokenKind::LessEqual,
-    TokenKind::GreaterEqual,
-    TokenKind::Greater,
-    TokenKind::And,
-    TokenKind::Or,
-    TokenKind::Minus,
-    TokenKind::Plus,
-    TokenKind::Star,
-    TokenKind::Slash,
-    TokenKind::Percent,
-]);
+const OPERATORS: TokenSet = TokenSet::through(TokenKind::Equal, TokenKind::Or)
+    .or(TokenSet::through(TokenKind::Plus, TokenKind::Percent))
+    .or(TokenSet::of(&[TokenKind::Dot, TokenKind::OpenBracket, TokenKind::Minus]));
 
 impl<'s> Parser<'s> {
     fn extraneous(&mut self, expected: TokenSet) {
@@ -95,31 +70,18 @@ impl<'s> Parser<'s> {
             return Err(self.mismatched(kind.into()));
         }
         let token = self.token();
-        self.tell(token, &format!("missing {kind} at {}", token.shown()));
+        self.tell(token, &format!("missing {} at {}", TokenSet::from(kind), token.shown()));
         Ok(token)
-    }
-
-    /// Checks that the text ends.
-    pub(super) fn end(&mut self) -> Result<(), Stop> {
-        if self.kind() == TokenKind::End {
-            return Ok(());
-        }
-        if self.kind_after() == TokenKind::End {
-            self.extraneous(TokenKind::End.into());
-            return Ok(());
-        }
-        Err(self.mismatched(TokenKind::End.into()))
     }
 
     /// Drops what can't follow a `!`.
     pub(super) fn begin_negated(&mut self) -> Result<(), Stop> {
         while !EXPRESSION.has(self.kind()) {
-            if self.kind() == TokenKind::End {
-                let token = self.token();
-                self.tell(token, &format!("extraneous input {} expecting {EXPRESSION}", token.shown()));
+            let is_end = self.kind() == TokenKind::End;
+            self.extraneous(EXPRESSION);
+            if is_end {
                 return Err(Stop);
             }
-            self.extraneous(EXPRESSION);
         }
         Ok(())
     }
@@ -143,25 +105,22 @@ impl<'s> Parser<'s> {
 
     /// Returns what may follow an operand within the open frames.
     pub(super) fn follow(&self) -> TokenSet {
-        const COMMA: &[TokenKind] = &[TokenKind::Comma];
         let mut follow = OPERATORS;
         for frame in self.frames.iter().rev() {
-            let closing: &[&[TokenKind]] = match frame {
-                Frame::Prefix { .. } | Frame::Binary { .. } | Frame::Logic { .. } => continue,
-                Frame::Then { .. } => return follow.or(TokenKind::Colon.into()),
-                Frame::Else { .. } => {
+            let closing = match &frame.open {
+                Open::Prefix { .. } | Open::Binary { .. } | Open::Logic { .. } => continue,
+                Open::Then => return follow.or(TokenKind::Colon.into()),
+                Open::Else => {
                     follow = follow.or(TokenKind::Question.into());
                     continue;
                 }
-                Frame::Group => &[&[TokenKind::CloseParen]],
-                Frame::Index { .. } => &[&[TokenKind::CloseBracket]],
-                Frame::Arguments { .. } => &[&[TokenKind::CloseParen], COMMA],
-                Frame::Literal { next: Begun::Key { .. }, .. } => &[&[TokenKind::Colon]],
-                Frame::Literal { built: Kind::List(_), .. } => &[&[TokenKind::CloseBracket], COMMA],
-                Frame::Literal { .. } => &[&[TokenKind::CloseBrace], COMMA],
+                Open::Group => TokenKind::CloseParen.into(),
+                Open::Index { .. } => TokenKind::CloseBracket.into(),
+                Open::Arguments { .. } => TokenSet::of(&[TokenKind::CloseParen, TokenKind::Comma]),
+                Open::Literal { built: Kind::Map(_), key: None, .. } => TokenKind::Colon.into(),
+                Open::Literal { built, .. } => TokenSet::of(&[borders(built).2, TokenKind::Comma]),
             };
-            let closing = closing.iter().fold(follow, |set, kinds| set.or(TokenSet::of(kinds)));
-            return closing.or(TokenKind::Question.into());
+            return follow.or(closing).or(TokenKind::Question.into());
         }
         follow.or(TokenSet::of(&[TokenKind::Question, TokenKind::End]))
     }

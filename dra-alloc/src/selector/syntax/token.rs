@@ -43,15 +43,17 @@ pub(super) struct TokenSet(u64);
 
 impl TokenSet {
     pub(super) const fn of(kinds: &[TokenKind]) -> Self {
-        let (mut bits, mut index) = (0, 0);
-        let mut rest = kinds;
+        let (mut bits, mut rest) = (0, kinds);
         while let [first, tail @ ..] = rest {
             bits |= 1 << (*first as u64);
             rest = tail;
-            index += 1;
         }
-        debug_assert!(index == kinds.len());
         Self(bits)
+    }
+
+    /// Returns the kinds from one through another, in their order.
+    pub(super) const fn through(first: TokenKind, last: TokenKind) -> Self {
+        Self((2 << (last as u64)) - (1 << (first as u64)))
     }
 
     pub(super) const fn or(self, other: Self) -> Self {
@@ -77,12 +79,6 @@ impl std::fmt::Display for TokenSet {
 impl From<TokenKind> for TokenSet {
     fn from(kind: TokenKind) -> Self {
         Self::of(&[kind])
-    }
-}
-
-impl std::fmt::Display for TokenKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        TokenSet::from(*self).fmt(f)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tree of an expression: nodes in one list, named by their numbers.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::token::Position;
 
@@ -46,10 +47,11 @@ pub(in crate::selector) enum Kind<'s> {
         arguments: Vec<NodeId>,
     },
     List(Vec<Element>),
-    Map(Vec<Entry>),
+    Map(Vec<Element>),
     Message {
         name: String,
-        fields: Vec<Field<'s>>,
+        /// Elements whose keys are literals: the names of the fields.
+        fields: Vec<Element>,
     },
     Fold(Box<Fold<'s>>),
 }
@@ -65,29 +67,14 @@ pub(in crate::selector) enum Literal<'s> {
     Bytes(Vec<u8>),
 }
 
-/// Element of a list literal.
+/// Element of a literal.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::selector) struct Element {
-    pub(in crate::selector) node: NodeId,
+    /// Key of a map's entry, name of a message's field.
+    pub(in crate::selector) key: Option<NodeId>,
+    pub(in crate::selector) value: NodeId,
     /// Marked with `?`.
     pub(in crate::selector) optional: bool,
-}
-
-/// Entry of a map literal.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::selector) struct Entry {
-    pub(in crate::selector) key: NodeId,
-    pub(in crate::selector) value: NodeId,
-    pub(in crate::selector) optional: bool,
-}
-
-/// Field of a message literal.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::selector) struct Field<'s> {
-    pub(in crate::selector) name: &'s str,
-    pub(in crate::selector) value: NodeId,
-    pub(in crate::selector) optional: bool,
-    pub(in crate::selector) at: Position,
 }
 
 /// Loop over a list or map with an accumulator; what macros become.
@@ -147,6 +134,14 @@ impl<'s> Tree<'s> {
         &self.node(id).kind
     }
 
+    /// Returns the text of a literal that is a string.
+    pub(in crate::selector) fn text(&self, id: NodeId) -> Option<&str> {
+        match self.kind(id) {
+            Kind::Literal(Literal::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Makes a call that of a function whose name is what stood before the call and the call's own.
     pub(in crate::selector) fn set_function(&mut self, id: NodeId, name: &'static str) {
         if let Some(Node { kind: Kind::Call { function, target, .. }, .. }) = self.nodes.get_mut(id.index()) {
@@ -160,38 +155,28 @@ impl<'s> Tree<'s> {
             Kind::Literal(_) | Kind::Ident { .. } => Vec::new(),
             Kind::Select { operand, .. } => vec![*operand],
             Kind::Call { target, arguments, .. } => target.iter().chain(arguments).copied().collect(),
-            Kind::List(elements) => elements.iter().map(|element| element.node).collect(),
-            Kind::Map(entries) => entries.iter().flat_map(|entry| [entry.key, entry.value]).collect(),
-            Kind::Message { fields, .. } => fields.iter().map(|field| field.value).collect(),
+            Kind::List(all) | Kind::Map(all) | Kind::Message { fields: all, .. } => {
+                all.iter().flat_map(|element| element.key.into_iter().chain([element.value])).collect()
+            }
             Kind::Fold(fold) => vec![fold.range, fold.init, fold.condition, fold.step, fold.result],
         }
     }
 
     /// Adds a copy of a part of the tree.
     pub(super) fn copy(&mut self, id: NodeId) -> NodeId {
-        // Each entry is a node whose children were copied already, in order; the copies wait in `made`.
-        enum Task {
-            Enter(NodeId),
-            Leave(NodeId),
+        let (mut parts, mut waiting) = (BTreeSet::new(), vec![id]);
+        while let Some(part) = waiting.pop() {
+            waiting.extend(self.children(part));
+            parts.insert(part);
         }
-        let (mut tasks, mut made) = (vec![Task::Enter(id)], Vec::new());
-        while let Some(task) = tasks.pop() {
-            match task {
-                Task::Enter(_) if self.full => made.push(id),
-                Task::Enter(id) => {
-                    tasks.push(Task::Leave(id));
-                    tasks.extend(self.children(id).into_iter().rev().map(Task::Enter));
-                }
-                Task::Leave(id) => {
-                    let mut node = self.node(id).clone();
-                    let count = self.children(id).len();
-                    let mut children = made.split_off(made.len().saturating_sub(count)).into_iter();
-                    node.replace_children(|old| children.next().unwrap_or(old));
-                    made.push(self.add(node.kind, node.at));
-                }
-            }
+        // Parts come before what they are parts of.
+        let mut copies = BTreeMap::new();
+        for part in parts {
+            let mut node = self.node(part).clone();
+            node.replace_children(|old| copies.get(&old).copied().unwrap_or(old));
+            copies.insert(part, self.add(node.kind, node.at));
         }
-        made.pop().unwrap_or(id)
+        copies.get(&id).copied().unwrap_or(id)
     }
 }
 
@@ -202,12 +187,9 @@ impl Node<'_> {
             Kind::Literal(_) | Kind::Ident { .. } => {}
             Kind::Select { operand, .. } => set(operand),
             Kind::Call { target, arguments, .. } => target.iter_mut().chain(arguments).for_each(set),
-            Kind::List(elements) => elements.iter_mut().for_each(|element| set(&mut element.node)),
-            Kind::Map(entries) => entries.iter_mut().for_each(|entry| {
-                set(&mut entry.key);
-                set(&mut entry.value);
-            }),
-            Kind::Message { fields, .. } => fields.iter_mut().for_each(|field| set(&mut field.value)),
+            Kind::List(all) | Kind::Map(all) | Kind::Message { fields: all, .. } => {
+                all.iter_mut().flat_map(|element| element.key.iter_mut().chain([&mut element.value])).for_each(set);
+            }
             Kind::Fold(fold) => {
                 let Fold { range, init, condition, step, result, .. } = fold.as_mut();
                 [range, init, condition, step, result].into_iter().for_each(set);

@@ -60,7 +60,8 @@ impl Types {
             (Type::Map(key, value), Type::Map(other_key, other_value)) => {
                 self.try_agree(key, other_key) && self.try_agree(value, other_value)
             }
-            _ => left.primitive().is_some() && left.primitive() == right.primitive(),
+            (Type::Wrapper(inner), other) | (other, Type::Wrapper(inner)) => other.name() == inner,
+            _ => false,
         }
     }
 
@@ -131,25 +132,9 @@ enum Bound {
 }
 
 impl Type {
+    /// Returns false for scalars, lists, maps and types.
     const fn may_be_null(self) -> bool {
-        matches!(
-            self,
-            Self::Null
-                | Self::Wrapper(_)
-                | Self::Any
-                | Self::Duration
-                | Self::Timestamp
-                | Self::Optional(_)
-                | Self::Opaque(_)
-                | Self::Message(_)
-        )
-    }
-
-    /// Returns the name by which plain types are compared, that of a wrapper without the wrapper.
-    fn primitive(self) -> Option<&'static str> {
-        match self {
-            Self::List(_) | Self::Map(..) | Self::TypeOf(_) | Self::Optional(_) | Self::Variable(_) => None,
-            plain => Some(plain.name()),
-        }
+        let is_scalar = matches!(self, Self::Bool | Self::Int | Self::Uint | Self::Double | Self::String | Self::Bytes);
+        !is_scalar && !matches!(self, Self::List(_) | Self::Map(..) | Self::TypeOf(_))
     }
 }

@@ -43,6 +43,7 @@ pub(super) enum Type {
 }
 
 pub(super) const DEVICE: &str = "kubernetes.DRADevice";
+pub(super) const EMPTY: &str = "google.protobuf.Empty";
 pub(super) const QUANTITY: &str = "kubernetes.Quantity";
 pub(super) const SEMVER: &str = "kubernetes.Semver";
 pub(super) const URL: &str = "kubernetes.URL";
@@ -114,14 +115,6 @@ impl Types {
         self.is_too_large
     }
 
-    pub(super) fn list(&mut self, element: TypeId) -> TypeId {
-        self.id(Type::List(element))
-    }
-
-    pub(super) fn map(&mut self, key: TypeId, value: TypeId) -> TypeId {
-        self.id(Type::Map(key, value))
-    }
-
     /// Returns the optional of a type; an optional stays what it is.
     pub(super) fn optional(&mut self, inner: TypeId) -> TypeId {
         match self.get(inner) {
@@ -175,48 +168,26 @@ impl Types {
 
     /// Returns a type as messages show it.
     pub(super) fn shown(&self, id: TypeId) -> String {
-        let mut text = String::new();
-        self.write(id, Type::name, &mut text);
-        text
+        self.named(id, Type::name)
     }
 
     /// Returns a type as it is shown as the type of a result.
     pub(super) fn full_name(&self, id: TypeId) -> String {
-        let mut text = String::new();
-        self.write(id, Type::full_name, &mut text);
-        text
+        self.named(id, Type::full_name)
     }
 
-    fn write(&self, id: TypeId, name: fn(Type) -> &'static str, out: &mut String) {
-        let (before, first, second) = match self.get(id) {
-            Type::List(element) => ("list", element, None),
-            Type::Map(key, value) => ("map", key, Some(value)),
-            Type::TypeOf(inner) if matches!(self.get(inner), Type::TypeOf(_)) => {
-                out.push_str("type(type)");
-                return;
+    fn named(&self, id: TypeId, name: fn(Type) -> &'static str) -> String {
+        let shape = self.get(id);
+        match (shape, shape.parameters()) {
+            (Type::Wrapper(inner), _) => format!("wrapper({inner})"),
+            (Type::Variable(number), _) => format!("_var{number}"),
+            (Type::TypeOf(inner), _) if matches!(self.get(inner), Type::TypeOf(_)) => "type(type)".to_owned(),
+            (_, (Some(first), None)) => format!("{}({})", name(shape), self.named(first, name)),
+            (_, (Some(first), Some(second))) => {
+                format!("{}({}, {})", name(shape), self.named(first, name), self.named(second, name))
             }
-            Type::TypeOf(inner) => ("type", inner, None),
-            Type::Optional(inner) => ("optional_type", inner, None),
-            Type::Wrapper(inner) => {
-                out.extend(["wrapper(", inner, ")"]);
-                return;
-            }
-            Type::Variable(number) => {
-                out.extend(["_var", &number.to_string()]);
-                return;
-            }
-            plain => {
-                out.push_str(name(plain));
-                return;
-            }
-        };
-        out.extend([before, "("]);
-        self.write(first, name, out);
-        if let Some(second) = second {
-            out.push_str(", ");
-            self.write(second, name, out);
+            _ => name(shape).to_owned(),
         }
-        out.push(')');
     }
 }
 

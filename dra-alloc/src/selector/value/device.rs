@@ -31,29 +31,27 @@ pub(super) fn field<'v>(input: &'v SelectorInput<'v>, name: &str) -> Option<Valu
     })
 }
 
-/// Splits a name into domain and id; a name without a domain has the driver's.
-pub(in crate::selector) fn split<'n>(name: &'n str, driver: &'n str) -> (&'n str, &'n str) {
-    name.split_once('/').unwrap_or((driver, name))
-}
-
-/// Returns the names of attributes or capacities, each with its domain.
-fn all<'v>(input: &'v SelectorInput<'v>, part: Part) -> impl Iterator<Item = (&'v str, &'v str)> {
+/// Returns domain and id of all attributes or capacities; a name without a domain has the driver's.
+pub(in crate::selector) fn names<'v>(
+    input: &'v SelectorInput<'v>,
+    part: Part,
+) -> impl Iterator<Item = (&'v str, &'v str)> {
     let (attributes, capacity) = match part {
         Part::Attributes => (input.device.attributes.as_ref(), None),
         Part::Capacity => (None, input.device.capacity.as_ref()),
     };
     let names = attributes.into_iter().flat_map(BTreeMap::keys).chain(capacity.into_iter().flat_map(BTreeMap::keys));
-    names.map(|name| split(name, input.driver))
+    names.map(|name| name.split_once('/').unwrap_or((input.driver, name)))
 }
 
 /// Returns the domains of attributes or capacities, in order.
 pub(super) fn domains<'v>(input: &'v SelectorInput<'v>, part: Part) -> Vec<&'v str> {
-    sorted(all(input, part).map(|(domain, _)| domain).collect())
+    sorted(names(input, part).map(|(domain, _)| domain).collect())
 }
 
 /// Returns the ids of attributes or capacities of a domain, in order.
-pub(super) fn names<'v>(input: &'v SelectorInput<'v>, part: Part, domain: &str) -> Vec<&'v str> {
-    sorted(all(input, part).filter(|(other, _)| *other == domain).map(|(_, id)| id).collect())
+pub(super) fn ids<'v>(input: &'v SelectorInput<'v>, part: Part, domain: &str) -> Vec<&'v str> {
+    sorted(names(input, part).filter(|(other, _)| *other == domain).map(|(_, id)| id).collect())
 }
 
 fn sorted(mut names: Vec<&str>) -> Vec<&str> {
@@ -64,7 +62,7 @@ fn sorted(mut names: Vec<&str>) -> Vec<&str> {
 
 /// Returns a domain as the device has it.
 pub(super) fn domain<'v>(input: &'v SelectorInput<'v>, part: Part, domain: &str) -> Option<&'v str> {
-    all(input, part).map(|(known, _)| known).find(|known| *known == domain)
+    names(input, part).map(|(known, _)| known).find(|known| *known == domain)
 }
 
 /// Returns an attribute or capacity of the map by domain and id. Of a name with the driver as its domain and the same
@@ -100,6 +98,7 @@ pub(super) fn value<'v>(
 
 /// Value of an attribute. If several of its fields are set, the first in the order of these variants counts, as in
 /// Kubernetes.
+#[derive(Clone, Copy)]
 pub(in crate::selector) enum Content<'a> {
     Ints(&'a [i64]),
     Bools(&'a [bool]),

@@ -3,7 +3,6 @@
 use super::{List, Map, Origin, Value, order};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
-use crate::selector::value::map::Found;
 
 /// Returns true if two values are equal. Some types are not compared with others.
 pub(in crate::selector) fn equal<'v>(
@@ -23,16 +22,13 @@ pub(in crate::selector) fn equal<'v>(
             (Some(one), Some(other)) => equal(&one.value, &other.value, meter)?,
             (one, other) => one.is_none() == other.is_none(),
         },
-        (Value::Quantity(one, _), Value::Quantity(other, Origin::Read)) => one == other,
+        (Value::Quantity(one, _), Value::Quantity(other, Origin::Read)) => one.compare(other).is_eq(),
         (Value::Version(one), Value::Version(other)) => one == other,
         (Value::Ip(one), Value::Ip(other)) => one == other,
         (Value::Cidr(one), Value::Cidr(other)) => one == other,
         (Value::Url(one), Value::Url(other)) => one.to_string() == other.to_string(),
         (Value::Format(one), Value::Format(other)) => one.name == other.name,
-        (
-            Value::Quantity(..) | Value::Version(_) | Value::Ip(_) | Value::Cidr(..) | Value::Url(_) | Value::Format(_),
-            _,
-        ) => return Err(Fault::no_overload()),
+        (one, _) if one.is_opaque() => return Err(Fault::no_overload()),
         _ => order::order(one, other).flatten().is_some_and(std::cmp::Ordering::is_eq),
     })
 }
@@ -91,7 +87,7 @@ fn maps<'v>(one: &Map<'v>, other: &Map<'v>, meter: &mut Meter<'_>) -> Result<boo
     meter.work(one.len())?;
     for key in one.keys() {
         meter.work(one.work_of(&key) + other.work_of(&key))?;
-        let Found::Value(right) = other.find(&key)? else { return Ok(false) };
+        let Some(right) = other.find(&key)? else { return Ok(false) };
         match equal(&one.value(&key)?, &right, meter) {
             Ok(true) => {}
             Ok(false) => return Ok(false),

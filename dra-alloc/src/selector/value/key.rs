@@ -52,7 +52,7 @@ impl Ord for Key<'_> {
             (Value::Cidr(one), Value::Cidr(other)) => one.cmp(other),
             // These are keys as objects, not by value.
             (Value::Quantity(one, _), Value::Quantity(other, _)) => {
-                one.cmp(other).then(Arc::as_ptr(one).cmp(&Arc::as_ptr(other)))
+                one.compare(other).then(Arc::as_ptr(one).cmp(&Arc::as_ptr(other)))
             }
             (Value::Url(one), Value::Url(other)) => {
                 one.to_string().cmp(&other.to_string()).then(Arc::as_ptr(one).cmp(&Arc::as_ptr(other)))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::device::{self, Part};
 pub(in crate::selector) use super::key::Key;
-use super::{Value, nested};
+use super::{Answer, Value, nested, order};
 use crate::selector::SelectorInput;
 use crate::selector::fault::Fault;
 
@@ -46,19 +46,16 @@ impl<'v> Table<'v> {
         let is_new = data.entries.insert(key, value).is_none();
         Ok((self, is_new))
     }
-}
 
-/// Wanted value of a map.
-pub(in crate::selector) enum Found<'v> {
-    Value(Value<'v>),
-    Missing,
-    /// The key can't be one of a map.
-    NoKey,
-}
+    /// Returns the work of looking for a key: it is compared with one on each level.
+    pub(in crate::selector) fn work_of(&self, key: &Value<'_>) -> usize {
+        let levels = usize::BITS - self.0.entries.len().leading_zeros();
+        levels as usize * (6 + key.weight() / 8)
+    }
 
-impl<'v> From<Option<Value<'v>>> for Found<'v> {
-    fn from(value: Option<Value<'v>>) -> Self {
-        value.map_or(Self::Missing, Self::Value)
+    fn find(&self, key: &Value<'v>) -> Option<Value<'v>> {
+        let exact = |key: Value<'v>| self.0.entries.get(&Key::new(key).ok()?).cloned();
+        exact(key.clone()).or_else(|| order::alike(key).find_map(exact))
     }
 }
 
@@ -77,7 +74,7 @@ impl<'v> Map<'v> {
             Self::Table(table) => table.0.entries.len(),
             Self::Device(_) => device::FIELDS.len(),
             Self::Domains(input, part) => device::domains(input, *part).len(),
-            Self::Names(input, part, domain) => device::names(input, *part, domain).len(),
+            Self::Names(input, part, domain) => device::ids(input, *part, domain).len(),
         }
     }
 
@@ -107,96 +104,34 @@ impl<'v> Map<'v> {
             Self::Table(table) => table.0.entries.keys().map(|key| key.value().clone()).collect(),
             Self::Device(_) => device::FIELDS.iter().map(|name| Value::borrowed(name)).collect(),
             Self::Domains(input, part) => texts(device::domains(input, *part)),
-            Self::Names(input, part, domain) => texts(device::names(input, *part, domain)),
+            Self::Names(input, part, domain) => texts(device::ids(input, *part, domain)),
         }
     }
 
     /// Returns the value of a key, as an index or a field reads it. Numbers of different types are one key.
-    pub(in crate::selector) fn read(&self, key: &Value<'v>) -> Result<Found<'v>, Box<Fault>> {
-        match (self, key) {
-            (Self::Domains(input, part), Value::String(domain)) => {
-                let domain = device::domain(input, *part, domain);
-                Ok(Found::Value(Value::Map(
-                    domain.map_or_else(Self::empty, |domain| Self::Names(input, *part, domain)),
-                )))
-            }
-            (Self::Domains(..), _) => Ok(Found::Value(Value::Map(Self::empty()))),
-            _ => self.find(key),
+    pub(in crate::selector) fn read(&self, key: &Value<'v>) -> Result<Option<Value<'v>>, Box<Fault>> {
+        match self.find(key)? {
+            None if matches!(self, Self::Domains(..)) => Ok(Some(Value::Map(Self::Table(Table::default())))),
+            found => Ok(found),
         }
     }
 
     /// Returns the value of a key that the map has.
-    pub(in crate::selector) fn find(&self, key: &Value<'v>) -> Result<Found<'v>, Box<Fault>> {
-        match self {
-            Self::Table(table) => Ok(table.find(key)),
-            Self::Device(input) => match key {
-                Value::String(name) => Ok(device::field(input, name).into()),
-                other => Ok(missing(other)),
-            },
-            Self::Domains(input, part) => match key {
-                Value::String(domain) => {
-                    let domain = device::domain(input, *part, domain);
-                    Ok(domain.map(|domain| Value::Map(Self::Names(input, *part, domain))).into())
-                }
-                other => Ok(missing(other)),
-            },
-            Self::Names(input, part, domain) => match key {
-                Value::String(name) => Ok(device::value(input, *part, domain, name)?.into()),
-                other => Ok(missing(other)),
-            },
-        }
+    pub(in crate::selector) fn find(&self, key: &Value<'v>) -> Result<Option<Value<'v>>, Box<Fault>> {
+        Ok(match (self, key) {
+            (Self::Table(table), key) => table.find(key),
+            (Self::Device(input), Value::String(name)) => device::field(input, name),
+            (Self::Domains(input, part), Value::String(domain)) => {
+                let domain = device::domain(input, *part, domain);
+                domain.map(|domain| Value::Map(Self::Names(input, *part, domain)))
+            }
+            (Self::Names(input, part, domain), Value::String(name)) => device::value(input, *part, domain, name)?,
+            _ => None,
+        })
     }
 
     /// Returns the value of a key of the map itself.
     pub(in crate::selector) fn value(&self, key: &Value<'v>) -> Answer<'v> {
-        match self.find(key)? {
-            Found::Value(value) => Ok(value),
-            _ => Ok(Value::Null),
-        }
-    }
-
-    fn empty() -> Self {
-        Self::Table(Table::default())
-    }
-}
-
-use super::Answer;
-
-const fn missing<'v>(key: &Value<'_>) -> Found<'v> {
-    if key.is_index() { Found::Missing } else { Found::NoKey }
-}
-
-impl<'v> Table<'v> {
-    /// Returns the work of looking for a key: it is compared with one on each level.
-    pub(in crate::selector) fn work_of(&self, key: &Value<'_>) -> usize {
-        let levels = usize::BITS - self.0.entries.len().leading_zeros();
-        levels as usize * (2 + key.weight() / 8)
-    }
-
-    fn exact(&self, key: Value<'v>) -> Option<Value<'v>> {
-        self.0.entries.get(&Key::new(key).ok()?).cloned()
-    }
-
-    fn find(&self, key: &Value<'v>) -> Found<'v> {
-        let found = match key {
-            Value::Int(number) => {
-                let unsigned = || u64::try_from(*number).ok().and_then(|number| self.exact(Value::Uint(number)));
-                self.exact(key.clone()).or_else(unsigned)
-            }
-            Value::Uint(number) => {
-                let signed = || i64::try_from(*number).ok().and_then(|number| self.exact(Value::Int(number)));
-                self.exact(key.clone()).or_else(signed)
-            }
-            Value::Double(number) => {
-                let signed = || super::order::to_int(*number).and_then(|number| self.exact(Value::Int(number)));
-                let unsigned = || super::order::to_uint(*number).and_then(|number| self.exact(Value::Uint(number)));
-                self.exact(key.clone()).or_else(signed).or_else(unsigned)
-            }
-            other => self.exact(other.clone()),
-        };
-        match found {
-            Some(value) => Found::Value(value),
-            None => missing(key),
-        }
+        Ok(self.find(key)?.unwrap_or(Value::Null))
     }
 }

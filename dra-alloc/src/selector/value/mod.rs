@@ -152,15 +152,17 @@ impl<'v> Value<'v> {
         }
     }
 
+    /// Returns true for values that are compared only with those of their type, at one price.
+    pub(super) const fn is_opaque(&self) -> bool {
+        matches!(
+            self,
+            Self::Quantity(..) | Self::Version(_) | Self::Ip(_) | Self::Cidr(..) | Self::Url(_) | Self::Format(_)
+        )
+    }
+
     /// Returns true for values that an index or a key of a map can be written as.
     pub(super) const fn is_index(&self) -> bool {
         matches!(self, Self::String(_) | Self::Int(_) | Self::Uint(_) | Self::Bool(_) | Self::Double(_))
-    }
-}
-
-impl<'v> From<&'v str> for Value<'v> {
-    fn from(text: &'v str) -> Self {
-        Self::borrowed(text)
     }
 }
 

@@ -66,7 +66,18 @@ pub(in crate::selector) fn to_int(number: f64) -> Option<i64> {
 /// Returns a double without fraction as a uint.
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_cmp, reason = "exact or nothing")]
 #[expect(clippy::cast_sign_loss, reason = "a negative number becomes 0 and differs")]
-pub(in crate::selector) fn to_uint(number: f64) -> Option<u64> {
+fn to_uint(number: f64) -> Option<u64> {
     let uint = number as u64;
     (uint as f64 == number && uint < u64::MAX).then_some(uint)
+}
+
+/// Returns the integers that are equal to a number of another type.
+pub(in crate::selector) fn alike<'v>(number: &Value<'_>) -> impl Iterator<Item = Value<'v>> + use<'v> {
+    let (int, uint) = match number {
+        Value::Int(number) => (None, u64::try_from(*number).ok()),
+        Value::Uint(number) => (i64::try_from(*number).ok(), None),
+        Value::Double(number) => (to_int(*number), to_uint(*number)),
+        _ => (None, None),
+    };
+    int.map(Value::Int).into_iter().chain(uint.map(Value::Uint))
 }
