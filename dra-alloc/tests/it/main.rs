@@ -4,6 +4,7 @@
 
 mod allocate;
 mod allocate_corners;
+mod attempts;
 mod autoscaler;
 mod capacity;
 mod claim_controller;
