@@ -18,6 +18,7 @@ mod explain;
 mod explain_laws;
 mod inventory;
 mod kubelet;
+mod look_ups;
 #[path = "../naive/mod.rs"]
 mod naive;
 mod node_verdicts;
