@@ -1,21 +1,8 @@
 //! Day of the bench `scale`: who remembers what nodes have refused places each pod where asking all nodes anew does, and asks
 //! few of them.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-#![allow(
-    clippy::float_arithmetic,
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a stay is drawn"
-)]
-#![allow(dead_code, unreachable_pub, reason = "the bench uses the rest")]
 
-#[path = "../benches/scale/day.rs"]
-mod day;
-#[path = "../benches/scale/objects.rs"]
-mod objects;
-
-use day::Day;
+use benches::day::Day;
 
 #[test]
 fn kept_verdicts_place_each_pod_where_asking_anew_does() {

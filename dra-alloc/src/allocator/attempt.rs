@@ -13,7 +13,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::verdict::Verdict;
-use crate::explain::{Cause, ClaimName, Detail, Explanation, Reason, Refused, explain};
+use crate::explain::{Cause, ClaimName, Detail, Explanation, LikeNodes, Reason, Refused, explain};
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort};
 use crate::search::context::Context;
@@ -63,6 +63,7 @@ pub struct Attempt<'c> {
     allocated: Vec<AllocatedClaim<'c>>,
     /// Copies of all claims for explanations, made for the first one. Those with an allocation request nothing.
     explained: OnceLock<Vec<ResourceClaim>>,
+    like_nodes: LikeNodes,
 }
 
 /// A claim with an allocation in its status. The allocator leaves that allocation unchanged.
@@ -88,7 +89,7 @@ impl<'c> Attempt<'c> {
             }
         }
         let plan = Plan::new(&pending, context.classes, context.gates);
-        Self { context, detail, pending, plan, allocated, explained: OnceLock::new() }
+        Self { context, detail, pending, plan, allocated, explained: OnceLock::new(), like_nodes: LikeNodes::default() }
     }
 
     /// Returns true if the claims can be allocated on a node: if [`Attempt::allocate`] gives [`Outcome::Allocated`].
@@ -187,7 +188,8 @@ impl<'c> Attempt<'c> {
         }
         let claims = self.explained.get_or_init(|| self.claims_to_explain());
         let plan = self.allocated.is_empty().then_some(&self.plan);
-        let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted };
+        let like_nodes = &self.like_nodes;
+        let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted, like_nodes };
         explain(&self.context, self.detail, &refused, node, budget)
     }
 

@@ -32,6 +32,15 @@ impl Bits {
         }
     }
 
+    /// Returns the members as bits of a number; `None` if the list has more than 64 positions.
+    pub(crate) fn word(&self) -> Option<u64> {
+        match self.0.as_slice() {
+            [] => Some(0),
+            [word] => Some(*word),
+            _ => None,
+        }
+    }
+
     /// Returns the first member at a position or after it.
     pub(crate) fn next(&self, from: usize) -> Option<usize> {
         let mut mask = u64::MAX << (from % 64);

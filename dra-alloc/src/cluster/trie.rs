@@ -8,6 +8,7 @@ use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use smallvec::SmallVec;
 
 /// Number of children of a branch.
 const WIDTH: usize = 16;
@@ -16,7 +17,7 @@ const BITS: u32 = WIDTH.ilog2();
 /// Number of levels below which a leaf is not split, because the hash has no more bits.
 const LEVELS: u32 = u64::BITS / BITS;
 /// Number of entries from which a leaf is split.
-const LEAF: usize = 8;
+const LEAF: usize = 16;
 
 /// Persistent hash table of values that know their keys.
 #[derive(Debug)]
@@ -164,7 +165,7 @@ impl<T: Clone> Trie<T> {
 
 /// Returns the entries of a subtree.
 fn entries<T>(root: Option<&Node<T>>) -> impl Iterator<Item = &Entry<T>> {
-    let mut rest: Vec<&Node<T>> = root.into_iter().collect();
+    let mut rest: SmallVec<[&Node<T>; 1]> = root.into_iter().collect();
     let leaves = std::iter::from_fn(move || {
         loop {
             match rest.pop()? {

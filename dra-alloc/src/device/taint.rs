@@ -82,9 +82,18 @@ pub fn untolerated<'t>(
 /// ```
 #[must_use]
 pub fn taint_by_rule<'r>(rule: &'r DeviceTaintRule, driver: &str, pool: &str, device: &str) -> Option<&'r DeviceTaint> {
-    let selects = |filter: &Option<String>, actual: &str| filter.as_deref().is_none_or(|wanted| wanted == actual);
-    let selected = rule.spec.device_selector.as_ref().is_none_or(|selector| {
-        selects(&selector.driver, driver) && selects(&selector.pool, pool) && selects(&selector.device, device)
-    });
-    selected.then_some(&rule.spec.taint)
+    let selector = rule.spec.device_selector.as_ref();
+    let selects_device = selector.is_none_or(|selector| is_or_absent(selector.device.as_deref(), device));
+    (selects_device && may_select(rule, driver, pool)).then_some(&rule.spec.taint)
+}
+
+/// Returns true if a rule selects devices of a pool: all of them, or the one that it names.
+pub(crate) fn may_select(rule: &DeviceTaintRule, driver: &str, pool: &str) -> bool {
+    rule.spec.device_selector.as_ref().is_none_or(|selector| {
+        is_or_absent(selector.driver.as_deref(), driver) && is_or_absent(selector.pool.as_deref(), pool)
+    })
+}
+
+fn is_or_absent(wanted: Option<&str>, actual: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted == actual)
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use dra_attrs::{FeatureGate, Ix, Quantity, QuantityFormat, ValueSet, Violation};
 use k8s_openapi::api::resource::v1::Device;
+use smallvec::SmallVec;
 
-use super::{Cause, ClaimName, Detail, DeviceRejection, Reason, RequestName, Taint};
+use super::{Cause, ClaimName, Detail, DeviceList, DeviceRejection, Reason, RequestName, Taint};
 use crate::config::gates::{DraGate, GateName};
 use crate::search::allocate_error::AllocateError;
 use crate::search::counters::Shortage;
@@ -24,10 +25,17 @@ const MOST_VALUES: usize = 8;
 /// Usable and rejected devices of a node, for one request or subrequest.
 pub(super) struct RequestView {
     pub(super) usable: Vec<DeviceIx>,
-    rejected: BTreeMap<DeviceRejection, Vec<DeviceIx>>,
+    rejected: BTreeMap<DeviceRejection, Rejected>,
     of_class: usize,
     /// Number of devices that an `allocationMode: All` request must get.
     eligible: usize,
+}
+
+/// Devices that are rejected for one reason, as ranges in search order.
+#[derive(Default)]
+struct Rejected {
+    count: usize,
+    ranges: SmallVec<[IxRange<Device>; 1]>,
 }
 
 impl RequestView {
@@ -61,7 +69,7 @@ impl RequestView {
         if !matches!(rejection, DeviceRejection::Class { .. }) {
             self.of_class += devices.len();
         }
-        self.rejected.entry(rejection).or_default().extend(devices);
+        self.rejected.entry(rejection).or_default().add(devices);
     }
 
     /// Returns true if the node has enough usable devices for the request or subrequest.
@@ -106,13 +114,41 @@ impl RequestView {
         let matters =
             |rejection: &DeviceRejection| self.of_class == 0 || !matches!(rejection, DeviceRejection::Class { .. });
         let mut groups: Vec<_> = self.rejected.iter().filter(|(rejection, _)| matters(rejection)).collect();
-        groups.sort_by_key(|(_, devices)| std::cmp::Reverse(devices.len()));
-        let because = groups.into_iter().map(|(rejection, devices)| {
+        groups.sort_by_key(|(_, rejected)| std::cmp::Reverse(rejected.count));
+        let because = groups.into_iter().map(|(rejection, rejected)| {
             let listed = if detail == Detail::Full { MOST_LISTED } else { 0 };
-            let named = devices.iter().take(listed).map(|device| table.id(*device)).collect();
-            Reason::leaf(Cause::Devices { count: devices.len(), devices: named, rejection: rejection.clone() })
+            let devices = rejected.listed(table, listed);
+            Reason::leaf(Cause::Devices { count: rejected.count, devices, rejection: rejection.clone() })
         });
         Reason { cause, because: because.collect() }
+    }
+}
+
+impl Rejected {
+    fn add(&mut self, devices: IxRange<Device>) {
+        self.count += devices.len();
+        match self.ranges.last_mut() {
+            Some(last) if last.end == devices.start => last.end = devices.end,
+            _ => self.ranges.push(devices),
+        }
+    }
+
+    /// Returns the first devices, at most `most`.
+    fn listed(&self, table: &Table<'_>, most: usize) -> DeviceList {
+        let (mut list, mut left) = (DeviceList::default(), most);
+        for range in &self.ranges {
+            let mut rest = *range;
+            while left > 0
+                && !rest.is_empty()
+                && let Some((pool, devices)) = table.candidates.pool_at(rest.start)
+            {
+                let here = IxRange::new(rest.start, rest.end.min(devices.end));
+                let (start, len) = (usize::from(here.start) - usize::from(devices.start), here.len().min(left));
+                list.add(table.candidates.pool(pool).devices(), start, len);
+                (rest.start, left) = (here.end, left - len);
+            }
+        }
+        list
     }
 }
 

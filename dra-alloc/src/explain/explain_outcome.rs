@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::Node;
 
 use super::explanation::{Cause, Detail, Explanation, Reason};
+use super::like_nodes::NodeKind;
 use super::reasons::reasons;
 use super::refused::Refused;
 use super::suggest::{gates, suggestions};
@@ -27,21 +28,17 @@ pub(crate) fn explain(
     match refused.outcome {
         Outcome::Allocated(_) => None,
         Outcome::Stopped(stopped) => alone(Cause::Stopped { stopped: Box::new(stopped.clone()) }),
-        Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) | Outcome::Unsatisfied => {
-            let mut what_if = what_if();
-            let core = unsat_core(&mut what_if);
-            let of_core;
-            let plan = match refused.plan {
-                Some(plan) if core.is_whole => plan,
-                _ => {
-                    of_core = plan_of(&core.claims, context);
-                    &of_core
-                }
-            };
-            let reasons = with_table(context, plan, node, budget, |table| reasons(&mut what_if, table, &core, detail));
-            let reasons = reasons.ok()?;
-            let suggestions = suggestions(&mut what_if, &reasons);
-            Some(Explanation { reasons, suggestions })
+        Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) => unsatisfied(what_if(), detail),
+        Outcome::Unsatisfied => {
+            let kind = refused.plan.and_then(|plan| NodeKind::read(context, plan, node, budget));
+            if let Some(known) = kind.as_ref().and_then(|kind| refused.like_nodes.find(kind)) {
+                return Some(known);
+            }
+            let explanation = unsatisfied(what_if(), detail)?;
+            if let Some(kind) = kind {
+                refused.like_nodes.remember(kind, &explanation);
+            }
+            Some(explanation)
         }
         Outcome::FailedOnNode(failure) => {
             let reasons = vec![Reason::leaf(Cause::Node { failure: Box::new(failure.clone()) })];
@@ -52,4 +49,21 @@ pub(crate) fn explain(
             Some(Explanation { reasons, suggestions })
         }
     }
+}
+
+/// Explains why no devices of a node satisfy the claims.
+fn unsatisfied(mut what_if: WhatIf<'_>, detail: Detail) -> Option<Explanation> {
+    let (context, node, budget) = (what_if.context, what_if.node, what_if.budget);
+    let core = unsat_core(&mut what_if);
+    let of_core;
+    let plan = match what_if.refused.plan {
+        Some(plan) if core.is_whole => plan,
+        _ => {
+            of_core = plan_of(&core.claims, &context);
+            &of_core
+        }
+    };
+    let reasons = with_table(&context, plan, node, budget, |table| reasons(&mut what_if, table, &core, detail)).ok()?;
+    let suggestions = suggestions(&mut what_if, &reasons);
+    Some(Explanation { reasons, suggestions })
 }

@@ -4,9 +4,9 @@ use dra_attrs::{Ix, Quantity, Violation};
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector, DeviceTaint, DeviceToleration, ResourceClaim};
 use serde::{Deserialize, Serialize};
 
+use super::device_list::DeviceList;
 use crate::cluster::inventory::pool::PoolProblem;
 use crate::config::gates::GateName;
-use crate::device::device_id::DeviceId;
 use crate::search::outcome::NodeFailure;
 use crate::search::stopped::Stopped;
 
@@ -106,8 +106,8 @@ pub enum Cause {
         /// Number of devices.
         count: usize,
         /// Rejected devices; empty at level `Summary`, cut to a limit at level `Full`.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        devices: Vec<DeviceId>,
+        #[serde(skip_serializing_if = "DeviceList::is_empty")]
+        devices: DeviceList,
         /// Reason that the devices are rejected.
         rejection: DeviceRejection,
     },

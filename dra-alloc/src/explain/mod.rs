@@ -39,10 +39,12 @@
 //! ```
 
 mod bottleneck;
+mod device_list;
 mod devices;
 mod explain_outcome;
 mod explanation;
 mod headline;
+mod like_nodes;
 mod names;
 mod reasons;
 mod refused;
@@ -51,9 +53,11 @@ mod suggest;
 mod unsat_core;
 mod what_if;
 
+pub use device_list::DeviceList;
 pub(crate) use explain_outcome::explain;
 pub use explanation::{
     Bottleneck, Cause, ClaimName, ConstraintName, Detail, DeviceRejection, Explanation, Reason, RequestName,
     Suggestion, Taint,
 };
+pub(crate) use like_nodes::LikeNodes;
 pub(crate) use refused::Refused;

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
+use super::like_nodes::LikeNodes;
 use crate::search::outcome::Outcome;
 use crate::search::request::Plan;
 
@@ -15,4 +16,6 @@ pub(crate) struct Refused<'a> {
     pub(crate) outcome: &'a Outcome,
     /// True if nothing was searched, since counting the devices was an answer.
     pub(crate) is_counted: bool,
+    /// Explanations of the same claims on other nodes.
+    pub(crate) like_nodes: &'a LikeNodes,
 }

@@ -199,7 +199,7 @@ impl Reason {
     fn lines(&self, scope: Scope, depth: usize, out: &mut Vec<String>) {
         let devices = match &self.cause {
             Cause::Devices { devices, count, .. } if !devices.is_empty() => {
-                let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
+                let names: Vec<String> = devices.iter().map(|device| device.to_string()).collect();
                 let more = count.saturating_sub(names.len());
                 let more = if more == 0 { String::new() } else { format!(" and {more} more") };
                 format!(": {}{more}", names.join(", "))

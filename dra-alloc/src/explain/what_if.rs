@@ -24,7 +24,7 @@ pub(super) struct WhatIf<'a> {
     pub(super) refused: &'a Refused<'a>,
     pub(super) node: &'a Node,
     /// Budget of each what-if question.
-    budget: Budget<'a>,
+    pub(super) budget: Budget<'a>,
     /// Number of what-if questions that may still be asked.
     left: usize,
 }

@@ -186,11 +186,11 @@ impl<'s> Candidates<'s> {
         pool.devices[number]
     }
 
-    /// Returns the pool of a position that was reached, and the position after its last device.
-    pub(crate) fn pool_at(&self, device: DeviceIx) -> Option<(PoolIx, DeviceIx)> {
+    /// Returns the pool of a position that was reached, and the positions of its devices.
+    pub(crate) fn pool_at(&self, device: DeviceIx) -> Option<(PoolIx, IxRange<Device>)> {
         let seen = self.seen.borrow();
         let entered = seen.pools.get(seen.pools.partition_point(|pool| pool.range.end <= device))?;
-        Some((entered.ix, entered.range.end))
+        Some((entered.ix, entered.range))
     }
 
     /// Returns true if there is a device at the position, after entering as many pools as needed.

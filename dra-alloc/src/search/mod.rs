@@ -46,3 +46,4 @@ pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Re
 pub(crate) use pruning_rules::PruningRules;
 pub(crate) use shortcuts::{Shortcut, Shortcuts};
 pub(crate) use table::{CapacityCheck, CapacityMiss, Selection, Table};
+pub(crate) use too_few::is_harmless;

@@ -22,6 +22,8 @@ pub(crate) enum Shortcut {
     KnownCore,
     /// An explanation examines one device of a pool whose devices are alike for a request.
     LikeDevices,
+    /// The explanation of a node is that of a node before it that is like it.
+    LikeNodes,
 }
 
 /// Set of [`Shortcut`]s.
@@ -30,7 +32,7 @@ pub(crate) struct Shortcuts(u16);
 
 impl Shortcuts {
     /// Number of shortcuts.
-    pub(crate) const COUNT: u8 = 9;
+    pub(crate) const COUNT: u8 = 10;
 
     /// Returns the set of shortcuts whose bits are set.
     #[cfg(test)]

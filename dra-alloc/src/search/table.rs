@@ -191,11 +191,11 @@ impl<'s> Table<'s> {
                     here = next(device);
                     return Some(device);
                 }
-                let (pool, end) = self.candidates.pool_at(here)?;
+                let (pool, devices) = self.candidates.pool_at(here)?;
                 if self.may_admit(alternative, pool) {
-                    admitted_to = end;
+                    admitted_to = devices.end;
                 } else {
-                    here = end;
+                    here = devices.end;
                 }
             }
             None

@@ -19,7 +19,6 @@ use super::ix::AlternativeIx;
 use super::request::{Claim, Mode, Plan, Request};
 use super::shortcuts::Shortcut;
 use crate::cluster::inventory::pool::Pool;
-use crate::selector::SelectorCache;
 
 /// Number of pools up to which devices are counted. A search on a node with more may end before it has seen them all.
 const FEW_POOLS: usize = 16;
@@ -32,7 +31,7 @@ pub(super) fn has_too_few(context: &Context<'_>, plan: &Plan<'_>, candidates: &C
     context.shortcuts.has(Shortcut::TooFew)
         && candidates.pool_count() <= FEW_POOLS
         && is_short(context, plan, candidates)
-        && *plan.harmless.get_or_init(|| is_harmless(context.selectors, plan))
+        && is_harmless(context, plan)
         && candidates.counted(|_| true).all(|(pool, devices)| devices == 0 || pool.is_plain())
 }
 
@@ -55,11 +54,14 @@ fn is_valid(plan: &Plan<'_>) -> bool {
 }
 
 /// Returns true if the search of the claims can't come to an error on plain devices.
-fn is_harmless(selectors: &SelectorCache, plan: &Plan<'_>) -> bool {
-    is_valid(plan)
-        && plan.columns.iter().all(|column| column.derived.is_none())
-        && plan.alternatives.iter().all(|asked| asked.capacity.is_empty() && !asked.admin_access)
-        && plan.alternatives.iter().all(|asked| asked.reads_driver_alone(selectors))
+pub(crate) fn is_harmless(context: &Context<'_>, plan: &Plan<'_>) -> bool {
+    let look = || {
+        is_valid(plan)
+            && plan.columns.iter().all(|column| column.derived.is_none())
+            && plan.alternatives.iter().all(|asked| asked.capacity.is_empty() && !asked.admin_access)
+            && plan.alternatives.iter().all(|asked| asked.reads_driver_alone(context.selectors))
+    };
+    *plan.harmless.get_or_init(look)
 }
 
 /// Returns true if a request, or all together, ask for more devices than there are.

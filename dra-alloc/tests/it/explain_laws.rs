@@ -91,7 +91,7 @@ fn leaves(reasons: &[Reason]) -> Vec<(String, DeviceRejection)> {
     let mut found = Vec::new();
     for reason in reasons {
         if let Cause::Devices { devices, rejection, .. } = &reason.cause {
-            found.extend(devices.iter().map(|device| (device.device.clone(), rejection.clone())));
+            found.extend(devices.iter().map(|device| (device.device, rejection.clone())));
         }
         found.extend(leaves(&reason.because));
     }

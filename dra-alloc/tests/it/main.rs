@@ -4,6 +4,7 @@
 
 mod allocate;
 mod allocate_corners;
+mod attempts;
 mod autoscaler;
 mod capacity;
 mod claim_controller;
@@ -17,6 +18,7 @@ mod explain;
 mod explain_laws;
 mod inventory;
 mod kubelet;
+mod look_ups;
 #[path = "../naive/mod.rs"]
 mod naive;
 mod node_verdicts;

@@ -29,7 +29,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, Resou
 
 use crate::cluster::stamp::Stamp;
 use crate::device::device_id::DeviceId;
-use crate::device::taint::taint_by_rule;
+use crate::device::taint::{may_select, taint_by_rule};
 use changes::{Changed, Changes, node_key, pool_key};
 use kept::Kept;
 pub use layer::InventoryLayer;
@@ -211,6 +211,11 @@ impl Inventory {
     /// Returns the taint rules, sorted by name.
     pub fn taint_rules(&self) -> impl Iterator<Item = &DeviceTaintRule> {
         self.rules.values().flatten().map(|rule| &**rule)
+    }
+
+    /// Returns true if a taint rule may select devices of a pool.
+    pub(crate) fn has_rule_for(&self, driver: &str, pool: &str) -> bool {
+        self.rules.values().flatten().any(|rule| may_select(rule, driver, pool))
     }
 
     pub(crate) const fn rules_stamp(&self) -> Stamp {

@@ -233,6 +233,7 @@ const INVALID: u8 = 1;
 const BINDING_CONDITIONS: u8 = 2;
 const SOUND: u8 = 1;
 const PLAIN: u8 = 2;
+const UNIFORM: u8 = 4;
 
 impl Pool {
     /// Builds a pool that is known to be incomplete, from the slices that are there. `hash` is that of driver and pool name.
@@ -324,6 +325,12 @@ impl Pool {
         self.soundness() & PLAIN != 0
     }
 
+    /// Returns true if, beyond that, the devices differ in nothing but names, attributes and capacities: none has a taint or
+    /// binding conditions, no slice skips node operations, and the pool has no counters. Reads every device on first use.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.soundness() & UNIFORM != 0
+    }
+
     fn soundness(&self) -> u8 {
         self.soundness.get_or_find(|| {
             let facts = || self.known_devices().flat_map(|(slice, facts)| slice_devices(slice).iter().zip(facts));
@@ -335,7 +342,14 @@ impl Pool {
             };
             let for_its_nodes = |slice: &Arc<ResourceSlice>| slice.spec.per_device_node_selection != Some(true);
             let is_plain = is_sound && self.devices.slices.iter().all(for_its_nodes) && facts().all(is_plain);
-            bit(is_sound, SOUND) | bit(is_plain, PLAIN)
+            let is_bare = |device: &Device| {
+                device.taints.as_ref().is_none_or(Vec::is_empty) && device.binding_conditions.is_none()
+            };
+            let is_uniform = is_plain
+                && self.counters.is_empty()
+                && self.devices.slices.iter().all(|slice| slice.spec.skip_node_operations.is_none())
+                && self.devices.iter().all(is_bare);
+            bit(is_sound, SOUND) | bit(is_plain, PLAIN) | bit(is_uniform, UNIFORM)
         })
     }
 

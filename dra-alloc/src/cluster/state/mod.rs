@@ -314,7 +314,13 @@ impl AllocatedState {
             added.push(self.add_use(names, Some(Arc::clone(&id)), holding));
         }
         let is_it = |claim: &ClaimUse| claim.id.texts() == texts;
-        self.claims.entry(hash(texts), is_it, || ClaimUse { id, held: Vec::new() }).held.extend(added);
+        let held = &mut self.claims.entry(hash(texts), is_it, || ClaimUse { id, held: Vec::new() }).held;
+        if held.is_empty() {
+            // Not extended, which would make room for more.
+            *held = added;
+        } else {
+            held.extend(added);
+        }
     }
 
     fn add_to(&mut self, device: &DeviceId, holding: Holding) {

@@ -1,10 +1,11 @@
 //! Comparison of what is kept between calls, and of each shortcut, with a plain search over an index built anew, on random
 //! clusters and random events.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, NodeStatus};
-use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
 use smallvec::SmallVec;
 
@@ -14,7 +15,7 @@ use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
 use crate::config::gates::DraGate;
 use crate::device::device_id::DeviceId;
-use crate::explain::{Detail, Explanation, Refused, Suggestion, explain};
+use crate::explain::{Detail, Explanation, LikeNodes, Refused, Suggestion, explain};
 use crate::oracle::compare::numbered;
 use crate::oracle::history::{DRIVERS, Model, change, claim, classes, node};
 use crate::oracle::random::Random;
@@ -63,6 +64,18 @@ impl World {
         claims: &[ResourceClaim],
         shortcuts: Shortcuts,
     ) -> Vec<Option<Explanation>> {
+        self.explain_with(&LikeNodes::default(), inventory, state, claims, shortcuts)
+    }
+
+    /// Explains the answer on each of some nodes, with the explanations of nodes before.
+    fn explain_with(
+        &self,
+        like_nodes: &LikeNodes,
+        inventory: &Inventory,
+        state: &AllocatedState,
+        claims: &[ResourceClaim],
+        shortcuts: Shortcuts,
+    ) -> Vec<Option<Explanation>> {
         let context = self.context(inventory, state, shortcuts);
         let listed: SmallVec<[_; 4]> = claims.iter().collect();
         let plan = Plan::new(&listed, &self.classes, self.gates);
@@ -72,7 +85,7 @@ impl World {
             node.status = Some(NodeStatus { declared_features: Some(declared), ..NodeStatus::default() });
             let (outcome, effort) = allocate_on(&context, &plan, &node, Budget::work(STEPS)).ok()?;
             let plan = (shortcuts != Shortcuts::from_bits(0)).then_some(&plan);
-            let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted };
+            let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted, like_nodes };
             explain(&context, Detail::Full, &refused, &node, Budget::default())
         };
         (0..7).map(explain_on).collect()
@@ -254,4 +267,166 @@ fn shortcuts_change_no_explanation() {
         }
     }
     assert!(compared > 300 && release > 10 && gates > 10 && others > 5, "{compared}, {release}, {gates}, {others}");
+}
+
+/// What makes another node of some nodes of a cluster that are alike otherwise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Oddity {
+    Nothing,
+    OneDeviceMore,
+    OneHeldLess,
+    OtherDriver,
+    TwoPools,
+    Incomplete,
+    Skipping,
+    Rule,
+    Parts,
+    Model,
+    Tainted,
+    Binding,
+    Shareable,
+    Broken,
+    Shared,
+}
+
+impl Oddity {
+    const ALL: [Self; 15] = [
+        Self::Nothing,
+        Self::OneDeviceMore,
+        Self::OneHeldLess,
+        Self::OtherDriver,
+        Self::TwoPools,
+        Self::Incomplete,
+        Self::Skipping,
+        Self::Rule,
+        Self::Parts,
+        Self::Model,
+        Self::Tainted,
+        Self::Binding,
+        Self::Shareable,
+        Self::Broken,
+        Self::Shared,
+    ];
+}
+
+/// A cluster of nodes that are equal but for names and attributes, and for one thing that makes other nodes of a third.
+fn nearly_alike(random: &mut Random, nodes: usize) -> (Inventory, AllocatedState) {
+    let (mut slices, mut rules, mut state) = (Vec::new(), Vec::new(), AllocatedState::default());
+    let (oddity, usual) = (random.pick(&Oddity::ALL), random.between(1, 4));
+    let usually_held = random.pick(&[0, usual.min(2), usual, usual]);
+    for node in 0..nodes {
+        let host = format!("node-{node}");
+        let is_odd = random.percent(33);
+        let is = |what: Oddity| is_odd && what == oddity;
+        let mut add = |driver: &str, name: &str, spec: Value| {
+            let mut spec = spec;
+            (spec["driver"], spec["pool"]["name"], spec["pool"]["generation"]) = (json!(driver), json!(name), json!(1));
+            let slice = json!({"metadata": {"name": format!("{driver}-{name}")}, "spec": spec});
+            slices.push(from_value::<ResourceSlice>(slice).unwrap());
+        };
+        if is(Oddity::Parts) {
+            // Read with the gate of partitions alone.
+            let devices = json!([{"name": "part", "nodeName": host}, {"name": "other", "nodeName": host}]);
+            let spec = json!({"perDeviceNodeSelection": true, "devices": devices, "pool": {"resourceSliceCount": 1}});
+            add(DRIVERS[1], &format!("parts-{node}"), spec);
+        }
+        let drivers = [DRIVERS[1], DRIVERS[2], DRIVERS[1]];
+        for (number, driver) in drivers.into_iter().enumerate().take(if is(Oddity::TwoPools) { 3 } else { 2 }) {
+            let driver = if is(Oddity::OtherDriver) { DRIVERS[0] } else { driver };
+            let (name, count) = (format!("pool-{node}-{number}"), usual + usize::from(is(Oddity::OneDeviceMore)));
+            let is_less = is(Oddity::OneHeldLess) || is(Oddity::Shared);
+            let held = usually_held.saturating_sub(usize::from(is_less));
+            let device_name = |device: usize| format!("dev-{node}-{number}-{device}");
+            let device = |device: usize| {
+                let name = device_name(device);
+                let model = if is(Oddity::Model) { "b" } else { "a" };
+                let attributes = json!({"uuid": {"string": name}, "model": {"string": model}});
+                let mut device = json!({"name": name, "attributes": attributes});
+                match oddity {
+                    Oddity::Tainted if is_odd => device["taints"] = json!([{"key": "health", "effect": "NoSchedule"}]),
+                    Oddity::Binding if is_odd => device["bindingConditions"] = json!(["ready"]),
+                    Oddity::Shareable if is_odd => device["allowMultipleAllocations"] = json!(true),
+                    Oddity::Broken if is_odd => device["attributes"]["broken"] = json!({}),
+                    _ => {}
+                }
+                device
+            };
+            let devices: Vec<Value> = (0..count).map(device).collect();
+            (0..held).for_each(|device| state.hold(&DeviceId::new(driver, &name, &device_name(device))));
+            if is(Oddity::Shared) {
+                state.share(&DeviceId::new(driver, &name, &device_name(held)), "share");
+            }
+            let announced = 1 + usize::from(is(Oddity::Incomplete));
+            let mut spec = json!({"nodeName": host, "devices": devices, "pool": {"resourceSliceCount": announced}});
+            if is(Oddity::Skipping) {
+                spec["skipNodeOperations"] = json!(["NodePrepareResources"]);
+            }
+            add(driver, &name, spec);
+            if is(Oddity::Rule) {
+                let selectors = [json!({"pool": name}), json!({"driver": driver}), json!({"device": "dev-0-0-0"})];
+                let taint = json!({"key": "rule", "effect": "NoSchedule"});
+                let spec = json!({"deviceSelector": random.pick(&selectors), "taint": taint});
+                let rule = json!({"metadata": {"name": name}, "spec": spec});
+                rules.push(from_value::<DeviceTaintRule>(rule).unwrap());
+            }
+        }
+    }
+    (Inventory::new(slices).with_taint_rules(rules), state)
+}
+
+/// A claim that mostly reads nothing of a device but its driver.
+fn plain_claim(random: &mut Random) -> ResourceClaim {
+    let asked = |random: &mut Random| {
+        if random.percent(8) {
+            let class = random.pick(&["gpu-a", "model-b"]);
+            return random.pick(&[
+                json!({"deviceClassName": class}),
+                json!({"deviceClassName": "gpu", "allocationMode": "All"}),
+            ]);
+        }
+        let tolerations = random.pick(&[json!([]), json!([]), json!([{"key": "health", "operator": "Exists"}])]);
+        json!({"deviceClassName": random.pick(&["gpu", "gpu", "z-fabric", "any"]), "count": random.pick(&[1, 2, 3, 5]),
+            "tolerations": tolerations})
+    };
+    let requests: Vec<Value> = (0..random.pick(&[1, 1, 2, 3]))
+        .map(|number| {
+            let mut one = asked(random);
+            if random.percent(20) {
+                let mut other = asked(random);
+                (one["name"], other["name"]) = (json!("one"), json!("other"));
+                return json!({"name": format!("r{number}"), "firstAvailable": [one, other]});
+            }
+            json!({"name": format!("r{number}"), "exactly": one})
+        })
+        .collect();
+    let attribute = json!([{"matchAttribute": format!("{}/uuid", DRIVERS[1])}]);
+    let constraints = if random.percent(10) { attribute } else { json!([]) };
+    let spec = json!({"devices": {"requests": requests, "constraints": constraints}});
+    from_value(json!({"metadata": {"name": "c", "namespace": "ns", "uid": "c"}, "spec": spec})).unwrap()
+}
+
+#[test]
+fn nodes_that_are_alike_have_the_explanation_of_each_alone() {
+    let histories = option_env!("CLUSTER_HISTORIES").and_then(|text| text.parse().ok()).unwrap_or(HISTORIES);
+    let (mut explained, mut known, mut different) = (0, 0, 0);
+    for seed in 0..histories * 20 {
+        let random = &mut Random::new(seed);
+        let off = |gate: &DraGate| if *gate == DraGate::PartitionableDevices { 30 } else { 10 };
+        let off: Vec<DraGate> = DraGate::ALL.iter().copied().filter(|gate| random.percent(off(gate))).collect();
+        let gates = off.into_iter().fold(GateSet::all(), GateSet::without);
+        let world = World { classes: classes(), selectors: SelectorCache::default(), gates };
+        let (inventory, state) = nearly_alike(random, 7);
+        for _ in 0..3 {
+            let claims: Vec<_> = (0..random.pick(&[1, 1, 2])).map(|_| plain_claim(random)).collect();
+            let plain = world.explain(&inventory, &state, &claims, Shortcuts::from_bits(0));
+            let kept = LikeNodes::default();
+            let alike = world.explain_with(&kept, &inventory, &state, &claims, Shortcuts::default());
+            assert_eq!(alike, plain, "seed {seed}");
+            let refused: BTreeSet<String> = plain.iter().flatten().map(Explanation::to_string).collect();
+            explained += plain.iter().flatten().count();
+            different += refused.len();
+            known += kept.found();
+        }
+    }
+    assert!(known * 4 > explained && different * 6 > explained, "{explained}, {different}, {known}");
 }

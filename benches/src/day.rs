@@ -1,4 +1,11 @@
 //! A day of pods that come, stay and go, placed by the allocator alone.
+#![allow(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a stay is drawn"
+)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +19,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
 use serde_json::json;
 
-use super::objects::{GPU, NIC, ask, by_name, claim, class, local, some};
+use crate::objects::{GPU, NIC, ask, by_name, claim, class, local, some};
 
 /// Pods between two slices that a driver publishes anew.
 const REPUBLISHED: usize = 50;
@@ -23,29 +30,34 @@ const WORK: u64 = 100_000;
 /// pod on. Of 20 pods 12 ask for a GPU, 5 for two GPUs and a NIC on one NUMA node, one for 8 GPUs, two for the first of two
 /// alternatives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Day {
-    pub(crate) nodes: usize,
-    pub(crate) pods: usize,
-    pub(crate) mean_stay_hours: usize,
+pub struct Day {
+    /// Number of nodes, with 8 GPUs and 4 NICs each.
+    pub nodes: usize,
+    /// Number of pods of the day.
+    pub pods: usize,
+    /// Mean time that a pod stays.
+    pub mean_stay_hours: usize,
     /// True if nodes that have refused a kind of pods are remembered; otherwise each pod asks all nodes anew.
-    pub(crate) keeps_verdicts: bool,
+    pub keeps_verdicts: bool,
 }
 
 /// Result of a day.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Played {
+pub struct Played {
     /// Node of each pod; none if no node had room.
-    pub(crate) placed: Vec<Option<usize>>,
+    pub placed: Vec<Option<usize>>,
     /// Number of nodes that were asked.
-    pub(crate) asked: usize,
+    pub asked: usize,
     /// Largest number of devices in use, in percent.
-    pub(crate) most_used: usize,
-    pub(crate) time: Duration,
+    pub most_used: usize,
+    /// Time of all decisions.
+    pub time: Duration,
 }
 
 impl Played {
     /// Returns the number of pods that have found a node.
-    pub(crate) fn placed(&self) -> usize {
+    #[must_use]
+    pub fn placed(&self) -> usize {
         self.placed.iter().flatten().count()
     }
 }
@@ -111,7 +123,9 @@ fn fits(attempt: &Attempt<'_>, node: &Node) -> bool {
 }
 
 impl Day {
-    pub(crate) fn play(self) -> Played {
+    /// Plays the day.
+    #[must_use]
+    pub fn play(self) -> Played {
         let slices = local(self.nodes, by_name);
         let nodes = some(self.nodes, self.nodes);
         let classes = Classes::new([("gpu", GPU), ("nic", NIC)].map(|(name, driver)| class(name, driver)));
