@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dra_alloc::pods::PodExplanation;
-use examples::live::kinds::Kinds;
+use examples::live::kinds::{KindName, Kinds};
 use examples::live::touched::Nodes;
 use examples::placing::{NoNode, NodeVerdict};
 use k8s_openapi::api::core::v1::Node;
@@ -50,7 +50,7 @@ impl Cluster {
     /// Places a pod, and returns its node and the number of nodes that were judged.
     fn place(&mut self, kinds: &mut Kinds, kind: &str) -> (Result<String, String>, usize) {
         let mut judged = 0;
-        let best = kinds.kind(kind).best_node(&self.nodes, 8, |node| {
+        let best = kinds.best_node(Some(&KindName::new(kind)), &self.nodes, 8, |node| {
             judged += 1;
             Ok(self.verdict(node.metadata.name.as_deref().unwrap()))
         });
@@ -144,7 +144,35 @@ fn the_kind_that_was_not_asked_about_for_longest_is_forgotten() {
 #[test]
 fn a_judgement_that_fails_is_made_again() {
     let (mut cluster, mut kinds) = (Cluster::new(3, (1, 0)), Kinds::default());
-    let failed = kinds.kind("k").best_node(&cluster.nodes, 8, |_| Err(NoNode::Failed("no time".to_owned())));
+    let kind = KindName::new("k");
+    let failed = kinds.best_node(Some(&kind), &cluster.nodes, 8, |_| Err(NoNode::Failed("no time".to_owned())));
     assert_eq!(failed.unwrap_err().to_string(), "no time");
     assert_eq!(cluster.place(&mut kinds, "k"), (Ok(name(0)), 1));
+}
+
+#[test]
+fn a_pod_that_waits_alone_is_remembered_until_it_has_a_node() {
+    for size in SIZES {
+        let (cluster, mut kinds) = (Cluster::new(size, (0, 0)), Kinds::default());
+        let kind = KindName::new("one pod").while_a_pod_waits();
+        let ask = |kinds: &mut Kinds, verdict: &dyn Fn(&str) -> NodeVerdict| {
+            let mut judged = 0;
+            let best = kinds.best_node(Some(&kind), &cluster.nodes, 0, |node| {
+                judged += 1;
+                Ok(verdict(node.metadata.name.as_deref().unwrap()))
+            });
+            (best.map_err(|error| error.to_string()), judged)
+        };
+        let refuses = |node: &str| cluster.verdict(node);
+        assert_eq!(ask(&mut kinds, &refuses), (Err(full(size)), size));
+        assert_eq!(ask(&mut kinds, &refuses), (Err(full(size)), 0));
+        kinds.touch(&name(3).into());
+        let fits = |node: &str| if node == name(3) { NodeVerdict::Fits(0) } else { refuses(node) };
+        assert_eq!(ask(&mut kinds, &fits), (Ok(name(3)), 1));
+        // The next pod of the name begins anew.
+        assert_eq!(ask(&mut kinds, &fits), (Ok(name(3)), 4));
+        assert_eq!(ask(&mut kinds, &refuses), (Err(full(size)), size));
+        kinds.forget(&kind);
+        assert_eq!(ask(&mut kinds, &refuses), (Err(full(size)), size));
+    }
 }

@@ -13,6 +13,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
+use tempfile::TempDir;
 
 use stand_in::StandIn;
 use stand_in::background::{Background, get, until};
@@ -39,6 +40,14 @@ where
 
 fn node(number: usize) -> String {
     format!("node-{number:03}")
+}
+
+async fn label<K>(api: &Api<K>, name: &str)
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let patch = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    api.patch(name, &PatchParams::default(), &patch).await.unwrap();
 }
 
 impl Cluster {
@@ -68,9 +77,18 @@ impl Cluster {
 
     /// Creates a pod that wants a device.
     async fn want(&self, name: &str) {
+        self.claim(name).await;
+        self.use_claim(name).await;
+    }
+
+    async fn claim(&self, name: &str) {
         let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
         let spec = json!({"devices": {"requests": [request]}});
         create(&self.claims, json!({"metadata": {"name": name}, "spec": spec})).await;
+    }
+
+    /// Creates a pod with a claim of its name.
+    async fn use_claim(&self, name: &str) {
         let spec = json!({"schedulerName": "dra-sdk", "containers": [{"name": "c", "image": "none"}],
             "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
         create(&self.pods, json!({"metadata": {"name": name}, "spec": spec})).await;
@@ -84,8 +102,24 @@ impl Cluster {
     }
 
     async fn label(&self, pod: &str) {
-        let patch = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
-        self.pods.patch(pod, &PatchParams::default(), &patch).await.unwrap();
+        label(&self.pods, pod).await;
+    }
+
+    async fn cordon(&self, number: usize, is_cordoned: bool) {
+        let patch = Patch::Merge(json!({"spec": {"unschedulable": is_cordoned}}));
+        self.nodes.patch(&node(number), &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// Gives the device of a node to a claim, which two other pods use.
+    async fn allocate(&self, claim: &str, number: usize) {
+        let result = json!({"request": "r", "driver": "gpu.example.com", "pool": node(number), "device": "gpu-0"});
+        let field = json!({"key": "metadata.name", "operator": "In", "values": [node(number)]});
+        let selector = json!({"nodeSelectorTerms": [{"matchFields": [field]}]});
+        let users = ["a", "b"].map(|name| json!({"resource": "pods", "name": name, "uid": name}));
+        let mut taken = self.claims.get(claim).await.unwrap();
+        let allocation = json!({"devices": {"results": [result]}, "nodeSelector": selector});
+        taken.status = Some(from_value(json!({"allocation": allocation, "reservedFor": users})).unwrap());
+        self.claims.replace_status(claim, &POST, &taken).await.unwrap();
     }
 }
 
@@ -137,6 +171,78 @@ async fn a_scheduler_looks_at_what_has_changed() {
         let (more, pods) = (judged() - before, looked_at() - pods_before);
         assert!(more == 0 && pods <= 4, "{more} nodes of {size} were judged, {pods} pods were looked at");
     }
+}
+
+#[tokio::test]
+async fn a_scheduler_judges_all_nodes_once_for_a_claim_that_another_node_has() {
+    for size in SIZES {
+        let cluster = Cluster::start(size).await;
+        cluster.claim("taken").await;
+        cluster.allocate("taken", 3).await;
+        cluster.cordon(3, true).await;
+        cluster.use_claim("taken").await;
+        let args = ["--live", "--bind", "--server", &cluster.server.url, "--metrics-address", "127.0.0.1:0"];
+        let mut scheduler = Background::start(SCHEDULER, &args);
+        let vitals = scheduler.vitals();
+        let judged = || count(&vitals, "dra_scheduler_nodes_judged_total");
+        let attempts = || count(&vitals, "scheduler_schedule_attempts_total{result=\"unschedulable\"}");
+        let others = size - 1;
+        scheduler.warns(&format!(
+            "0/{size} nodes are available: {others} claim allocated for other nodes, 1 node(s) were unschedulable"
+        ));
+        let (nodes, first) = (judged(), attempts());
+        assert!(nodes <= size + 1, "{nodes} nodes of {size} were judged");
+        // The next attempts look at the node that the claim names, and at no other.
+        until("it is tried again", async || attempts() >= first + 3).await;
+        let (more, times) = (judged() - nodes, attempts() - first);
+        assert!(more <= times + 1, "{more} nodes of {size} were judged in {times} attempts");
+        cluster.cordon(3, false).await;
+        scheduler.says(&format!("default/taken: {}", node(3)));
+    }
+}
+
+#[tokio::test]
+async fn an_autoscaler_answers_anew_when_its_answer_may_be_another_one() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("big.json");
+    let pool = json!({"name": "big", "generation": 1, "resourceSliceCount": 1});
+    let spec = json!({"driver": "gpu.example.com", "nodeName": "big", "pool": pool, "devices": [{"name": "gpu-0"}]});
+    let (api, kind) = ("resource.k8s.io/v1", "ResourceSlice");
+    let slice = json!({"apiVersion": api, "kind": kind, "metadata": {"name": "big"}, "spec": spec});
+    let template = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "big"}});
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [template, slice]});
+    std::fs::write(&file, list.to_string()).unwrap();
+    let cluster = Cluster::start(SIZES[0]).await;
+    let ask = |question: &[&str]| {
+        let args = ["--live", "--watch", "--server", &cluster.server.url, "--metrics-address", "127.0.0.1:0"];
+        let mut autoscaler = Background::start(AUTOSCALER, &[&args[..], question].concat());
+        let vitals = autoscaler.vitals();
+        (autoscaler, move || count(&vitals, "dra_autoscaler_answers_total"))
+    };
+    let (mut group, of_group) = ask(&["--simulate-group", &file.display().to_string()]);
+    group.says("takes 0 of 0 pods");
+    let (mut removal, of_removal) = ask(&["--remove-pod", "default/old-1"]);
+    removal.says("no claim changes");
+    let (mut down, of_down) = ask(&["--scale-down"]);
+    down.says("nodes that can go together");
+    assert_eq!((of_group(), of_removal()), (1, 1));
+
+    // Another pod, devices of a node, a node: all the same to the first two.
+    cluster.label("old-2").await;
+    cluster.add_device(5).await;
+    label(&cluster.nodes, &node(6)).await;
+    until("the changes are taken", async || of_down() >= 2).await;
+    cluster.claim("wanted").await;
+    cluster.use_claim("wanted").await;
+    group.says("takes 1 of 1 pods");
+    assert_eq!((of_group(), of_removal()), (2, 1));
+    label(&cluster.claims, "wanted").await;
+    until("its claim is looked at", async || of_group() == 3).await;
+    label(&cluster.pods, "old-1").await;
+    until("the pod is looked at", async || of_removal() == 2).await;
+    assert_eq!(of_group(), 3);
+    label(&Api::<DeviceClass>::all(cluster.server.client()), "gpu").await;
+    until("classes are looked at", async || of_group() == 4).await;
 }
 
 #[tokio::test]

@@ -21,8 +21,12 @@ const PRIORITY: u8 = 0x20;
 
 /// Position of `:authority` in the static table (RFC 7541, appendix A).
 const AUTHORITY: usize = 1;
-/// The literal `localhost`, preceded by its length.
-const LOCALHOST: &[u8] = b"\x09localhost";
+/// Value that a server accepts, whole or its beginning.
+const LOCALHOST: &[u8] = b"localhost";
+/// Length of the longest code of a character that an authority may have, in bits (RFC 3986, 3.2; RFC 7541, appendix B).
+const LONGEST_CODE: usize = 13;
+/// Largest number of bits after the last code.
+const LONGEST_PADDING: usize = 7;
 
 /// Rewriter of one connection's bytes from the client to the server.
 ///
@@ -30,8 +34,9 @@ const LOCALHOST: &[u8] = b"\x09localhost";
 /// block that is padded, prioritised, continued or can't be parsed passes unchanged, and it is the server's to answer.
 ///
 /// Later requests of a connection refer to the entry that the first one left in the dynamic table, which is then
-/// `localhost` on the server's side. Entries differ in size, so that both ends agree only while the table is far from
-/// full, as it is in the two calls of a registration: this is no general proxy.
+/// `localhost` on the server's side. A value that may be shorter than that is replaced by a beginning of it: no entry is
+/// larger than the client's, so that the server drops entries no earlier, and an index means the same to both for as long as
+/// the connection lasts.
 ///
 /// ```
 /// use dra_alloc::driver::AuthorityRewriter;
@@ -153,10 +158,12 @@ fn rewrite_block(block: &[u8]) -> Option<Vec<u8>> {
                     reader.string()?;
                 }
                 let name_end = reader.0;
-                reader.string()?;
+                let length = reader.string()?;
                 if index == AUTHORITY {
+                    let value = LOCALHOST.get(..length).unwrap_or(LOCALHOST);
                     out.extend_from_slice(before(rest, name_end)?);
-                    out.extend_from_slice(LOCALHOST);
+                    out.extend(u8::try_from(value.len()));
+                    out.extend_from_slice(value);
                     rest = reader.0;
                     continue;
                 }
@@ -229,10 +236,12 @@ impl Reader<'_> {
         None
     }
 
-    /// Skips a string, plain or in Huffman code.
-    fn string(&mut self) -> Option<()> {
+    /// Skips a string, plain or in Huffman code. Returns the number of characters that an authority would have at least.
+    fn string(&mut self) -> Option<usize> {
+        let is_coded = self.0.first()? & 0x80 != 0;
         let length = self.integer(7)?;
         self.0 = self.0.get(length..)?;
-        Some(())
+        let bits = length.saturating_mul(8).saturating_sub(LONGEST_PADDING);
+        Some(if is_coded { bits.div_ceil(LONGEST_CODE) } else { length })
     }
 }

@@ -4,7 +4,7 @@ use dra_attrs::server_minor;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-use super::failure::{LiveError, text};
+use super::failure::LiveError;
 use super::retry::answered_within;
 use crate::cluster_args::{ClusterArgs, ClusterPlace};
 
@@ -36,7 +36,7 @@ impl Cluster {
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
         let version = answered_within(FIRST_ATTEMPTS, || client.apiserver_version()).await.outcome;
-        let version = version.map_err(|error| LiveError::Unreachable { url: url.clone(), error: text(&error) })?;
+        let version = version.map_err(|error| LiveError::from_first_call(url.clone(), &error))?;
         Ok(Self { minor: server_minor(&version)?, client, url, namespace })
     }
 }

@@ -25,6 +25,23 @@ pub enum LiveError {
         /// Last error.
         error: String,
     },
+    /// The server's certificate is not to be trusted.
+    #[error(
+        "{url}: the server's certificate is refused: {error}; it has to be valid for that host now, and signed by the \
+         certificate-authority of the kubeconfig"
+    )]
+    Untrusted {
+        /// Address of the server.
+        url: String,
+        /// Error of the handshake.
+        error: String,
+    },
+    /// The server does not know who asks.
+    #[error(
+        "the API server does not know who asks: {0}; the token or client certificate of the kubeconfig is missing, wrong or \
+         has expired"
+    )]
+    Unauthenticated(String),
     /// The program is not allowed to do something.
     #[error("not allowed to {verb} {resource}: {answer}; the program's role needs that verb")]
     Forbidden {
@@ -89,17 +106,29 @@ pub enum Trouble {
     Missing,
     /// The server has no such kind.
     NotServed,
+    /// The server does not know the caller.
+    Unauthenticated,
     /// The caller has no permission.
     Forbidden,
+    /// The certificate of the server is not to be trusted.
+    Untrusted,
     /// Anything else, which a repetition would not change.
     Refused,
 }
+
+/// Words of rustls about a certificate of the server.
+const REFUSED_CERTIFICATE: &str = "invalid peer certificate";
+
+/// Words of rustls, when the server has ended the handshake since the client's certificate is missing or no good.
+const NO_CLIENT_CERTIFICATE: &str = "received fatal alert: Certificate";
 
 /// Classifies a failed call.
 #[must_use]
 pub fn trouble(error: &Error) -> Trouble {
     match error {
         Error::Api(status) => trouble_of_status(status),
+        Error::HyperError(_) | Error::Service(_) if has_words(error, REFUSED_CERTIFICATE) => Trouble::Untrusted,
+        Error::HyperError(_) | Error::Service(_) if has_words(error, NO_CLIENT_CERTIFICATE) => Trouble::Unauthenticated,
         Error::HyperError(_) | Error::Service(_) | Error::ReadEvents(_) | Error::HttpError(_) => Trouble::Unanswered,
         // An answer that was cut off.
         Error::SerdeError(error) if error.is_eof() => Trouble::Unanswered,
@@ -114,7 +143,8 @@ fn trouble_of_status(status: &Status) -> Trouble {
         (409, _) => Trouble::Conflict,
         (404, _) if is_about_object => Trouble::Missing,
         (404, _) => Trouble::NotServed,
-        (401 | 403, _) => Trouble::Forbidden,
+        (401, _) => Trouble::Unauthenticated,
+        (403, _) => Trouble::Forbidden,
         (429 | 503, _) => Trouble::Later,
         (500 | 502 | 504, _) => Trouble::Unanswered,
         _ => Trouble::Refused,
@@ -126,9 +156,20 @@ impl LiveError {
     #[must_use]
     pub fn from_call(verb: &'static str, resource: &'static str, error: &Error) -> Self {
         match trouble(error) {
+            Trouble::Unauthenticated => Self::Unauthenticated(text(error)),
             Trouble::Forbidden => Self::Forbidden { verb, resource, answer: text(error) },
             Trouble::NotServed => Self::NotServed { resource },
             _ => Self::Call { verb, resource, error: text(error) },
+        }
+    }
+
+    /// Builds the error of the first call to a server.
+    #[must_use]
+    pub fn from_first_call(url: String, error: &Error) -> Self {
+        match trouble(error) {
+            Trouble::Unauthenticated | Trouble::Forbidden => Self::from_call("get", "/version", error),
+            Trouble::Untrusted => Self::Untrusted { url, error: text(error) },
+            _ => Self::Unreachable { url, error: text(error) },
         }
     }
 
@@ -140,7 +181,7 @@ impl LiveError {
             watcher::Error::WatchStartFailed(error) => ("watch", error),
             _ => return None,
         };
-        matches!(trouble(error), Trouble::Forbidden | Trouble::NotServed)
+        matches!(trouble(error), Trouble::Unauthenticated | Trouble::Forbidden | Trouble::NotServed)
             .then(|| Self::from_call(verb, resource, error))
     }
 }
@@ -166,6 +207,10 @@ pub fn text(error: &Error) -> String {
         Error::Service(error) => with_causes(&**error),
         error => error.to_string(),
     }
+}
+
+fn has_words(error: &Error, words: &str) -> bool {
+    text(error).contains(words)
 }
 
 fn with_causes(error: &dyn std::error::Error) -> String {

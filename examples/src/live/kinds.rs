@@ -1,16 +1,18 @@
 //! Verdicts on nodes, kept by kind of pods: a pod is judged on those nodes only that nobody of its kind has tried since they
 //! changed.
 //!
-//! Pods are of one kind if they ask for the same devices, and may use the same nodes otherwise. A node that has refused one of
-//! them refuses all, until it changes. The choice is that of [`best_node`](crate::placing::best_node): the highest score, the
+//! Pods are of one kind if they ask for the same devices, and may use the same nodes otherwise; a pod with an allocated claim is
+//! of a kind with those that have the same claim. A node that has refused one of them refuses all, until it changes. The choice is that of [`best_node`](crate::placing::best_node): the highest score, the
 //! first by name among equals. Where nothing scores more than the first node that fits, later nodes stay untried.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use dra_alloc::pods::{ClaimSituation, PodCycle, PodExplanation};
+use dra_alloc::pods::{ClaimSituation, CycleClaim, PodCycle, PodExplanation};
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimSpec};
+use serde::Serialize;
 
 use super::touched::Nodes;
 use crate::placing::{NoNode, NodeVerdict};
@@ -28,7 +30,7 @@ pub struct Kinds {
 
 /// Nodes as one kind of pods sees them. A node that is in none of the lists was not tried.
 #[derive(Debug, Default)]
-pub struct Kind {
+struct Kind {
     /// Number of the last question about the kind.
     asked: u64,
     /// Last node by name that was tried.
@@ -45,30 +47,103 @@ pub struct Kind {
     explanation: PodExplanation,
 }
 
-/// Names the kind of a pod; `None` if the verdicts on nodes depend on more than that: a claim is allocated already, or there
-/// are extended resources.
-#[must_use]
-pub fn kind_of(pod: &Pod, cycle: Option<&PodCycle>) -> Option<String> {
-    let claims = cycle.map(PodCycle::claims).unwrap_or_default();
-    let is_plain = claims
-        .iter()
-        .all(|claim| *claim.situation() == ClaimSituation::ToAllocate && !claim.is_for_extended_resources());
-    let specs: Vec<_> = claims.iter().map(|claim| &claim.claim().spec).collect();
-    let wishes = pod.spec.as_ref().map(|spec| (&spec.node_selector, &spec.tolerations));
-    serde_json::to_string(&(wishes, specs)).ok().filter(|_| is_plain)
+/// Name of a kind of pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KindName {
+    text: String,
+    /// True if pods of the kind come again and again.
+    lasts: bool,
+}
+
+/// What a pod asks of a node by one of its claims.
+#[derive(Serialize)]
+enum Wish<'c> {
+    Devices(Option<&'c ResourceClaimSpec>),
+    /// Devices that the claim has, whoever else uses it: UID and version.
+    Allocated(Option<&'c str>, Option<&'c str>),
+}
+
+impl<'c> Wish<'c> {
+    fn of(claim: &'c CycleClaim) -> Option<Self> {
+        let ResourceClaim { metadata, spec, .. } = claim.claim();
+        match claim.situation() {
+            _ if claim.is_for_extended_resources() => None,
+            ClaimSituation::ToAllocate => Some(Self::Devices(spec.as_ref())),
+            ClaimSituation::Allocated => {
+                Some(Self::Allocated(metadata.uid.as_deref(), metadata.resource_version.as_deref()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl KindName {
+    /// Names a kind of which pods come again and again.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), lasts: true }
+    }
+
+    /// Marks a kind of which nothing is remembered once a pod has a node.
+    #[must_use]
+    pub fn while_a_pod_waits(mut self) -> Self {
+        self.lasts = false;
+        self
+    }
+
+    /// Names the kind of a pod; `None` if the verdicts on nodes depend on more than its claims and wishes: there are extended
+    /// resources, or a claim is shared with a pod that is being placed. A kind with an allocated claim lasts while its pods
+    /// wait, and ends with each change of the claim.
+    #[must_use]
+    pub fn of(pod: &Pod, cycle: Option<&PodCycle>) -> Option<Self> {
+        let claims = cycle.map(PodCycle::claims).unwrap_or_default();
+        let wishes: Vec<Wish<'_>> = claims.iter().map(Wish::of).collect::<Option<_>>()?;
+        let of_pod = pod.spec.as_ref().map(|spec| (&spec.node_selector, &spec.tolerations));
+        let lasts = wishes.iter().all(|wish| matches!(wish, Wish::Devices(_)));
+        serde_json::to_string(&(of_pod, wishes)).ok().map(|text| Self { text, lasts })
+    }
 }
 
 impl Kinds {
-    /// Returns what is known of the nodes by a kind of pods.
-    pub fn kind(&mut self, name: &str) -> &mut Kind {
-        if self.known.len() >= MOST && !self.known.contains_key(name) {
+    /// Chooses the node with the highest score, the first by name of several. `judge` is asked about nodes that no pod of the
+    /// kind has tried since they changed, and about the chosen one; without a kind, as if it were the first pod of one.
+    /// `best_score` is a score that no node exceeds.
+    ///
+    /// # Errors
+    /// No node fits, or a judgement has failed.
+    ///
+    /// # Complexity
+    /// A judgement for each node that was not tried yet, up to the first one with the best score, and one for each that has
+    /// changed since; besides look-ups.
+    pub fn best_node<'n>(
+        &mut self,
+        kind: Option<&KindName>,
+        nodes: &'n BTreeMap<String, Node>,
+        best_score: i64,
+        judge: impl FnMut(&'n Node) -> Result<NodeVerdict, NoNode>,
+    ) -> Result<String, NoNode> {
+        let Some(name) = kind else { return Kind::default().best_node(nodes, best_score, judge) };
+        let mut kind = self.known.remove(&name.text).unwrap_or_default();
+        let best = kind.best_node(nodes, best_score, judge);
+        if name.lasts || best.is_err() {
+            self.keep(name, kind);
+        }
+        best
+    }
+
+    fn keep(&mut self, name: &KindName, mut kind: Kind) {
+        if self.known.len() >= MOST {
             let oldest = self.known.iter().min_by_key(|(_, kind)| kind.asked).map(|(name, _)| name.clone());
             oldest.and_then(|oldest| self.known.remove(&oldest));
         }
         self.asked = self.asked.saturating_add(1);
-        let kind = self.known.entry(name.to_owned()).or_default();
         kind.asked = self.asked;
-        kind
+        self.known.insert(name.text.clone(), kind);
+    }
+
+    /// Forgets what a kind of pods knows of the nodes.
+    pub fn forget(&mut self, kind: &KindName) {
+        self.known.remove(&kind.text);
     }
 
     /// Notes that nodes were added, changed or deleted.
@@ -90,16 +165,7 @@ impl Kinds {
 }
 
 impl Kind {
-    /// Chooses the node with the highest score, the first by name of several. `judge` is asked about nodes that were not tried
-    /// yet or have changed, and about the chosen one. `best_score` is a score that no node exceeds.
-    ///
-    /// # Errors
-    /// No node fits, or a judgement has failed.
-    ///
-    /// # Complexity
-    /// A judgement for each node that was not tried yet, up to the first one with the best score, and one for each that has
-    /// changed since; besides look-ups.
-    pub fn best_node<'n>(
+    fn best_node<'n>(
         &mut self,
         nodes: &'n BTreeMap<String, Node>,
         best_score: i64,

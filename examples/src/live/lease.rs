@@ -198,7 +198,10 @@ async fn write(api: &Api<Lease>, place: &Place, found: Option<Lease>) -> Result<
 
 /// Waits before the lease is looked at anew: what was sent may have been carried out.
 async fn again(verb: &'static str, error: &Error) -> Result<Attempt, LiveError> {
-    if matches!(trouble(error), Trouble::Forbidden | Trouble::NotServed | Trouble::Refused) {
+    if matches!(
+        trouble(error),
+        Trouble::Unauthenticated | Trouble::Forbidden | Trouble::NotServed | Trouble::Untrusted | Trouble::Refused
+    ) {
         return Err(LiveError::from_call(verb, "leases", error));
     }
     tokio::time::sleep(PAUSE).await;

@@ -9,6 +9,7 @@
 //! | `cluster_view` | takes the changes into `Inventory`, `Classes` and `ClaimTracker` of dra-alloc |
 //! | `touched` | names what a change touches: a pod, a claim, nodes |
 //! | `kinds` | keeps the verdicts on nodes by kind of pods |
+//! | `kept_list` | keeps an autoscaler's list of nodes |
 //! | `claim_calls` | carries out `ClaimWrite`s, also when the answer to one was lost |
 //! | `node_calls` | writes taints, conditions, labels and events of a node |
 //! | `pod_calls` | nominates, binds, and writes conditions |
@@ -39,6 +40,7 @@ pub mod device_status_calls;
 pub mod events;
 pub mod failure;
 pub mod http;
+pub mod kept_list;
 pub mod kinds;
 pub mod lease;
 pub mod listing;

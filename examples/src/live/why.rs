@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::cluster_view::ClusterView;
 use super::now;
-use crate::candidates::{candidates, is_pending};
+use crate::candidates::{candidates, claims_of, is_pending};
 use crate::manifest::name_of;
 use crate::output::{Format, OutputError, as_json, as_yaml};
 use crate::placing::{NoNode, Preference, best_node};
@@ -62,14 +62,16 @@ impl Question<'_> {
     /// # Errors
     /// Nothing pending has the name.
     pub fn ask(&self, view: &ClusterView, name: Option<&str>) -> Result<Vec<Answer>, NotPending> {
-        let pods = view.pods.values().filter(|pod| is_pending(pod, None));
-        let all: Vec<Answer> = pods.map(|pod| self.answer(view, pod)).collect();
-        let Some(name) = name else { return Ok(all) };
+        let pending = || view.pods.values().filter(|pod| is_pending(pod, None));
+        let Some(name) = name else { return Ok(pending().map(|pod| self.answer(view, pod)).collect()) };
         let full = if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.namespace) };
-        let pending = all.iter().map(|answer| answer.pod.clone()).collect();
-        let found: Vec<Answer> =
-            all.into_iter().filter(|answer| answer.pod == full || answer.claims.contains(&full)).collect();
-        if found.is_empty() { Err(NotPending { name: full, pending }) } else { Ok(found) }
+        let is_meant =
+            |pod: &&Pod| name_of(&pod.metadata) == full || claims_of(pod).iter().any(|claim| claim.to_string() == full);
+        let found: Vec<Answer> = pending().filter(is_meant).map(|pod| self.answer(view, pod)).collect();
+        if found.is_empty() {
+            return Err(NotPending { name: full, pending: pending().map(|pod| name_of(&pod.metadata)).collect() });
+        }
+        Ok(found)
     }
 
     fn answer(&self, view: &ClusterView, pod: &Pod) -> Answer {

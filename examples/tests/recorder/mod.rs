@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use examples::live::http;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, TRANSFER_ENCODING};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, TRANSFER_ENCODING};
 use hyper::{Method, Request, Response};
 use kube::client::Body;
 use kube::{Client, Config};
@@ -85,7 +85,12 @@ pub(crate) enum Mischief {
     LosesFirstAnswers,
     /// No resource of the API group is served.
     HasNoDevices,
+    /// Nobody is known who has no token, or another one than [`TOKEN`].
+    KnowsOne,
 }
+
+/// Token of somebody who is known.
+pub(crate) const TOKEN: &str = "token-of-somebody";
 
 /// Running door.
 pub(crate) struct Recorder {
@@ -143,6 +148,10 @@ impl Recorder {
 impl State {
     async fn pass(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Response<Body>> {
         let (parts, body) = request.into_parts();
+        let is_known = || parts.headers.get(AUTHORIZATION).is_some_and(|value| *value == format!("Bearer {TOKEN}"));
+        if self.mischief == Mischief::KnowsOne && !is_known() {
+            return Ok(refusal(401, "Unauthorized", "Unauthorized", ""));
+        }
         let Some(right) = Right::of_call(&parts.method, parts.uri.path(), parts.uri.query().unwrap_or_default()) else {
             return self.forward(parts, body).await;
         };

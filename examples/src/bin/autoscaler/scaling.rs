@@ -1,5 +1,6 @@
 //! Questions about nodes that come and go: what one more node would take, what can go, what pods leave behind.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Once;
@@ -13,7 +14,7 @@ use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodCycle, PodOptions};
 use dra_alloc::{Classes, DeviceId, DraGate, GateSet, Inventory, SelectorCache, StateError, allocated_devices};
 use dra_attrs::{GateError, Profile};
-use examples::candidates::{is_pending, refusal};
+use examples::candidates::{claims_of, is_pending, refusal};
 use examples::feature_gates::feature_gates;
 use examples::manifest::{Manifests, name_of};
 use examples::output::say;
@@ -59,6 +60,17 @@ pub(crate) struct ClusterParts<'a> {
     pub(crate) inventory: &'a mut Inventory,
     pub(crate) classes: &'a Classes,
     pub(crate) claims: &'a ClaimTracker,
+}
+
+/// Pods that an answer is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject<'a> {
+    /// All pods, and all nodes.
+    All,
+    /// Those that wait for a node.
+    Pending,
+    /// Those with these names.
+    Named(&'a [String]),
 }
 
 /// Question of a command line, with what its files say.
@@ -172,6 +184,22 @@ impl ScalingArgs {
 }
 
 impl Question<'_> {
+    /// Returns the pods that an answer is about. Other ones change nothing of it, and need not be in the cluster that it is
+    /// about; nor need nodes, unless it is about all.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        match self.args.remove_pod.as_slice() {
+            [] if self.args.scale_down => Subject::All,
+            [] => Subject::Pending,
+            names => Subject::Named(names),
+        }
+    }
+
+    /// Returns true if the node of a template has one of the names.
+    pub(crate) fn has_template_of(&self, nodes: &BTreeSet<String>) -> bool {
+        let mut names = self.templates.iter().filter_map(|(.., template)| template.node().metadata.name.as_ref());
+        names.any(|name| nodes.contains(name))
+    }
+
     /// Answers the question for the cluster of manifests.
     pub(crate) fn answer_manifests(&self, manifests: &Manifests, now: Timestamp) -> Result<Answer, ScalingError> {
         let mut claims = ClaimTracker::new(self.gates);
@@ -225,7 +253,9 @@ impl Question<'_> {
             found.copied().ok_or_else(|| ScalingError::NoPod(name.clone()))
         };
         let pods: Vec<&Pod> = self.args.remove_pod.iter().map(find).collect::<Result<_, _>>()?;
-        let released = release(pods, cluster.claims.claims().map(|claim| &**claim), Departure::Removed);
+        let named: BTreeSet<ClaimKey> = pods.iter().flat_map(|pod| claims_of(pod)).collect();
+        let claims = named.iter().filter_map(|key| cluster.claims.claim(&key.namespace, &key.name));
+        let released = release(pods, claims.map(|claim| &**claim), Departure::Removed);
         let claims = released.iter().map(|released| {
             let ClaimKey { namespace, name } = ClaimKey::from_metadata(&released.claim.metadata);
             let before = cluster.claims.claim(&namespace, &name);

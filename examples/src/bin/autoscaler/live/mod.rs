@@ -1,12 +1,13 @@
 //! The list or an answer for a cluster: once, or kept.
 
-mod kept;
+mod followed;
 
 use std::time::Duration;
 
 use examples::live::cluster_view::{ClusterView, watch_cluster};
 use examples::live::connect::Cluster;
 pub(crate) use examples::live::failure::LiveError;
+use examples::live::kept_list::{Changed, KeptList};
 use examples::live::metrics::{Metrics, Series};
 use examples::live::now;
 use examples::live::stop::told_to_stop;
@@ -15,15 +16,18 @@ use examples::live::vitals::Vitals;
 use examples::live::watching::Watches;
 use examples::output::{as_json, put};
 use serde_json::json;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::list::List;
-use super::scaling::{ClusterParts, Question};
+use super::scaling::Question;
 use super::{Args, AutoscalerError, Output};
-use kept::{Changed, KeptList};
+use followed::Followed;
 
 /// Time in which changes are gathered before something is made anew.
 const GATHERING: Duration = Duration::from_millis(200);
+
+/// Time in which they are gathered before an answer, for each second that the answer before it has taken.
+const REST: u32 = 9;
 
 /// Longest time between two looks: terminating pods become overdue without a change.
 const LOOK: Duration = Duration::from_secs(10);
@@ -32,6 +36,7 @@ const LOOK: Duration = Duration::from_secs(10);
 struct Counts {
     nodes: Series,
     pods: Series,
+    answers: Series,
 }
 
 impl Counts {
@@ -39,6 +44,7 @@ impl Counts {
         Self {
             nodes: metrics.counter("dra_autoscaler_nodes_looked_at_total", "Nodes that were listed anew", &[]),
             pods: metrics.counter("dra_autoscaler_pods_looked_at_total", "Pods that were counted anew", &[]),
+            answers: metrics.counter("dra_autoscaler_answers_total", "Answers that were made, alike or not", &[]),
         }
     }
 
@@ -77,7 +83,7 @@ async fn show(args: &Args, question: Option<&Question<'_>>) -> Result<(), Autosc
     let (mut view, mut watches) = (ClusterView::new(args.scaling.gates()?), watch_cluster(&cluster));
     view.complete(&mut watches).await?;
     match question {
-        Some(question) => keep_answer(args, question, view, watches, &vitals).await,
+        Some(question) => keep_answer(args, question, view, watches, &vitals, &counts).await,
         None => keep_list(args, view, watches, &vitals, &counts).await,
     }
 }
@@ -92,13 +98,13 @@ async fn keep_list(
 ) -> Result<(), AutoscalerError> {
     let mut list = KeptList::new(args.view_options());
     counts.looked_at(&list.renew(&view, args.now.unwrap_or_else(now))?);
-    put(&args.listed(&list.list())?)?;
+    put(&args.listed(&List { nodes: list.nodes().collect(), pods: list.pods().collect() })?)?;
     loop {
         if !args.watch {
             return Ok(());
         }
         vitals.round();
-        for touched in next_changes(&mut view, &mut watches).await? {
+        for touched in next_changes(&mut view, &mut watches, GATHERING).await? {
             list.take(touched);
         }
         let changed = list.renew(&view, args.now.unwrap_or_else(now))?;
@@ -107,43 +113,37 @@ async fn keep_list(
     }
 }
 
-/// Prints the answer, and then each other one that it becomes. It is about the whole cluster, and made anew.
+/// Prints the answer, and then each other one that it becomes. It is made anew when something of it may have changed, and no
+/// more than a tenth of the time.
 async fn keep_answer(
     args: &Args,
     question: &Question<'_>,
     mut view: ClusterView,
     mut watches: Watches,
     vitals: &Vitals,
+    counts: &Counts,
 ) -> Result<(), AutoscalerError> {
-    let mut printed = answer(args, question, &mut view)?;
-    put(&printed)?;
+    let mut followed = Followed::new(question, &view);
+    let (mut printed, mut gathering) = (String::new(), GATHERING);
     loop {
+        if followed.is_due() {
+            let begin = Instant::now();
+            let text = args.answered(&followed.answer(&mut view, args.now.unwrap_or_else(now))?)?;
+            counts.answers.add(&[], 1);
+            gathering = begin.elapsed().saturating_mul(REST).max(GATHERING);
+            if text != printed {
+                put(&text)?;
+                printed = text;
+            }
+        }
         if !args.watch {
             return Ok(());
         }
         vitals.round();
-        let changes = next_changes(&mut view, &mut watches).await?;
-        if changes.iter().all(|touched| *touched == Touched::Nothing) {
-            continue;
-        }
-        let text = answer(args, question, &mut view)?;
-        if text != printed {
-            put(&text)?;
-            printed = text;
+        for touched in next_changes(&mut view, &mut watches, gathering).await? {
+            followed.take(&touched, &view);
         }
     }
-}
-
-fn answer(args: &Args, question: &Question<'_>, view: &mut ClusterView) -> Result<String, AutoscalerError> {
-    let cluster = ClusterParts {
-        nodes: view.nodes.values().collect(),
-        pods: view.pods.values().collect(),
-        pod_groups: &[],
-        inventory: &mut view.inventory,
-        classes: &view.classes,
-        claims: &view.claims,
-    };
-    Ok(args.answered(&question.answer(cluster, args.now.unwrap_or_else(now))?)?)
 }
 
 /// Returns what has changed of a list, as text; empty if that is nothing.
@@ -177,14 +177,16 @@ fn changed_text(args: &Args, changed: &Changed) -> Result<String, AutoscalerErro
     })
 }
 
-/// Takes the changes that come together.
-async fn next_changes(view: &mut ClusterView, watches: &mut Watches) -> Result<Vec<Touched>, LiveError> {
-    let mut changes = Vec::new();
-    if let Ok(Some(change)) = timeout(LOOK, watches.next()).await {
-        changes.push(view.apply(change)?);
-        sleep(GATHERING).await;
-    }
-    while let Some(change) = watches.next_waiting() {
+/// Takes the changes that come together: within a time from the first one.
+async fn next_changes(
+    view: &mut ClusterView,
+    watches: &mut Watches,
+    gathering: Duration,
+) -> Result<Vec<Touched>, LiveError> {
+    let Ok(Some(first)) = timeout(LOOK, watches.next()).await else { return Ok(Vec::new()) };
+    let (mut changes, begin) = (vec![view.apply(first)?], Instant::now());
+    let end = begin.checked_add(gathering).unwrap_or(begin);
+    while let Ok(Some(change)) = timeout_at(end, watches.next()).await {
         changes.push(view.apply(change)?);
     }
     Ok(changes)

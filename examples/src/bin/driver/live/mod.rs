@@ -104,7 +104,7 @@ async fn owner(cluster: &Cluster, name: &str) -> Result<OwnerReference, LiveErro
     let missing = |reason: String| LiveError::NoNode { node: name.to_owned(), reason };
     let found = answered(|| nodes.get(name)).await.outcome;
     let node = found.map_err(|error| match trouble(&error) {
-        Trouble::Forbidden => ClusterError::from_call("get", "nodes", &error).into(),
+        Trouble::Unauthenticated | Trouble::Forbidden => ClusterError::from_call("get", "nodes", &error).into(),
         _ => missing(text(&error)),
     })?;
     Ok(OwnerReference {

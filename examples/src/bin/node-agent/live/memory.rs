@@ -35,7 +35,6 @@ pub(crate) enum MemoryError {
 #[derive(Debug)]
 pub(super) struct Memory {
     file: DurableFile,
-    written: String,
     boot_id: String,
     /// Locked until it is closed. It lies beside the file, which is replaced by each write, and stays there.
     _lock: File,
@@ -88,23 +87,22 @@ impl Memory {
         }
         let is_same_boot = !boot_id.is_empty() && stored.boot_id == boot_id;
         let clock = stored.clock.filter(|_| is_same_boot).map(|(wall, monotonic)| ClockReading { wall, monotonic });
-        let memory = Self { file, written: String::new(), boot_id, _lock: lock };
+        let memory = Self { file, boot_id, _lock: lock };
         Ok(Remembered { memory, nodes: stored.nodes, clock })
     }
 
-    /// Writes the states if they have changed.
+    /// Writes the states.
     ///
     /// # Errors
     /// The file can't be written.
-    pub(super) fn keep(&mut self, nodes: &BTreeMap<String, NodeState>, clock: ClockReading) -> Result<(), MemoryError> {
+    ///
+    /// # Complexity
+    /// Linear in the number of nodes: the file is written whole.
+    pub(super) fn keep(&self, nodes: &BTreeMap<String, NodeState>, clock: ClockReading) -> Result<(), MemoryError> {
         let failed = |error: io::Error| MemoryError::Io { path: self.file.path().to_owned(), error };
         let view = StoredView { version: VERSION, boot_id: &self.boot_id, clock: (clock.wall, clock.monotonic), nodes };
         let text = serde_json::to_string(&view).map_err(|error| failed(error.into()))?;
-        if text != self.written {
-            self.file.write(&text).map_err(failed)?;
-            self.written = text;
-        }
-        Ok(())
+        self.file.write(&text).map_err(failed)
     }
 }
 

@@ -75,6 +75,8 @@ struct Evaluator<'a> {
     listing: Vec<Node>,
     is_listed: bool,
     states: BTreeMap<String, NodeState>,
+    /// True if the states are on disk as they are.
+    are_kept: bool,
     /// Nodes that have changed since they were evaluated.
     changed: BTreeSet<String>,
     /// Time of the next evaluation of nodes with a timer.
@@ -121,6 +123,7 @@ pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) ->
             listing: Vec::new(),
             is_listed: false,
             states,
+            are_kept: false,
             changed: BTreeSet::new(),
             due: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -196,6 +199,7 @@ impl Evaluator<'_> {
             say(&format_args!("node-agent: the clock was set by {} s: timers go on as before", shift.as_secs()));
             self.states.values_mut().for_each(|state| state.shift_clock(shift));
             self.changed.extend(self.nodes.keys().cloned());
+            self.are_kept = false;
         }
         let now = self.clock.now();
         let mut names = std::mem::take(&mut self.changed);
@@ -207,7 +211,10 @@ impl Evaluator<'_> {
         for name in names {
             works.extend(self.evaluate(&name, now)?);
         }
-        self.memory.keep(&self.states, self.clock.anchor())?;
+        if !self.are_kept {
+            self.memory.keep(&self.states, self.clock.anchor())?;
+            self.are_kept = true;
+        }
         let (client, events) = (&self.cluster.client, &self.events);
         let sent = stream::iter(works).map(async |Work { node, writes }| {
             let outcome = carry_out(client, events, &node, &writes).await;
@@ -232,12 +239,12 @@ impl Evaluator<'_> {
     fn evaluate(&mut self, name: &str, now: Timestamp) -> Result<Option<Work>, LiveError> {
         self.due.remove(name);
         let Some(node) = self.nodes.get(name) else {
-            self.states.remove(name);
+            self.are_kept &= self.states.remove(name).is_none();
             self.told.remove(name);
             return Ok(None);
         };
         let state = self.states.remove(name).unwrap_or_default();
-        let before = state.counters.metrics();
+        let before = state.clone();
         let gates = self.gates.of(node);
         let is_known = gates.is_ok();
         let gates = gates.unwrap_or_else(|reason| {
@@ -248,7 +255,9 @@ impl Evaluator<'_> {
         // Gates that can't be read are not gone.
         let view = if is_known { view } else { view.with_unsynced_cache() };
         let step = step(&self.policy, self.role, &view, now, state);
-        for ((series, (_, old)), (_, new)) in self.counters.iter().zip(before).zip(step.state.counters.metrics()) {
+        self.are_kept &= step.state == before;
+        let counts = before.counters.metrics().into_iter().zip(step.state.counters.metrics());
+        for (series, ((_, old), (_, new))) in self.counters.iter().zip(counts) {
             series.add(&[], new.saturating_sub(old));
         }
         for write in &step.writes {

@@ -1,16 +1,13 @@
 //! Controller that answers requests, each once, and deletes those that were kept long enough.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use examples::live::connect::Cluster;
 use examples::live::lease::work_alone;
-use examples::live::metrics::{Histogram, Metrics, Series};
 use examples::live::now;
 use examples::live::pool_request_calls::{StatusWritten, delete, write_status};
 use examples::live::pool_view::{PoolView, Seen, watch_pools, watch_requests};
-use examples::live::retry::Pauses;
 use examples::live::vitals::Vitals;
 use examples::live::watching::{Change, Watches};
 use examples::output::{Format, LineForm, put_line, say};
@@ -18,13 +15,14 @@ use examples::pool_question::Question;
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::lifecycle::{CLEANUP_INTERVAL, RateLimiter, RequestController, RequestDecision, is_retention_expired};
-use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, buckets};
 use poolstatus::{GateSet, PoolStatusGate, Profile, Query, RequestOutcome};
 use tokio::time::Instant;
 
 use super::super::args::Args;
 use super::LiveError;
+use super::counts::Counts;
 use super::line::Line;
+use super::pending::{Pending, soon};
 
 /// Name of the lease.
 const LEASE: &str = "dra-sdk-pool-status";
@@ -32,29 +30,11 @@ const LEASE: &str = "dra-sdk-pool-status";
 /// Name of the one bucket of the rate limit. Users are known to the API server alone.
 const EVERYBODY: &str = "";
 
-/// Time before a request that waits for slices is looked at after a change of pools.
-const GATHERING: Duration = Duration::from_millis(200);
-
 /// Changes that are taken before an answer: an answer is not put off for ever.
 const MOST_CHANGES: usize = 256;
 
 /// Longest time between two rounds of the loop.
 const ROUND: Duration = Duration::from_secs(10);
-
-/// Request without a status.
-#[derive(Debug)]
-struct Pending {
-    due: Instant,
-    pauses: Pauses,
-    /// Reason that was said last.
-    said: String,
-}
-
-impl Pending {
-    fn new() -> Self {
-        Self { due: Instant::now(), pauses: Pauses::default(), said: String::new() }
-    }
-}
 
 /// Controller of requests.
 pub(super) struct Controller<'a> {
@@ -64,40 +44,11 @@ pub(super) struct Controller<'a> {
     gates: GateSet<PoolStatusGate>,
     decisions: RequestController,
     limiter: RateLimiter,
-    /// Requests without a status, by name.
-    pending: BTreeMap<String, Pending>,
-    /// Time before which no request is answered.
-    not_before: Instant,
+    pending: Pending,
     cleanup: Instant,
     form: LineForm,
     vitals: Vitals,
     counts: Counts,
-}
-
-/// Metrics of the controller, by driver.
-struct Counts {
-    processed: Series,
-    errors: Series,
-    duration: Histogram,
-}
-
-impl Counts {
-    fn new(metrics: &Metrics, profile: Profile) -> Self {
-        const LABELS: &[&str] = &[DRIVER_LABEL];
-        let name = |metric: Metric| metric.name(profile);
-        Self {
-            processed: metrics.counter(name(Metric::Processed), "Requests that were processed", LABELS),
-            errors: metrics.counter(name(Metric::Errors), "Failed attempts to process a request", LABELS),
-            duration: metrics.histogram(name(Metric::Duration), "Time to process a request", LABELS, buckets()),
-        }
-    }
-
-    fn add(&self, increments: &MetricIncrements, taken: Duration) {
-        let labels = [increments.driver.as_str()];
-        self.processed.add(&labels, increments.processed);
-        self.errors.add(&labels, increments.errors);
-        self.duration.observe(&labels, taken);
-    }
 }
 
 impl<'a> Controller<'a> {
@@ -111,8 +62,7 @@ impl<'a> Controller<'a> {
             gates,
             decisions: RequestController::new(gates, gates),
             limiter: RateLimiter::new(rate, refill(rate)),
-            pending: BTreeMap::new(),
-            not_before: Instant::now(),
+            pending: Pending::new(),
             cleanup: Instant::now(),
             counts: Counts::new(&vitals.metrics, question.profile),
             form: if args.output == Some(Format::Json) { LineForm::Json } else { LineForm::Text },
@@ -149,7 +99,7 @@ impl<'a> Controller<'a> {
             if self.cleanup <= Instant::now() {
                 self.clean_up().await?;
             }
-            match self.next() {
+            match self.pending.next() {
                 Some((name, due)) if due <= Instant::now() => self.answer(&name).await?,
                 next => {
                     let wake = next.map_or(self.cleanup, |(_, due)| due).min(self.cleanup).min(soon(ROUND));
@@ -161,19 +111,13 @@ impl<'a> Controller<'a> {
         }
     }
 
-    /// Returns the request that is due first, and when.
-    fn next(&self) -> Option<(String, Instant)> {
-        let first = self.pending.iter().min_by_key(|(_, pending)| pending.due);
-        first.map(|(name, pending)| (name.clone(), pending.due.max(self.not_before)))
-    }
-
     fn observe(&mut self, change: Change) -> Result<(), LiveError> {
         match self.view.apply(change)? {
             Seen::List(kind) => {
                 self.decisions.mark_synced(kind);
-                self.pools_changed();
+                self.pending.soon();
             }
-            Seen::Pools => self.pools_changed(),
+            Seen::Pools => self.pending.soon(),
             Seen::Requests => {
                 // Memory of requests that went unseen ends here; a write that the list lacks is a conflict.
                 self.decisions = RequestController::new(self.gates, self.gates);
@@ -192,20 +136,13 @@ impl<'a> Controller<'a> {
         Ok(())
     }
 
-    /// Looks soon at requests that wait for slices.
-    fn pools_changed(&mut self) {
-        for pending in self.pending.values_mut() {
-            pending.due = pending.due.min(soon(GATHERING));
-        }
-    }
-
     /// Puts a request among those that are pending, or takes it away.
     fn consider(&mut self, name: &str) {
         let Some(request) = self.view.requests.get(name) else { return };
         if self.decisions.decide(request.into()) == RequestDecision::Processed {
             self.pending.remove(name);
         } else {
-            self.pending.entry(name.to_owned()).or_insert_with(Pending::new);
+            self.pending.add(name);
         }
     }
 
@@ -219,13 +156,13 @@ impl<'a> Controller<'a> {
             return Ok(());
         };
         if let Err(limited) = self.limiter.take(EVERYBODY, now()) {
-            self.not_before = soon(limited.wait);
+            self.pending.hold_all(limited.wait);
             return Ok(());
         }
         let query = match Query::from_request((&request).into()) {
             Ok(query) => query,
             Err(errors) => {
-                self.put_off(name, &errors.to_string());
+                self.pending.put_off(name, &errors.to_string());
                 return Ok(());
             }
         };
@@ -235,7 +172,7 @@ impl<'a> Controller<'a> {
         let report = self.view.index.report(&query, time);
         let outcome = report.to_v1alpha3();
         if let RequestOutcome::Incomplete { pools, .. } = &outcome {
-            self.put_off(name, &format!("no status while pools are incomplete: {}", listed(pools)));
+            self.pending.put_off(name, &format!("no status while pools are incomplete: {}", listed(pools)));
             return Ok(());
         }
         request.status = outcome.status().cloned();
@@ -262,23 +199,13 @@ impl<'a> Controller<'a> {
             StatusWritten::ByOther => Line::AnsweredByOther { request },
             StatusWritten::Gone => Line::Gone { request },
             StatusWritten::Failed(reason) => {
-                self.put_off(name, &reason);
+                self.pending.put_off(name, &reason);
                 return Ok(());
             }
         };
         self.decisions.mark_written(answered.metadata.uid.as_deref().unwrap_or_default());
         self.pending.remove(name);
         Ok(put_line(self.form, &line)?)
-    }
-
-    /// Tries a request later. The reason is said once.
-    fn put_off(&mut self, name: &str, reason: &str) {
-        let Some(pending) = self.pending.get_mut(name) else { return };
-        pending.due = soon(pending.pauses.next().unwrap_or_default());
-        if pending.said != reason {
-            say(&format_args!("pool-status: {name}: {reason}"));
-            reason.clone_into(&mut pending.said);
-        }
     }
 
     /// Deletes the requests that were kept long enough.
@@ -296,12 +223,6 @@ impl<'a> Controller<'a> {
         self.cleanup = soon(CLEANUP_INTERVAL);
         Ok(())
     }
-}
-
-/// Returns the time after a wait from now.
-fn soon(wait: Duration) -> Instant {
-    let now = Instant::now();
-    now.checked_add(wait).unwrap_or(now)
 }
 
 /// Returns the time after which one more request may be answered.

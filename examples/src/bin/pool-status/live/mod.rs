@@ -1,7 +1,9 @@
 //! The pools of a cluster: a table, once or kept, or answers to requests.
 
 mod controller;
+mod counts;
 mod line;
+mod pending;
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use dra_alloc::pods::{ClaimCalls, GroupRound, PodCycle, PodExplanation, PostFilt
 use examples::candidates::{foreign_wish, refusal};
 use examples::live::claim_calls::carry_out;
 use examples::live::failure::text;
-use examples::live::kinds::{Kind, kind_of};
+use examples::live::kinds::KindName;
 use examples::live::{now, pod_calls};
 use examples::placing::{self, NoNode, NodeVerdict, with_budget};
 use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};
@@ -70,7 +70,7 @@ impl LiveScheduler<'_> {
             Err(Unplaced { reason, cycle }) => {
                 self.refuse(&key, &reason, begin).await?;
                 if let Some(cycle) = cycle {
-                    self.free(&cycle).await;
+                    self.free(pod, &cycle).await;
                 }
                 Ok(())
             }
@@ -138,7 +138,7 @@ impl LiveScheduler<'_> {
     fn choose(&mut self, pod: &Pod, mut cycle: Option<&mut PodCycle>) -> Result<String, NoNode> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
         let (view, counts, now) = (&self.view, &self.counts, now());
-        let kind = kind_of(pod, cycle.as_deref());
+        let kind = KindName::of(pod, cycle.as_deref());
         let best_score = cycle.as_ref().map_or(0, |cycle| cycle.best_score());
         let only = cycle.as_ref().and_then(|cycle| only_node(cycle)).and_then(|name| view.nodes.get(&name));
         with_budget(|budget| {
@@ -150,10 +150,9 @@ impl LiveScheduler<'_> {
                     (None, Some(cycle)) => placing::judge(cycle, node, &allocator, view.claims.state(), now, budget),
                 }
             };
-            match (kind, only) {
-                (Some(kind), _) => self.kinds.kind(&kind).best_node(&view.nodes, best_score, judge),
-                (None, Some(only)) if matches!(judge(only)?, NodeVerdict::Fits(_)) => Ok(node_name(only).to_owned()),
-                _ => Kind::default().best_node(&view.nodes, best_score, judge),
+            match only {
+                Some(only) if matches!(judge(only)?, NodeVerdict::Fits(_)) => Ok(node_name(only).to_owned()),
+                _ => self.kinds.best_node(kind.as_ref(), &view.nodes, best_score, judge),
             }
         })
     }
@@ -192,12 +191,16 @@ impl LiveScheduler<'_> {
     }
 
     /// Frees a claim that keeps a pod from all nodes, if nobody else uses it.
-    async fn free(&mut self, cycle: &PodCycle) {
+    async fn free(&mut self, pod: &Pod, cycle: &PodCycle) {
         let decision = cycle.post_filter(0);
         self.make(decision.calls()).await;
         if decision != PostFilter::Nothing {
             note(decision.reason());
             self.touch_devices_of(cycle);
+            // Should the write have failed, the decision is made again, and from verdicts that are new.
+            if let Some(kind) = KindName::of(pod, Some(cycle)) {
+                self.kinds.forget(&kind);
+            }
         }
     }
 }

@@ -1,22 +1,22 @@
-//! List of a cluster's nodes that follows changes: what may be another one is made anew from the objects that it consists of.
+//! List of a cluster's nodes as an autoscaler sees them, which follows changes: what may be another one is made anew from the
+//! objects that it consists of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::ClaimLookup;
-use examples::candidates::claims_of;
-use examples::live::cluster_view::ClusterView as Objects;
-use examples::live::touched::{Nodes, Place, Touched};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 use nnn::PodKey;
 use nnn::view::{AutoscalerNode, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, PodClass};
 
-use super::super::list::List;
+use super::cluster_view::ClusterView as Objects;
+use super::touched::{Nodes, Place, Touched};
+use crate::candidates::claims_of;
 
 /// List that is kept.
 #[derive(Debug)]
-pub(super) struct KeptList {
+pub struct KeptList {
     options: ClusterViewOptions,
     nodes: BTreeMap<String, AutoscalerNode>,
     pods: BTreeMap<Place, KnownPod>,
@@ -45,19 +45,26 @@ struct Dirty {
 
 /// Part of the list that is another one now.
 #[derive(Debug, Default)]
-pub(super) struct Changed {
-    pub(super) nodes: BTreeMap<String, AutoscalerNode>,
-    pub(super) gone: Vec<String>,
-    pub(super) pods: BTreeMap<PodKey, PodClass>,
+#[non_exhaustive]
+pub struct Changed {
+    /// Nodes that are new, or others than before.
+    pub nodes: BTreeMap<String, AutoscalerNode>,
+    /// Nodes that are gone.
+    pub gone: Vec<String>,
+    /// Pods that are new, or in another class than before.
+    pub pods: BTreeMap<PodKey, PodClass>,
     /// Pods that need no node any more.
-    pub(super) served: BTreeSet<PodKey>,
-    pub(super) gone_pods: BTreeSet<PodKey>,
+    pub served: BTreeSet<PodKey>,
+    /// Pods that are gone.
+    pub gone_pods: BTreeSet<PodKey>,
     /// Numbers of nodes and pods that were looked at.
-    pub(super) looked_at: (usize, usize),
+    pub looked_at: (usize, usize),
 }
 
 impl KeptList {
-    pub(super) fn new(options: ClusterViewOptions) -> Self {
+    /// Creates a list that has seen nothing.
+    #[must_use]
+    pub fn new(options: ClusterViewOptions) -> Self {
         Self {
             options,
             nodes: BTreeMap::new(),
@@ -70,7 +77,7 @@ impl KeptList {
     }
 
     /// Notes what a change has touched.
-    pub(super) fn take(&mut self, touched: Touched) {
+    pub fn take(&mut self, touched: Touched) {
         match touched {
             Touched::Pods | Touched::Nodes(Nodes::All) | Touched::Claim(_, Nodes::All) => self.dirty.all = true,
             Touched::Pod(place) => drop(self.dirty.pods.insert(place)),
@@ -90,33 +97,38 @@ impl KeptList {
     ///
     /// # Complexity
     /// Linear in the nodes that have changed, those of pods that have changed, and those that share claims with their pods.
-    pub(super) fn renew(&mut self, objects: &Objects, now: Timestamp) -> Result<Changed, ClusterViewError> {
+    pub fn renew(&mut self, objects: &Objects, now: Timestamp) -> Result<Changed, ClusterViewError> {
         let mut dirty = std::mem::take(&mut self.dirty);
         if dirty.all {
             dirty.nodes.extend(objects.nodes.keys().chain(self.nodes.keys()).cloned());
             dirty.pods.extend(objects.pods.keys().chain(self.pods.keys()).cloned());
         }
         dirty.pods.extend(self.terminating.iter().cloned());
+        let mut sharing = BTreeSet::new();
         for place in &dirty.pods {
-            dirty.nodes.extend(self.pods.get(place).and_then(|known| known.node.clone()));
+            if let Some(known) = self.pods.get(place) {
+                dirty.nodes.extend(known.node.clone());
+                // A claim counts once: with the pod gone from it, another one.
+                let users = known.claims.iter().filter_map(|claim| self.by_claim.get(claim));
+                sharing.extend(users.flatten().cloned());
+            }
             self.index(place, objects.pods.get(place));
             dirty.nodes.extend(self.pods.get(place).and_then(|known| known.node.clone()));
         }
+        dirty.pods.append(&mut sharing);
         let (nodes, pods) = self.connected(dirty);
         let view = self.view(objects, &nodes, &pods, now)?;
         Ok(self.replaced(&view, &nodes, &pods, objects))
     }
 
-    /// Returns the whole list.
-    pub(super) fn list(&self) -> List<'_> {
-        List {
-            nodes: self.nodes.values().collect(),
-            pods: self
-                .pods
-                .values()
-                .filter_map(|known| known.class.as_ref().map(|(key, class)| (key, *class)))
-                .collect(),
-        }
+    /// Returns the nodes by name.
+    pub fn nodes(&self) -> impl Iterator<Item = &AutoscalerNode> {
+        self.nodes.values()
+    }
+
+    /// Returns the pods by namespace and name, with their classes.
+    pub fn pods(&self) -> impl Iterator<Item = (&PodKey, PodClass)> {
+        self.pods.values().filter_map(|known| known.class.as_ref().map(|(key, class)| (key, *class)))
     }
 
     /// Keeps the indexes of pods.
@@ -215,20 +227,22 @@ impl KeptList {
                 let known = self.pods.entry(place.clone()).or_default();
                 std::mem::replace(&mut known.class, class.clone())
             } else {
-                let before = self.pods.remove(place).and_then(|known| known.class);
-                changed.gone_pods.extend(before.iter().map(|(key, _)| key.clone()));
-                before
+                self.pods.remove(place).and_then(|known| known.class)
             };
             if before == class {
                 continue;
             }
-            changed.served.extend(before.filter(|(_, class)| class.needs_node()).map(|(key, _)| key));
-            if let Some((key, class)) = class {
-                if class.needs_node() {
-                    changed.served.remove(&key);
+            let needs_node = class.as_ref().is_some_and(|(_, class)| class.needs_node());
+            if let Some((key, before)) = before {
+                // A pod of that name may be another one.
+                if class.as_ref().is_none_or(|(now, _)| *now != key) {
+                    changed.gone_pods.insert(key.clone());
                 }
-                changed.pods.insert(key, class);
+                if before.needs_node() && !needs_node {
+                    changed.served.insert(key);
+                }
             }
+            changed.pods.extend(class);
         }
         changed
     }
