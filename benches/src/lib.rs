@@ -12,5 +12,6 @@
 
 pub mod case;
 pub mod day;
+pub mod dear_selectors;
 pub mod objects;
 pub mod rows;

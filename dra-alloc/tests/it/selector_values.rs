@@ -94,6 +94,7 @@ fn an_integer_is_what_kubernetes_holds_as_one() {
         "k.count.asInteger() == 5 && k.count.isInteger() && !k.part.isInteger() && !k.many.isInteger()",
         "!quantity('1.5Gi').isInteger() && !quantity('1000m').isInteger() && quantity('99Ti').isInteger()",
         "k.count.add(1).isInteger() && !k.many.add(1).isInteger() && !k.many.sub(k.many).isInteger()",
+        "sign(quantity('1').sub(-9223372036854775808)) == -1 && sign(quantity('-1').sub(-9223372036854775808)) == 1",
         "k.part.asApproximateFloat() == 1.5 && quantity('0.3').asApproximateFloat() != 0.3",
     ] {
         assert_eq!(on_gpu(expression), Ok(true), "{expression}");
