@@ -11,7 +11,7 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 const LIMIT: usize = 64 << 20;
 
 /// Of all expressions one in so many is tried, and those that were found to take most.
-const EVERY: usize = 499;
+const EVERY: usize = if cfg!(debug_assertions) { 2_999 } else { 499 };
 const LARGE: [&str; 6] = [
     "once x.split('').size() == 0 huge ",
     "once x.map(k, k.split('')).size() == 0 same-texts ",
