@@ -6,7 +6,7 @@ mod literals;
 pub(super) mod validators;
 
 use super::declarations::names::{DeviceFields, Name};
-use super::declarations::{Declarations, OverloadId, declarations};
+use super::declarations::{Declarations, Overload, declarations};
 use super::error::Issue;
 use super::syntax::token::Position;
 use super::syntax::tree::{Kind, Literal, NodeId, Tree};
@@ -20,7 +20,7 @@ pub(super) enum Reference {
     Name(Name),
     Local(Variable),
     /// Overloads that a call can mean; with one the call is resolved, with several it is decided when it is evaluated.
-    Overloads(Vec<OverloadId>),
+    Overloads(Vec<&'static Overload>),
 }
 
 /// Variable of a loop.
@@ -54,11 +54,11 @@ pub(super) struct Checked<'s> {
 impl Checked<'_> {
     /// Returns the type of a node.
     pub(super) fn type_of(&self, node: NodeId) -> Type {
-        self.of_nodes.get(node.index()).map_or(Type::Dyn, |id| self.types.get(*id))
+        self.types.get(self.type_id(node))
     }
 
-    pub(super) fn type_id(&self, node: NodeId) -> Option<TypeId> {
-        self.of_nodes.get(node.index()).copied()
+    pub(super) fn type_id(&self, node: NodeId) -> TypeId {
+        self.of_nodes.get(node.index()).copied().unwrap_or_default()
     }
 
     pub(super) fn reference(&self, node: NodeId) -> &Reference {
@@ -71,16 +71,16 @@ impl Checked<'_> {
     }
 
     /// Returns the overloads of a call, none for what is no call.
-    pub(super) fn overloads(&self, node: NodeId) -> &[OverloadId] {
+    pub(super) fn overloads(&self, node: NodeId) -> &[&'static Overload] {
         match self.reference(node) {
-            Reference::Overloads(ids) => ids,
+            Reference::Overloads(overloads) => overloads,
             _ => &[],
         }
     }
 
     /// Returns the type as messages about results show it.
     pub(super) fn result_name(&self, node: NodeId) -> String {
-        self.type_id(node).map_or_else(String::new, |id| self.types.full_name(id))
+        self.types.full_name(self.type_id(node))
     }
 }
 
@@ -186,8 +186,8 @@ impl<'s> Checker<'_, 's> {
         }
     }
 
-    fn type_of(&mut self, node: NodeId) -> TypeId {
-        self.of_nodes.get(node.index()).copied().unwrap_or_else(|| self.types.id(Type::Dyn))
+    fn type_of(&self, node: NodeId) -> TypeId {
+        self.of_nodes.get(node.index()).copied().unwrap_or_default()
     }
 
     /// Returns a node's type with what is known about its variables.

@@ -6,7 +6,7 @@ use super::range::Range;
 use super::too_complex::{self, CostCause, TooComplex};
 use crate::selector::COST_LIMIT;
 use crate::selector::check::{Checked, Reference, Role, Variable};
-use crate::selector::declarations::{Cost, Overload, OverloadId, declarations};
+use crate::selector::declarations::{Cost, Overload};
 use crate::selector::syntax::tree::{Fold, Kind, Literal, NodeId};
 use crate::selector::types::Type;
 
@@ -236,9 +236,9 @@ impl Estimator<'_, '_> {
     }
 
     /// Returns what covers all overloads that a call can mean.
-    fn overloaded(&self, overloads: &[OverloadId], target: Option<NodeId>, arguments: &[NodeId]) -> Known {
+    fn overloaded(&self, overloads: &[&Overload], target: Option<NodeId>, arguments: &[NodeId]) -> Known {
         let all: Vec<Argument> = target.iter().chain(arguments).map(|node| self.argument(*node)).collect();
-        let known = overloads.iter().filter_map(|id| declarations().overload(*id)).map(|overload| {
+        let known = overloads.iter().map(|overload| {
             let (cost, size) = self.priced(overload, &all, arguments);
             Known { cost, size, place: None, entries: self.entries_of(overload.cost, arguments) }
         });

@@ -52,7 +52,7 @@ impl Constants {
             Kind::Call { function, target: None, arguments } if conversions::NAMES.contains(function) => {
                 let value = arguments.first().and_then(|argument| self.get(*argument));
                 let (Some(function), Some(value)) = (declarations().function(function), value) else { return Ok(None) };
-                function.call(meter, &[value.clone()]).map(Some)
+                function.call(meter, std::slice::from_ref(value)).map(Some)
             }
             _ => Ok(None),
         }

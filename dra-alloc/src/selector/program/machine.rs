@@ -398,14 +398,13 @@ impl<'v> Machine<'_, 'v, '_> {
             return Err(steps::not_a_list(answer));
         }
         let Some(values) = self.arguments(call, from)? else { return Ok(()) };
-        let result = match call.pattern.and_then(|pattern| self.program.patterns.get(pattern)) {
-            Some(pattern) => regex::call(self.meter, call.function.name, pattern, &values),
-            None => {
-                // Arguments are read once by the function, and again for the price.
-                let weight: usize = values.iter().map(|value| 2 * value.weight()).sum();
-                self.meter.work(CALL + weight)?;
-                call.function.call(self.meter, &values)
-            }
+        let result = if let Some(pattern) = call.pattern.and_then(|pattern| self.program.patterns.get(pattern)) {
+            regex::call(self.meter, call.function.name, pattern, &values)
+        } else {
+            // Arguments are read once by the function, and again for the price.
+            let weight: usize = values.iter().map(|value| 2 * value.weight()).sum();
+            self.meter.work(CALL + weight)?;
+            call.function.call(self.meter, &values)
         };
         self.paid(call, &values, result)
     }

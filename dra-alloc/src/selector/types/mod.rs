@@ -9,7 +9,7 @@ const MOST_PARTS: u32 = 2_000;
 const MOST_NESTED: u32 = 250;
 
 /// Number of a type in [`Types`]: equal types have equal numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TypeId(u32);
 
 /// Type of an expression.
