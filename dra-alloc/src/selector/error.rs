@@ -12,7 +12,7 @@ const MOST_SHOWN: usize = 100;
 const LONGEST_LINE: usize = 16_384;
 
 /// Number of characters of a device's or expression's text that a message keeps.
-const LONGEST_TEXT: usize = 512;
+pub(super) const LONGEST_TEXT: usize = 512;
 
 /// Problem of an expression with its place.
 ///

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use dra_attrs::Quoted;
+
+use super::error::LONGEST_TEXT;
 use super::value::Value;
 
 /// Error of a pattern that Go accepts, and of selectors whose patterns take too much memory together.
@@ -56,6 +59,12 @@ impl Fault {
     pub(super) const fn is_fatal(&self) -> bool {
         matches!(self, Self::Fatal(_))
     }
+}
+
+/// Quotes a text for an error, as far as one is shown.
+pub(super) fn quoted(text: &str) -> Quoted<'_> {
+    let end = text.char_indices().nth(LONGEST_TEXT).map_or(text.len(), |(end, _)| end);
+    Quoted(text.get(..end).unwrap_or(text))
 }
 
 impl From<&'static str> for Box<Fault> {

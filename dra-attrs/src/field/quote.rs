@@ -1,6 +1,6 @@
 //! Quoted texts in the form of Go's `%q`.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// Text in double quotes with Go's escapes (`%q`), as in the API server's messages.
 ///
@@ -38,7 +38,7 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
         '\t' => f.write_str("\\t"),
         '\x0b' => f.write_str("\\v"),
         c if c.is_ascii_control() => write!(f, "\\x{:02x}", u32::from(c)),
-        c if c.is_ascii() || is_printable(c) => write!(f, "{c}"),
+        c if c.is_ascii() || is_printable(c) => f.write_char(c),
         c if u32::from(c) < 0x1_0000 => write!(f, "\\u{:04x}", u32::from(c)),
         c => write!(f, "\\U{:08x}", u32::from(c)),
     }
@@ -47,6 +47,9 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
 /// Returns true if Go prints the character unescaped. The standard library's debug format escapes the same characters,
 /// except that it also escapes combining characters at the start of a text; hence the letter before.
 fn is_printable(c: char) -> bool {
+    if c.escape_debug().count() == 1 {
+        return true;
+    }
     let after_a_letter: String = ['a', c].into_iter().collect();
     after_a_letter.escape_debug().count() == 2
 }

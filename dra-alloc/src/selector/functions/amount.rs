@@ -110,13 +110,20 @@ impl Amount {
         Self { number: plain.map_or_else(sum, Number::Plain), form: self.form.plus(other.form) }
     }
 
-    pub(super) fn negated(&self) -> Self {
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        // Go negates in 64 bits, where the smallest number is its own negative.
+        let wrapped = || self.plus(other);
+        let smallest = Some(other).filter(|other| other.form.digits == Some(i64::MIN)).map(|_| wrapped());
+        smallest.filter(|sum| sum.form.digits.is_some()).unwrap_or_else(|| self.plus(&other.negated()))
+    }
+
+    fn negated(&self) -> Self {
         let plain = match self.number {
             Number::Plain(quantity) => Quantity::ZERO.checked_sub(quantity),
             Number::Large(_) => None,
         };
         let negated = || Number::of(self.number.nanos().negated());
-        let form = Form { digits: self.form.digits.map(i64::saturating_neg), ..self.form };
+        let form = Form { digits: self.form.digits.and_then(i64::checked_neg), ..self.form };
         Self { number: plain.map_or_else(negated, Number::Plain), form }
     }
 
@@ -294,7 +301,7 @@ mod tests {
             let sum = amount(one).plus(&amount(other));
             assert_eq!(sum.integer(), integer, "{one} + {other}");
         }
-        let difference = amount("1k").plus(&Amount::from_units(1).negated());
+        let difference = amount("1k").minus(&Amount::from_units(1));
         assert_eq!(difference.integer(), Some(999));
     }
 

@@ -3,25 +3,23 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use dra_attrs::Quoted;
-
 use super::{functions, ip};
-use crate::selector::fault::Fault;
+use crate::selector::fault::{Fault, quoted};
 use crate::selector::value::Value;
 
 functions! { meter;
-    "cidr" { "(string) -> CIDR" Parse: [Value::String(text)] => parse(text).map(Value::Cidr).map_err(Fault::text); }
-    "isCIDR" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
+    "cidr" { "(string) -> CIDR" Parse: [Value::String(text)] => ip::read(meter, text, parse)?.map(Value::Cidr).map_err(Fault::text); }
+    "isCIDR" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(ip::read(meter, text, parse)?.is_ok())); }
     "containsIP" {
         // A text that is no address is told as one of a wrong type.
         "CIDR.(string) -> bool" ContainsIpText: [Value::Cidr(network), Value::String(text)] =>
-            Ok(Value::Bool(network.contains(ip::parse(text).map_err(|_| "no such overload")?)));
+            Ok(Value::Bool(network.contains(ip::read(meter, text, ip::parse)?.map_err(|_| "no such overload")?)));
         "CIDR.(IP) -> bool" ContainsIp:
             [Value::Cidr(network), Value::Ip(address)] => Ok(Value::Bool(network.contains(*address)));
     }
     "containsCIDR" {
         "CIDR.(string) -> bool" ContainsCidrText: [Value::Cidr(network), Value::String(text)] =>
-            Ok(Value::Bool(network.covers(parse(text).map_err(Fault::text)?)));
+            Ok(Value::Bool(network.covers(ip::read(meter, text, parse)?.map_err(Fault::text)?)));
         "CIDR.(CIDR) -> bool" ContainsCidr:
             [Value::Cidr(network), Value::Cidr(other)] => Ok(Value::Bool(network.covers(*other)));
     }
@@ -79,9 +77,9 @@ impl Network {
 }
 
 fn parse(text: &str) -> Result<Network, String> {
-    let quoted = Quoted(text);
+    let whole = quoted(text);
     let failed = "network address parse error during conversion from string";
-    let unread = |reason: &str| format!("{failed}: {failed}: netip.ParsePrefix({quoted}): {reason}");
+    let unread = |reason: &str| format!("{failed}: {failed}: netip.ParsePrefix({whole}): {reason}");
     let (address, length) = text.rsplit_once('/').ok_or_else(|| unread("no '/'"))?;
     let (plain, zone) = address.split_once('%').map_or((address, None), |(plain, zone)| (plain, Some(zone)));
     let address: IpAddr = match (plain.parse(), zone) {
@@ -93,13 +91,13 @@ fn parse(text: &str) -> Result<Network, String> {
     };
     let is_number = length.bytes().all(|byte| byte.is_ascii_digit()) && (length == "0" || !length.starts_with('0'));
     let number = length.parse::<i64>().ok().filter(|_| is_number);
-    let number = number.ok_or_else(|| unread(&format!("bad bits after slash: {}", Quoted(length))))?;
+    let number = number.ok_or_else(|| unread(&format!("bad bits after slash: {}", quoted(length))))?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     let length = u8::try_from(number).ok().filter(|length| *length <= most);
     let length = length.ok_or_else(|| unread("prefix length out of range"))?;
     match address {
         IpAddr::V6(mapped) if mapped.to_ipv4_mapped().is_some() => {
-            Err(format!("{failed}: IPv4-mapped IPv6 address {quoted} is not allowed"))
+            Err(format!("{failed}: IPv4-mapped IPv6 address {whole} is not allowed"))
         }
         _ => Ok(Network { address, length }),
     }

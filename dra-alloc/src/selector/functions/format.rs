@@ -1,11 +1,9 @@
 //! Formatted texts: `'%d devices'.format([3])`.
 
-use std::fmt::Write;
-
 use dra_attrs::Quoted;
 
 use super::strings::quoted_bytes;
-use super::{conversions, functions, time};
+use super::{conversions, functions, hexadecimal, time};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, List, Value};
@@ -19,6 +17,12 @@ functions! { meter;
 
 /// Largest number of digits after the point that a clause can ask for.
 const MOST_DIGITS: usize = 1_000;
+
+/// Work of each of these digits: they are computed with numbers of a thousand bits.
+const DIGITS: usize = 8;
+
+/// Work of showing a number, a time or an entry of a map as text.
+const NUMBER: usize = 40;
 
 /// Part of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +87,7 @@ fn formatted<'v>(meter: &mut Meter<'_>, format: &str, list: &List<'v>) -> Answer
                 used += 1;
                 let value = list.items().get(index);
                 let value = value.ok_or_else(|| Fault::text(format!("index {index} out of range")))?;
-                meter.make(digits.unwrap_or_default())?;
+                meter.work(DIGITS * digits.unwrap_or_default().min(MOST_DIGITS))?;
                 shown(letter, digits, value, meter).map_err(|fault| match *fault {
                     Fault::Text(reason) => Fault::text(format!("error during formatting: {reason}")),
                     other => Box::new(other),
@@ -127,8 +131,8 @@ fn shown(letter: char, digits: Option<usize>, value: &Value<'_>, meter: &mut Met
         'o' => radix(value, |number| format!("{number:o}")),
         'x' | 'X' => {
             let lower = match value {
-                Value::String(text) => Some(hexadecimal(text.as_bytes())),
-                Value::Bytes(bytes) => Some(hexadecimal(bytes)),
+                Value::String(text) => Some(all_hexadecimal(text.as_bytes())),
+                Value::Bytes(bytes) => Some(all_hexadecimal(bytes)),
                 _ => radix(value, |number| format!("{number:x}")),
             };
             lower.map(|lower| if letter == 'X' { lower.to_ascii_uppercase() } else { lower })
@@ -150,12 +154,8 @@ fn radix(value: &Value<'_>, show: fn(u64) -> String) -> Option<String> {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+fn all_hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().flat_map(|byte| hexadecimal(*byte, b"0123456789abcdef")).collect()
 }
 
 fn double(value: &Value<'_>) -> Option<f64> {
@@ -245,7 +245,12 @@ fn scalar(value: &Value<'_>, problem: &str) -> Result<String, Box<Fault>> {
 
 /// Shows a value within a list or map: texts in quotes.
 fn element(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault>> {
-    meter.work(4 + value.weight())?;
+    meter.work(match value {
+        Value::String(text) => 4 + text.len(),
+        Value::Bytes(bytes) => 4 + 2 * bytes.len(),
+        Value::Double(_) | Value::Timestamp(_) | Value::Duration(_) => NUMBER,
+        _ => 4 + value.weight(),
+    })?;
     let text = match value {
         Value::String(text) => Quoted(text).to_string(),
         Value::Bytes(bytes) => quoted_bytes(bytes),
@@ -260,6 +265,7 @@ fn element(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault
         Value::Map(map) => {
             let mut parts = Vec::with_capacity(map.len());
             for key in map.keys() {
+                meter.work(NUMBER + map.work_of(&key))?;
                 if !matches!(key, Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_)) {
                     return Err(Fault::text(format!("no formatting function for map key of type {}", key.type_name())));
                 }

@@ -2,21 +2,24 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use dra_attrs::Quoted;
-
 use super::functions;
-use crate::selector::fault::Fault;
+use crate::selector::error::LONGEST_TEXT;
+use crate::selector::fault::{Fault, quoted};
+use crate::selector::meter::Meter;
 use crate::selector::value::Value;
+
+/// Work of quoting a byte of a text in an error.
+const QUOTED: usize = 6;
 
 functions! { meter;
     "ip" {
-        "(string) -> IP" Parse: [Value::String(text)] => parse(text).map(Value::Ip).map_err(Fault::text);
+        "(string) -> IP" Parse: [Value::String(text)] => read(meter, text, parse)?.map(Value::Ip).map_err(Fault::text);
         "CIDR.() -> IP" One: [Value::Cidr(network)] => Ok(Value::Ip(network.address));
     }
-    "isIP" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
+    "isIP" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(read(meter, text, parse)?.is_ok())); }
     "ip.isCanonical" {
         "(string) -> bool" Canonical: [Value::String(text)] =>
-            parse(text).map(|address| Value::Bool(address.to_string() == **text)).map_err(Fault::text);
+            read(meter, text, parse)?.map(|address| Value::Bool(address.to_string() == **text)).map_err(Fault::text);
     }
     "family" {
         "IP.() -> int" One: [Value::Ip(address)] => Ok(Value::Int(if address.is_ipv4() { 4 } else { 6 }));
@@ -54,19 +57,30 @@ fn is_global_unicast(address: &IpAddr) -> bool {
         && !is_link_local_unicast(address)
 }
 
+/// Reads a text. That of an error has it three times.
+pub(super) fn read<T>(
+    meter: &mut Meter<'_>,
+    text: &str,
+    parse: fn(&str) -> Result<T, String>,
+) -> Result<Result<T, String>, Box<Fault>> {
+    let found = parse(text);
+    meter.work(if found.is_ok() { 0 } else { QUOTED * text.len().min(LONGEST_TEXT) })?;
+    Ok(found)
+}
+
 /// Parses an address. Those with a zone and IPv4 addresses in IPv6 form are refused.
 pub(super) fn parse(text: &str) -> Result<IpAddr, String> {
-    let quoted = Quoted(text);
+    let whole = quoted(text);
     let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
     match (address.parse(), zone) {
         (Ok(IpAddr::V6(_)), Some(zone)) if !zone.is_empty() => {
-            Err(format!("IP address {quoted} with zone value is not allowed"))
+            Err(format!("IP address {whole} with zone value is not allowed"))
         }
         (Ok(IpAddr::V6(address)), None) if address.to_ipv4_mapped().is_some() => {
-            Err(format!("IPv4-mapped IPv6 address {quoted} is not allowed"))
+            Err(format!("IPv4-mapped IPv6 address {whole} is not allowed"))
         }
         (Ok(address), None) => Ok(address),
-        _ => Err(format!("IP Address {quoted} parse error during conversion from string: {}", unreadable(text))),
+        _ => Err(format!("IP Address {whole} parse error during conversion from string: {}", unreadable(text))),
     }
 }
 
@@ -76,8 +90,8 @@ type Problem<'t> = (&'static str, &'t str);
 /// Says why a text is no address, in the words of Go's parser.
 pub(super) fn unreadable(text: &str) -> String {
     let (problem, at) = problem(text);
-    let place = if at.is_empty() { String::new() } else { format!(" (at {})", Quoted(at)) };
-    format!("ParseAddr({}): {problem}{place}", Quoted(text))
+    let place = if at.is_empty() { String::new() } else { format!(" (at {})", quoted(at)) };
+    format!("ParseAddr({}): {problem}{place}", quoted(text))
 }
 
 fn problem(text: &str) -> Problem<'_> {

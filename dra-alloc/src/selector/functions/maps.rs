@@ -37,7 +37,7 @@ pub(in crate::selector) fn insert<'v>(meter: &mut Meter<'_>, arguments: Vec<Valu
 
 fn add<'v>(meter: &mut Meter<'_>, table: Table<'v>, key: Value<'v>, value: Value<'v>) -> Result<Table<'v>, Box<Fault>> {
     meter.make(ENTRY)?;
-    meter.work(ENTRY / 10)?;
+    meter.work(ENTRY / 10 + table.work_of(&key))?;
     let key = Key::new(key)?;
     let (table, is_new) = table.inserted(key.clone(), value)?;
     if is_new {

@@ -169,16 +169,27 @@ fn count(meter: &mut Meter<'_>, elements: usize) -> Result<(), Box<Fault>> {
     meter.make(elements.saturating_mul(size_of::<Value<'_>>()))
 }
 
+/// Returns the two digits of a byte.
+fn hexadecimal(byte: u8, digits: &[u8; 16]) -> [char; 2] {
+    [byte >> 4, byte & 15].map(|digit| digits.get(usize::from(digit)).copied().map_or('0', char::from))
+}
+
 /// Returns a length as an int.
 fn int(length: usize) -> Value<'static> {
     Value::Int(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
+/// Work of making a text.
+const PART: usize = 8;
+
 /// Returns a part of a text: borrowed if the text is.
 fn part<'v>(meter: &mut Meter<'_>, text: &Text<'v>, start: usize, end: usize) -> Answer<'v> {
     match text {
         Text::Borrowed(text) => Ok(Value::borrowed(text.get(start..end).unwrap_or_default())),
-        Text::Owned(text) => made(meter, text.get(start..end).unwrap_or_default().to_owned()),
+        Text::Owned(text) => {
+            meter.work(PART)?;
+            made(meter, text.get(start..end).unwrap_or_default().to_owned())
+        }
     }
 }
 

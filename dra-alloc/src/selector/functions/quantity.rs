@@ -8,14 +8,17 @@ use dra_attrs::QuantityError;
 use super::amount::Amount;
 use super::functions;
 use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
 use crate::selector::value::{Origin, Value};
 
 functions! { meter;
     "quantity" {
         "(string) -> Quantity" Parse: [Value::String(text)] =>
-            parse(text).map(|amount| Value::Quantity(Arc::new(amount), Origin::Read)).map_err(Fault::text);
+            read(meter, text)?.map(|amount| Value::Quantity(Arc::new(amount), Origin::Read)).map_err(Fault::text);
     }
-    "isQuantity" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
+    "isQuantity" {
+        "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(read(meter, text)?.is_ok()));
+    }
     "sign" { "(Quantity) -> int" One: [Value::Quantity(amount, _)] => Ok(Value::Int(amount.sign())); }
     "isInteger" {
         "Quantity.() -> bool" One: [Value::Quantity(amount, _)] => Ok(Value::Bool(amount.integer().is_some()));
@@ -35,9 +38,9 @@ functions! { meter;
     }
     "sub" {
         "Quantity.(Quantity) -> Quantity" One:
-            [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(computed(one.plus(&other.negated())));
+            [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(computed(one.minus(other)));
         "Quantity.(int) -> Quantity" One:
-            [Value::Quantity(one, _), Value::Int(units)] => Ok(computed(one.plus(&Amount::from_units(*units).negated())));
+            [Value::Quantity(one, _), Value::Int(units)] => Ok(computed(one.minus(&Amount::from_units(*units))));
     }
     // Versions have the same methods.
     "compareTo" {
@@ -64,6 +67,13 @@ fn compared(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Box<Fault>> 
         (Value::Version(one), Value::Version(other)) => Ok(one.cmp(other)),
         _ => Err(Fault::no_overload()),
     }
+}
+
+/// Reads a quantity. An exponent stands for thousands of digits.
+fn read(meter: &mut Meter<'_>, text: &str) -> Result<Result<Amount, String>, Box<Fault>> {
+    let amount = parse(text);
+    meter.work(amount.as_ref().map_or(0, Amount::weight))?;
+    Ok(amount)
 }
 
 fn parse(text: &str) -> Result<Amount, String> {

@@ -16,8 +16,15 @@ const PATTERN_SIZES: [usize; 3] = [1 << 14, 1 << 17, 1 << 20];
 pub(in crate::selector) const LARGEST_PATTERNS: usize = 4 << 20;
 /// Largest memory of a pattern that is computed, and of what a search keeps.
 const LARGEST_COMPUTED: usize = 1 << 17;
+/// Work of compiling a class of characters that a computed pattern names.
+const CLASS: usize = 20_000;
+/// Work of compiling a computed pattern anew that needs more than the smallest memory.
+const MORE: usize = 200_000;
 /// Largest length of a pattern that is computed, in bytes.
 const LONGEST_COMPUTED: usize = 1 << 10;
+
+/// Work of a search besides that for its text.
+const SEARCH: usize = 24;
 
 /// Functions with a pattern as their second argument.
 pub(in crate::selector) const WITH_PATTERN: [&str; 3] = ["matches", "find", "findAll"];
@@ -75,7 +82,7 @@ impl Pattern {
         let built = RegexBuilder::new(&translated).size_limit(limit).dfa_size_limit(LARGEST_COMPUTED).build();
         let regex = built.map_err(|_| TOO_LARGE.to_owned())?;
         // A search may have to follow all states of the pattern for each byte.
-        let steps = 1 + pattern.len() / 8 + limit / PATTERN_SIZES[0] - 1;
+        let steps = 1 + pattern.len() / 8 + 3 * (limit / PATTERN_SIZES[0] - 1);
         Ok(Self { regex: Arc::new(regex), steps, length: pattern.len(), size: limit })
     }
 
@@ -90,7 +97,7 @@ impl Pattern {
     }
 
     fn pay(&self, meter: &mut Meter<'_>, bytes: usize) -> Result<(), Box<Fault>> {
-        meter.work((bytes / 4 + 1).saturating_mul(self.steps))
+        meter.work((bytes / 4 + 1).saturating_mul(self.steps).saturating_add(SEARCH))
     }
 }
 
@@ -99,10 +106,16 @@ fn computed<'v>(meter: &mut Meter<'_>, name: &str, pattern: &str, text: &Text<'v
     if pattern.len() > LONGEST_COMPUTED {
         return Err(Fault::too_much());
     }
-    meter.work(10_000 + 200 * pattern.len())?;
+    // Classes of characters are large, all the more without case.
+    let classes = pattern.matches("\\p").count() + pattern.matches("\\P").count();
+    meter.work(20_000 + 200 * pattern.len() + CLASS * classes)?;
+    let mut compiled = Pattern::limited(pattern, PATTERN_SIZES[0]);
+    if compiled.as_ref().is_err_and(|reason| reason == TOO_LARGE) {
+        meter.work(MORE)?;
+        compiled = Pattern::limited(pattern, LARGEST_COMPUTED);
+    }
     let context = if name == "matches" { "" } else { "Illegal regex: " };
-    let pattern = Pattern::limited(pattern, LARGEST_COMPUTED);
-    let pattern = pattern.map_err(|reason| Fault::text(format!("{context}{reason}")))?;
+    let pattern = compiled.map_err(|reason| Fault::text(format!("{context}{reason}")))?;
     search(meter, &pattern, text, name, limit)
 }
 

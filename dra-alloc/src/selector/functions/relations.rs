@@ -45,8 +45,10 @@ functions! { meter;
     }
     "@in"(Misuse::Operator(|_| true)) {
         "(A, list(A)) -> bool" InList: [item, Value::List(list)] => has(list.items(), item, meter).map(Value::Bool);
-        "(A, map(A, B)) -> bool" One:
-            [item, Value::Map(map)] => Ok(Value::Bool(map.find(item)?.is_some()));
+        "(A, map(A, B)) -> bool" One: [item, Value::Map(map)] => {
+            meter.work(map.work_of(item))?;
+            Ok(Value::Bool(map.find(item)?.is_some()))
+        };
     }
     "size"(Misuse::Operator(|_| false)) {
         "(bytes) -> int; bytes.() -> int" One: [Value::Bytes(bytes)] => Ok(int(bytes.len()));

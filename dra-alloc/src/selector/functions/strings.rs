@@ -155,6 +155,7 @@ fn replace<'v>(meter: &mut Meter<'_>, text: &str, old: &str, new: &str, most: i6
     meter.work(text.len() / 8)?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let count = text.matches(old).take(most).count();
+    meter.work(4 * count)?;
     meter.make(text.len().saturating_add(count.saturating_mul(new.len())))?;
     Ok(Value::owned(text.replacen(old, new, most)))
 }
@@ -162,28 +163,26 @@ fn replace<'v>(meter: &mut Meter<'_>, text: &str, old: &str, new: &str, most: i6
 fn split<'v>(meter: &mut Meter<'_>, text: &Text<'v>, separator: &str, most: i64) -> Answer<'v> {
     meter.work(text.len() / 8)?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let ranges = pieces(text, separator, most);
-    count(meter, ranges.len())?;
-    let pieces: Result<Vec<_>, _> = ranges.into_iter().map(|(start, end)| part(meter, text, start, end)).collect();
-    List::new(pieces?).map(Value::List)
+    if most == 0 || (separator.is_empty() && text.is_empty()) {
+        return List::new(Vec::new()).map(Value::List);
+    }
+    let total = borders(text, separator).take(most - 1).count() + 1;
+    count(meter, 2 * total)?;
+    let mut pieces = Vec::with_capacity(total);
+    let mut start = 0;
+    for (end, next) in borders(text, separator).take(most - 1) {
+        pieces.push(part(meter, text, start, end)?);
+        start = next;
+    }
+    pieces.push(part(meter, text, start, text.len())?);
+    List::new(pieces).map(Value::List)
 }
 
-/// Divides a text at a separator into at most so many pieces; without separator into characters.
-fn pieces(text: &Text<'_>, separator: &str, most: usize) -> Vec<(usize, usize)> {
-    if most == 0 {
-        return Vec::new();
-    }
-    let mut starts: Vec<(usize, usize)> = if separator.is_empty() {
-        text.char_indices().skip(1).map(|(at, _)| (at, at)).take(most - 1).collect()
-    } else {
-        text.match_indices(separator).map(|(at, found)| (at, at + found.len())).take(most - 1).collect()
-    };
-    if separator.is_empty() && text.is_empty() {
-        return Vec::new();
-    }
-    starts.push((text.len(), text.len()));
-    let mut start = 0;
-    starts.into_iter().map(|(end, next)| (std::mem::replace(&mut start, next), end)).collect()
+/// Returns the ends of a text's pieces, each with the beginning of the next one; without separator pieces are characters.
+fn borders(text: &str, separator: &str) -> impl Iterator<Item = (usize, usize)> {
+    let characters = text.char_indices().skip(1).map(|(at, _)| (at, at)).take_while(|_| separator.is_empty());
+    let separators = text.match_indices(separator).map(|(at, found)| (at, at + found.len()));
+    characters.chain(separators.take_while(|_| !separator.is_empty()))
 }
 
 fn substring<'v>(meter: &mut Meter<'_>, text: &Text<'v>, start: i64, end: Option<i64>) -> Answer<'v> {

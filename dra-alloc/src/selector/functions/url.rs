@@ -6,25 +6,29 @@ use std::sync::Arc;
 
 use dra_attrs::Quoted;
 
-use super::{functions, list, made};
-use crate::selector::fault::Fault;
+use super::{functions, hexadecimal, list, made};
+use crate::selector::fault::{Fault, quoted};
 use crate::selector::meter::Meter;
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Answer, Map, Value};
+
+/// Work of reading a URL, besides that for its text.
+const URL: usize = 40;
 
 functions! { meter;
     "url" {
         "(string) -> URL" Copy: [Value::String(text)] => {
             meter.make(text.len() * 2)?;
+            meter.work(URL + 2 * text.len())?;
             Url::parse(text).map(|url| Value::Url(Arc::new(url))).map_err(|reason| {
-                let quoted = Quoted(text);
-                Fault::text(format!("URL parse error during conversion from string: parse {quoted}: {reason}"))
+                let shown = quoted(text);
+                Fault::text(format!("URL parse error during conversion from string: parse {shown}: {reason}"))
             })
         };
     }
     "isURL" {
         "(string) -> bool" One: [Value::String(text)] => {
-            meter.work(20 + text.len())?;
+            meter.work(URL + 2 * text.len())?;
             Ok(Value::Bool(Url::parse(text).is_ok()))
         };
     }
@@ -279,7 +283,8 @@ fn escape(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
         if is_plain(byte) {
             escaped.push(char::from(byte));
         } else {
-            escaped.extend([format!("%{byte:02X}")]);
+            escaped.push('%');
+            escaped.extend(hexadecimal(byte, b"0123456789ABCDEF"));
         }
     }
     escaped

@@ -242,7 +242,7 @@ impl<'v> Machine<'_, 'v, '_> {
         let is_plain = chain == Chain::Plain && access == Access::Required;
         let Some(Ok(value)) = self.stack.last_mut().filter(|_| chain != Chain::Absent) else { return Ok(()) };
         self.meter.charge(is_plain.into())?;
-        self.meter.work(value.weight())?;
+        self.meter.work(steps::work(value, key))?;
         let (chain, answer) = match steps::read(value, key) {
             Ok(None) if is_plain => (chain, Err(steps::missing(value, key))),
             Ok(None) => (Chain::Absent, Ok(Value::Null)),
@@ -281,7 +281,7 @@ impl<'v> Machine<'_, 'v, '_> {
             return Ok(());
         }
         let value = self.pop()?;
-        self.meter.work(value.weight())?;
+        self.meter.work(steps::work(&value, key))?;
         let answer = match chain {
             Some(Chain::Absent) => Ok(false),
             _ => steps::read(&value, key).map(|found| found.is_some()),
@@ -371,6 +371,7 @@ impl<'v> Machine<'_, 'v, '_> {
         let (mut entries, mut values) = (BTreeMap::new(), values.into_iter());
         for index in 0..count {
             let (Some(key), Some(value)) = (values.next(), values.next()) else { break };
+            self.meter.work(key.weight())?;
             let (key, is_marked) = (Key::new(key)?, self.is_marked(optional, index));
             match value {
                 Value::Optional(Some(held)) if is_marked => entries.insert(key, held.value.clone()),
@@ -439,8 +440,9 @@ impl<'v> Machine<'_, 'v, '_> {
         if matches!(item, Value::Version(_) | Value::Bytes(_) | Value::Format(_)) {
             return Err(Fault::unhashable(&item));
         }
-        let set = self.program.sets.get(set).cloned().unwrap_or_default();
-        Ok(Value::Bool(Map::Table(set).find(&item)?.is_some()))
+        let set = Map::Table(self.program.sets.get(set).cloned().unwrap_or_default());
+        self.meter.work(set.work_of(&item))?;
+        Ok(Value::Bool(set.find(&item)?.is_some()))
     }
 
     fn begin(&mut self, second: bool, end: Target) -> Result<(), Box<Fault>> {
@@ -470,7 +472,7 @@ impl<'v> Machine<'_, 'v, '_> {
             self.jump(done);
             return Ok(());
         };
-        let (work, has_keys) = self.loops.last().map_or((0, false), |all| (all.work(), all.has_keys()));
+        let (work, has_keys) = self.loops.last().map_or((0, false), |all| (all.work(&key), all.has_keys()));
         self.meter.work(2 * operations + work)?;
         let (key, value) = (Slot::Answer(Ok(key)), Slot::Answer(value));
         match second {

@@ -13,6 +13,11 @@ pub(super) fn read<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<Option<Valu
     }
 }
 
+/// Returns the work of reading a field or element.
+pub(super) fn work(value: &Value<'_>, key: &Value<'_>) -> usize {
+    if let Value::Map(map) = value { map.work_of(key) } else { value.weight() }
+}
+
 /// Returns the error for a value that is no key.
 pub(super) fn no_key(key: &Value<'_>) -> Box<Fault> {
     Fault::text(format!("invalid qualifier type: {}", key.inner_type_name()))
@@ -102,10 +107,10 @@ impl<'v> Elements<'v> {
     }
 
     /// Returns the work of a round.
-    pub(super) fn work(&self) -> usize {
+    pub(super) fn work(&self, key: &Value<'_>) -> usize {
         match self {
             Self::List(..) => 1,
-            Self::Map(map, _) => map.work(),
+            Self::Map(map, _) => map.work_of(key),
         }
     }
 

@@ -86,7 +86,7 @@ fn maps<'v>(one: &Map<'v>, other: &Map<'v>, meter: &mut Meter<'_>) -> Result<boo
     }
     meter.work(one.len())?;
     for key in one.keys() {
-        meter.work(one.work() + other.work())?;
+        meter.work(one.work_of(&key) + other.work_of(&key))?;
         let Some(right) = other.find(&key)? else { return Ok(false) };
         match equal(&one.value(&key)?, &right, meter) {
             Ok(true) => {}

@@ -47,6 +47,12 @@ impl<'v> Table<'v> {
         Ok((self, is_new))
     }
 
+    /// Returns the work of looking for a key: it is compared with one on each level.
+    pub(in crate::selector) fn work_of(&self, key: &Value<'_>) -> usize {
+        let levels = usize::BITS - self.0.entries.len().leading_zeros();
+        levels as usize * (6 + key.weight() / 8)
+    }
+
     fn find(&self, key: &Value<'v>) -> Option<Value<'v>> {
         let exact = |key: Value<'v>| self.0.entries.get(&Key::new(key).ok()?).cloned();
         exact(key.clone()).or_else(|| order::alike(key).find_map(exact))
@@ -80,6 +86,14 @@ impl<'v> Map<'v> {
                 let attributes = input.device.attributes.as_ref().map_or(0, BTreeMap::len);
                 1 + attributes + input.device.capacity.as_ref().map_or(0, BTreeMap::len)
             }
+        }
+    }
+
+    /// Returns the work of looking for a key.
+    pub(in crate::selector) fn work_of(&self, key: &Value<'_>) -> usize {
+        match self {
+            Self::Table(table) => table.work_of(key),
+            _ => self.work(),
         }
     }
 
