@@ -70,6 +70,26 @@ impl Checked<'_> {
         *self.reference(node) == Reference::Name(Name::Device)
     }
 
+    /// Returns the name of the device's field that a node reads.
+    pub(super) fn device_field(&self, node: NodeId) -> Option<&str> {
+        match self.tree.kind(node) {
+            Kind::Select { operand, field, test: false } if self.is_device(*operand) => Some(field),
+            _ => None,
+        }
+    }
+
+    /// Returns the map that a node reads from, the key, and whether its value has to be there.
+    pub(super) fn read(&self, node: NodeId) -> Option<(NodeId, &str, bool)> {
+        match self.tree.kind(node) {
+            Kind::Select { operand, field, test } => Some((*operand, field, !test)),
+            Kind::Call { function: function @ ("_[_]" | "_[?_]" | "_?._"), arguments, .. } => {
+                let [map, key] = *arguments.as_slice() else { return None };
+                Some((map, self.tree.text(key)?, *function == "_[_]"))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the overloads of a call, none for what is no call.
     pub(super) fn overloads(&self, node: NodeId) -> &[&'static Overload] {
         match self.reference(node) {
@@ -152,7 +172,7 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
     for (node, name) in renamed {
         tree.set_function(node, name);
     }
-    if types.is_too_large() {
+    if types.is_too_large {
         issues.push(Issue::new(Position::NOWHERE, "expression is too large: types nest too deeply".to_owned()));
     }
     let expression = Checked { tree, root, types, fields, of_nodes, references, order };

@@ -275,23 +275,16 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     fn test(&mut self, key: usize) -> Result<(), Box<Fault>> {
-        let key = self.key(key)?;
-        let chain = self.chains.last().copied();
-        if self.has_failed() {
-            return Ok(());
-        }
-        let value = self.pop()?;
-        self.meter.work(steps::work(&value, key))?;
-        let answer = match chain {
-            Some(Chain::Absent) => Ok(false),
-            _ => steps::read(&value, key).map(|found| found.is_some()),
-        };
-        let is_free = matches!(chain, Some(Chain::Optional | Chain::Absent)) && !matches!(answer, Ok(true));
+        let (key, chain) = (self.key(key)?, self.chains.last().copied().unwrap_or(Chain::Plain));
+        let Some(Ok(value)) = self.stack.last() else { return Ok(()) };
+        self.meter.work(steps::work(value, key))?;
+        let found = if chain == Chain::Absent { Ok(None) } else { steps::read(value, key) };
+        let is_free = chain != Chain::Plain && !matches!(found, Ok(Some(_)));
         self.meter.charge(u64::from(!is_free))?;
         if let Some(chain) = self.chains.last_mut() {
             *chain = Chain::Plain;
         }
-        self.push(answer.map(Value::Bool))
+        self.replace(found.map(|found| Value::Bool(found.is_some())))
     }
 
     fn combine(&mut self, deciding: bool) -> Answer<'v> {

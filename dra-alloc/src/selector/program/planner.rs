@@ -385,7 +385,7 @@ impl<'s> Planner<'_, 's> {
             return Ok(Some(*known));
         }
         let pattern = Pattern::compile(text)?;
-        let size = self.program.patterns.iter().map(Pattern::size).sum::<usize>() + pattern.size();
+        let size = self.program.patterns.iter().map(|known| known.size).sum::<usize>() + pattern.size;
         if size > LARGEST_PATTERNS {
             return Err(TOO_LARGE.to_owned());
         }
