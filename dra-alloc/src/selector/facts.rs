@@ -23,7 +23,7 @@ impl Facts {
     pub(super) fn of(checked: &Checked<'_>) -> Self {
         let count = |is_meant: &dyn Fn(NodeId) -> bool| checked.order.iter().filter(|node| is_meant(**node)).count();
         let devices = count(&|node| checked.is_device(node));
-        let fields = |name: &str| count(&|node| is_field(checked, node, name));
+        let fields = |name: &str| count(&|node| checked.device_field(node) == Some(name));
         let (drivers, attributes) = (fields("driver"), fields("attributes"));
         let others = fields("capacity") + fields("allowMultipleAllocations");
         let read: Vec<(String, String)> = checked.order.iter().filter_map(|node| attribute(checked, *node)).collect();
@@ -37,31 +37,11 @@ impl Facts {
     }
 }
 
-/// Returns true for a field of the device.
-fn is_field(checked: &Checked<'_>, node: NodeId, name: &str) -> bool {
-    match checked.tree.kind(node) {
-        Kind::Select { operand, field, test: false } => *field == name && checked.is_device(*operand),
-        _ => false,
-    }
-}
-
 /// Returns domain and id of the attribute that a node reads.
 fn attribute(checked: &Checked<'_>, node: NodeId) -> Option<(String, String)> {
-    let (names, id) = map_and_key(checked, node)?;
-    let (domains, domain) = map_and_key(checked, names)?;
-    is_field(checked, domains, "attributes").then(|| (domain.to_owned(), id.to_owned()))
-}
-
-/// Returns the map that a node reads from, and the key.
-fn map_and_key<'c>(checked: &'c Checked<'_>, node: NodeId) -> Option<(NodeId, &'c str)> {
-    match checked.tree.kind(node) {
-        Kind::Select { operand, field, .. } => Some((*operand, field)),
-        Kind::Call { function: "_[_]" | "_[?_]" | "_?._", arguments, .. } => {
-            let [map, key] = *arguments.as_slice() else { return None };
-            Some((map, checked.tree.text(key)?))
-        }
-        _ => None,
-    }
+    let (names, id, _) = checked.read(node)?;
+    let (domains, domain, _) = checked.read(names)?;
+    (checked.device_field(domains) == Some("attributes")).then(|| (domain.to_owned(), id.to_owned()))
 }
 
 /// Returns the driver of all devices for which the expression can be true: one side of its `&&` says so.
@@ -74,7 +54,7 @@ fn pinned_driver(checked: &Checked<'_>) -> Option<String> {
             "_&&_" => terms.extend([left, right]),
             "_==_" => {
                 let pinned = [(left, right), (right, left)].into_iter().find_map(|(driver, literal)| {
-                    is_field(checked, driver, "driver").then(|| checked.tree.text(literal)).flatten()
+                    (checked.device_field(driver) == Some("driver")).then(|| checked.tree.text(literal)).flatten()
                 });
                 if let Some(driver) = pinned {
                     return Some(driver.to_owned());

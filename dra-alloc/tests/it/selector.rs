@@ -444,6 +444,7 @@ fn what_reads_only_the_driver() {
         ("'x' in device.attributes", false),
         ("cel.bind(d, device, d.driver == 'x')", false),
         ("device == device", false),
+        ("google.protobuf.BoolValue{value: device.allowMultipleAllocations} == true", false),
     ];
     for (expression, only_driver) in rows {
         assert_eq!(

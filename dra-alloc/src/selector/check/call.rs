@@ -1,7 +1,7 @@
 //! Calls: which overloads they can mean.
 
 use super::{Checker, Reference, Task};
-use crate::selector::declarations::OverloadId;
+use crate::selector::declarations::Overload;
 use crate::selector::syntax::tree::{Kind, NodeId};
 use crate::selector::types::{Free, Type, TypeId};
 
@@ -14,6 +14,7 @@ impl Checker<'_, '_> {
             self.renamed.extend(known.map(|known| (node, known)));
             return self.resolve(node, known.unwrap_or(function), None, arguments);
         };
+        // A local variable hides no function.
         if let Some((prefix, _)) = self.chain(target) {
             let name = format!("{prefix}.{function}");
             if let Some(known) = self.declared(&name) {
@@ -27,24 +28,23 @@ impl Checker<'_, '_> {
 
     /// Returns the name of a function as it is declared.
     fn declared(&self, name: &str) -> Option<&'static str> {
-        self.declarations.overloads(name, self.fields.lists)?;
-        self.declarations.function(name).map(|function| function.name)
+        self.declarations.declared(name, self.fields.lists).map(|declared| declared.function.name)
     }
 
     pub(super) fn resolve(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
-        let Some(candidates) = self.declarations.overloads(function, self.fields.lists) else {
+        let Some(declared) = self.declarations.declared(function, self.fields.lists) else {
             return self.undeclared(node, function);
         };
         let has_target = target.is_some();
         let nodes: Vec<NodeId> = target.iter().chain(arguments).copied().collect();
         let types: Vec<TypeId> = nodes.iter().map(|node| self.type_of(*node)).collect();
         if matches!(function, "_&&_" | "_||_") {
-            return self.logic(node, candidates, &nodes, &types);
+            return self.logic(node, &declared.overloads, &nodes, &types);
         }
         let (mut matching, mut result) = (Vec::new(), None);
-        for id in candidates {
-            let Some(returned) = self.matches(*id, has_target, &types) else { continue };
-            matching.push(*id);
+        for overload in &declared.overloads {
+            let Some(returned) = self.matches(overload, has_target, &types) else { continue };
+            matching.push(overload);
             result = Some(match result {
                 Some(former) if former != returned && !self.types.get(former).is_open() => self.types.id(Type::Dyn),
                 Some(former) => former,
@@ -61,8 +61,7 @@ impl Checker<'_, '_> {
     }
 
     /// Returns the type of a call's result if an overload takes arguments of these types.
-    fn matches(&mut self, id: OverloadId, has_target: bool, types: &[TypeId]) -> Option<TypeId> {
-        let overload = self.declarations.overload(id)?;
+    fn matches(&mut self, overload: &Overload, has_target: bool, types: &[TypeId]) -> Option<TypeId> {
         if overload.has_target != has_target || overload.parameters.len() != types.len() {
             return None;
         }
@@ -74,7 +73,7 @@ impl Checker<'_, '_> {
         agrees.then(|| self.types.substituted(result, Free::Stays))
     }
 
-    fn logic(&mut self, node: NodeId, candidates: &[OverloadId], nodes: &[NodeId], types: &[TypeId]) {
+    fn logic(&mut self, node: NodeId, overloads: &'static [Overload], nodes: &[NodeId], types: &[TypeId]) {
         let bool = self.types.id(Type::Bool);
         let mut result = Type::Bool;
         for (operand, of) in nodes.iter().zip(types) {
@@ -84,7 +83,7 @@ impl Checker<'_, '_> {
             }
         }
         self.set_shape(node, result);
-        self.refer(node, Reference::Overloads(candidates.to_vec()));
+        self.refer(node, Reference::Overloads(overloads.iter().collect()));
     }
 
     fn no_overload(&mut self, node: NodeId, function: &str, has_target: bool, types: &[TypeId]) {

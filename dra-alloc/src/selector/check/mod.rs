@@ -6,7 +6,7 @@ mod literals;
 pub(super) mod validators;
 
 use super::declarations::names::{DeviceFields, Name};
-use super::declarations::{Declarations, OverloadId, declarations};
+use super::declarations::{Declarations, Overload, declarations};
 use super::error::Issue;
 use super::syntax::token::Position;
 use super::syntax::tree::{Kind, Literal, NodeId, Tree};
@@ -20,7 +20,7 @@ pub(super) enum Reference {
     Name(Name),
     Local(Variable),
     /// Overloads that a call can mean; with one the call is resolved, with several it is decided when it is evaluated.
-    Overloads(Vec<OverloadId>),
+    Overloads(Vec<&'static Overload>),
 }
 
 /// Variable of a loop.
@@ -54,11 +54,11 @@ pub(super) struct Checked<'s> {
 impl Checked<'_> {
     /// Returns the type of a node.
     pub(super) fn type_of(&self, node: NodeId) -> Type {
-        self.of_nodes.get(node.index()).map_or(Type::Dyn, |id| self.types.get(*id))
+        self.types.get(self.type_id(node))
     }
 
-    pub(super) fn type_id(&self, node: NodeId) -> Option<TypeId> {
-        self.of_nodes.get(node.index()).copied()
+    pub(super) fn type_id(&self, node: NodeId) -> TypeId {
+        self.of_nodes.get(node.index()).copied().unwrap_or_default()
     }
 
     pub(super) fn reference(&self, node: NodeId) -> &Reference {
@@ -70,17 +70,37 @@ impl Checked<'_> {
         *self.reference(node) == Reference::Name(Name::Device)
     }
 
+    /// Returns the name of the device's field that a node reads.
+    pub(super) fn device_field(&self, node: NodeId) -> Option<&str> {
+        match self.tree.kind(node) {
+            Kind::Select { operand, field, test: false } if self.is_device(*operand) => Some(field),
+            _ => None,
+        }
+    }
+
+    /// Returns the map that a node reads from, the key, and whether its value has to be there.
+    pub(super) fn read(&self, node: NodeId) -> Option<(NodeId, &str, bool)> {
+        match self.tree.kind(node) {
+            Kind::Select { operand, field, test } => Some((*operand, field, !test)),
+            Kind::Call { function: function @ ("_[_]" | "_[?_]" | "_?._"), arguments, .. } => {
+                let [map, key] = *arguments.as_slice() else { return None };
+                Some((map, self.tree.text(key)?, *function == "_[_]"))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the overloads of a call, none for what is no call.
-    pub(super) fn overloads(&self, node: NodeId) -> &[OverloadId] {
+    pub(super) fn overloads(&self, node: NodeId) -> &[&'static Overload] {
         match self.reference(node) {
-            Reference::Overloads(ids) => ids,
+            Reference::Overloads(overloads) => overloads,
             _ => &[],
         }
     }
 
     /// Returns the type as messages about results show it.
     pub(super) fn result_name(&self, node: NodeId) -> String {
-        self.type_id(node).map_or_else(String::new, |id| self.types.full_name(id))
+        self.types.full_name(self.type_id(node))
     }
 }
 
@@ -152,7 +172,7 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
     for (node, name) in renamed {
         tree.set_function(node, name);
     }
-    if types.is_too_large() {
+    if types.is_too_large {
         issues.push(Issue::new(Position::NOWHERE, "expression is too large: types nest too deeply".to_owned()));
     }
     let expression = Checked { tree, root, types, fields, of_nodes, references, order };
@@ -186,8 +206,8 @@ impl<'s> Checker<'_, 's> {
         }
     }
 
-    fn type_of(&mut self, node: NodeId) -> TypeId {
-        self.of_nodes.get(node.index()).copied().unwrap_or_else(|| self.types.id(Type::Dyn))
+    fn type_of(&self, node: NodeId) -> TypeId {
+        self.of_nodes.get(node.index()).copied().unwrap_or_default()
     }
 
     /// Returns a node's type with what is known about its variables.

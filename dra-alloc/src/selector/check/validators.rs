@@ -42,40 +42,36 @@ impl Validator<'_, '_> {
     }
 
     /// Returns the type of an element; of one that is marked, the type of what the optional holds.
-    fn element(&self, element: &Element) -> Option<TypeId> {
-        let of = self.checked.type_id(element.value)?;
+    fn element(&self, element: &Element) -> TypeId {
+        let of = self.checked.type_id(element.value);
         match self.checked.types.get(of) {
-            Type::Optional(inner) if element.optional => Some(inner),
-            _ => Some(of),
+            Type::Optional(inner) if element.optional => inner,
+            _ => of,
         }
     }
 
     fn list(&mut self, elements: &[Element]) {
         let Some(first) = elements.first().map(|first| self.element(first)) else { return };
-        let differing = elements.iter().find(|element| self.element(element) != first);
-        if let Some(element) = differing {
-            self.mismatch(element.value, first, self.element(element));
+        if let Some(differing) = elements.iter().find(|element| self.element(element) != first) {
+            self.compare(differing.value, first, self.element(differing));
         }
     }
 
     fn map(&mut self, entries: &[Element]) {
-        let key = |entry: &Element| entry.key.and_then(|key| self.checked.type_id(key));
-        let types: Vec<_> = entries.iter().map(|entry| (entry, key(entry), self.element(entry))).collect();
-        let Some((_, first_key, first)) = types.first().copied() else { return };
-        for (entry, key, value) in types {
-            if key != first_key {
-                self.mismatch(entry.key.unwrap_or_default(), first_key, key);
-            }
-            if value != first {
-                self.mismatch(entry.value, first, value);
-            }
+        let key = |entry: &Element| entry.key.unwrap_or_default();
+        let Some(first) = entries.first() else { return };
+        let (first_key, first_value) = (self.checked.type_id(key(first)), self.element(first));
+        for entry in entries {
+            self.compare(key(entry), first_key, self.checked.type_id(key(entry)));
+            self.compare(entry.value, first_value, self.element(entry));
         }
     }
 
-    fn mismatch(&mut self, node: NodeId, expected: Option<TypeId>, found: Option<TypeId>) {
-        let shown = |of: Option<TypeId>| of.map(|of| self.checked.types.shown(of)).unwrap_or_default();
-        let message = format!("expected type '{}' but found '{}'", shown(expected), shown(found));
-        self.issue(node, message);
+    fn compare(&mut self, node: NodeId, expected: TypeId, found: TypeId) {
+        if expected != found {
+            let (expected, found) = (self.checked.types.shown(expected), self.checked.types.shown(found));
+            self.issue(node, format!("expected type '{expected}' but found '{found}'"));
+        }
     }
 
     fn call(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {

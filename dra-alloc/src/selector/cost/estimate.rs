@@ -6,7 +6,7 @@ use super::range::Range;
 use super::too_complex::{self, CostCause, TooComplex};
 use crate::selector::COST_LIMIT;
 use crate::selector::check::{Checked, Reference, Role, Variable};
-use crate::selector::declarations::{Cost, Overload, OverloadId, declarations};
+use crate::selector::declarations::{Cost, Overload};
 use crate::selector::syntax::tree::{Fold, Kind, Literal, NodeId};
 use crate::selector::types::Type;
 
@@ -135,16 +135,14 @@ impl Estimator<'_, '_> {
             (Kind::Literal(_) | Kind::Ident { .. }, _) => Known::default(),
             (Kind::Select { operand, field, test }, _) => self.select(*operand, field, *test),
             (Kind::Call { function, target, arguments }, _) => self.call(node, function, *target, arguments),
-            (Kind::List(elements), _) => {
-                let values: Vec<NodeId> = elements.iter().map(|element| element.value).collect();
-                let entries = Entries { is_list: true, keys: Range::exactly(1), values: self.union(&values) };
-                Known { entries: Some(entries), ..Known::costing(self.sum(&values, LIST)) }
-            }
-            (Kind::Map(elements), _) => {
+            (kind @ (Kind::List(elements) | Kind::Map(elements)), _) => {
+                let is_list = matches!(kind, Kind::List(_));
                 let keys: Vec<NodeId> = elements.iter().filter_map(|element| element.key).collect();
                 let values: Vec<NodeId> = elements.iter().map(|element| element.value).collect();
-                let entries = Entries { is_list: false, keys: self.union(&keys), values: self.union(&values) };
-                Known { entries: Some(entries), ..Known::costing(self.sum(&keys, MAP).plus(self.sum(&values, 0))) }
+                let keys_size = if is_list { Range::exactly(1) } else { self.union(&keys) };
+                let entries = Entries { is_list, keys: keys_size, values: self.union(&values) };
+                let price = self.sum(&checked.tree.children(node), if is_list { LIST } else { MAP });
+                Known { entries: Some(entries), ..Known::costing(price) }
             }
             (Kind::Fold(fold), _) => self.fold(fold),
         }
@@ -236,9 +234,9 @@ impl Estimator<'_, '_> {
     }
 
     /// Returns what covers all overloads that a call can mean.
-    fn overloaded(&self, overloads: &[OverloadId], target: Option<NodeId>, arguments: &[NodeId]) -> Known {
+    fn overloaded(&self, overloads: &[&Overload], target: Option<NodeId>, arguments: &[NodeId]) -> Known {
         let all: Vec<Argument> = target.iter().chain(arguments).map(|node| self.argument(*node)).collect();
-        let known = overloads.iter().filter_map(|id| declarations().overload(*id)).map(|overload| {
+        let known = overloads.iter().map(|overload| {
             let (cost, size) = self.priced(overload, &all, arguments);
             Known { cost, size, place: None, entries: self.entries_of(overload.cost, arguments) }
         });
@@ -258,7 +256,7 @@ impl Estimator<'_, '_> {
                 return (Range::new(self.cost(*left).min, both.max), None);
             }
             (Cost::Index, [container, _]) => {
-                (Range::exactly(1), self.entries(*container).map(|entries| entries.values))
+                (Range::exactly(1), self.known(*container).entries.map(|entries| entries.values))
             }
             (cost, _) => own(cost, all, overload.takes_texts()),
         };
@@ -279,17 +277,14 @@ impl Estimator<'_, '_> {
         Argument { size: self.size_or_unknown(node), of, element, elements, number }
     }
 
-    fn entries(&self, node: NodeId) -> Option<Entries> {
-        self.known(node).entries
-    }
-
     /// Returns the sizes of what the result of `+` or `?:` holds.
     fn entries_of(&self, cost: Cost, arguments: &[NodeId]) -> Option<Entries> {
         let (one, other) = match (cost, arguments) {
-            (Cost::Control, [_, then, otherwise]) => (self.entries(*then)?, self.entries(*otherwise)?),
-            (Cost::AddList | Cost::AddText, [left, right]) => (self.entries(*left)?, self.entries(*right)?),
+            (Cost::Control, [_, then, otherwise]) => (*then, *otherwise),
+            (Cost::AddList | Cost::AddText, [left, right]) => (*left, *right),
             _ => return None,
         };
+        let (one, other) = (self.known(one).entries?, self.known(other).entries?);
         Some(Entries { keys: one.keys.union(other.keys), values: one.values.union(other.values), ..one })
     }
 
@@ -307,7 +302,9 @@ impl Estimator<'_, '_> {
         let known = Known::costing(cost.plus(range.times(self.round(fold))));
         match self.checked.tree.kind(fold.init) {
             Kind::Literal(_) => Known { size: self.size(fold.init), ..known },
-            Kind::List(_) | Kind::Map(_) => Known { size: Some(range), entries: self.entries(fold.step), ..known },
+            Kind::List(_) | Kind::Map(_) => {
+                Known { size: Some(range), entries: self.known(fold.step).entries, ..known }
+            }
             _ => known,
         }
     }

@@ -167,7 +167,7 @@ fn joined(list: Argument, separator: Range) -> Estimate {
     if !matches!(list.of, Type::List(_)) {
         return (Range::ZERO, Some(Range::ZERO));
     }
-    let gaps = list.size.map(|size| size.saturating_sub(1));
+    let gaps = Range::new(list.size.min.saturating_sub(1), list.size.max.saturating_sub(1));
     let size = list.size.times(list.elements).plus(separator.times(gaps));
     (size.priced(WALK), Some(size))
 }

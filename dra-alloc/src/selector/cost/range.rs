@@ -50,10 +50,6 @@ impl Range {
     pub(super) fn union(self, other: Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
-
-    pub(super) fn map(self, change: impl Fn(u64) -> u64) -> Self {
-        Self { min: change(self.min), max: change(self.max) }
-    }
 }
 
 /// Multiplies a number with a price and rounds up, in floating point as Kubernetes does: 70 times 0.1 is 8.

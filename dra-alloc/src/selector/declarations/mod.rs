@@ -9,10 +9,6 @@ use crate::selector::functions::{self, Function};
 use crate::selector::types::{self, Type, TypeId, Types};
 use names::Name;
 
-/// Number of an overload in [`Declarations`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OverloadId(u16);
-
 /// Price of a call, estimated and actual. In comments s is the estimated size of an argument, n the actual one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
@@ -86,7 +82,7 @@ impl Cost {
 }
 
 /// One way to call a function.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Overload {
     /// Called as `target.function(argument)`: the target is the first parameter.
     pub(super) has_target: bool,
@@ -104,23 +100,22 @@ impl Overload {
     }
 }
 
-/// Functions and their overloads, in the order in which they are tried.
+/// Functions, names of types and fields of messages.
 #[derive(Debug, Default)]
 pub(super) struct Declarations {
     /// Types of the overloads. Variables stand for any type.
     pub(super) types: Types,
-    overloads: Vec<Overload>,
     functions: BTreeMap<&'static str, Declared>,
     names: BTreeMap<&'static str, (Name, TypeId)>,
     /// Types of fields, by message and field.
     fields: BTreeMap<(&'static str, &'static str), TypeId>,
 }
 
-/// Function with the overloads that it has.
+/// Function with its overloads, in the order in which they are tried.
 #[derive(Debug)]
-struct Declared {
-    function: &'static Function,
-    overloads: Vec<OverloadId>,
+pub(super) struct Declared {
+    pub(super) function: &'static Function,
+    pub(super) overloads: Vec<Overload>,
 }
 
 /// Function that is only there with attributes that are lists.
@@ -144,13 +139,13 @@ impl Declarations {
                 let signatures = signatures.split("; ").filter(|signature| !signature.is_empty());
                 signatures.flat_map(instances).map(|signature| (signature, *cost)).collect::<Vec<_>>()
             });
-            let overloads = overloads.map(|(signature, cost)| all.add(&signature, cost)).collect();
+            let overloads = overloads.map(|(signature, cost)| all.overload(&signature, cost)).collect();
             all.functions.insert(function.name, Declared { function, overloads });
         }
         all
     }
 
-    fn add(&mut self, signature: &str, cost: Cost) -> OverloadId {
+    fn overload(&mut self, signature: &str, cost: Cost) -> Overload {
         let (call, result) = signature.split_once(" -> ").unwrap_or((signature, "dyn"));
         let (target, arguments) = match call.rsplit_once(".(") {
             Some((target, arguments)) => (Some(target), arguments),
@@ -159,9 +154,7 @@ impl Declarations {
         let arguments = arguments.strip_suffix(')').unwrap_or(arguments);
         let parameters = target.into_iter().chain(split(arguments)).map(|text| self.parse(text)).collect();
         let result = self.parse(result);
-        let id = OverloadId(u16::try_from(self.overloads.len()).unwrap_or(u16::MAX));
-        self.overloads.push(Overload { has_target: target.is_some(), parameters, result, cost });
-        id
+        Overload { has_target: target.is_some(), parameters, result, cost }
     }
 
     fn parse(&mut self, text: &str) -> TypeId {
@@ -183,19 +176,14 @@ impl Declarations {
         self.types.id(shape)
     }
 
-    /// Returns the overloads of a function, in order; `None` if there is no such function.
-    pub(super) fn overloads(&self, name: &str, with_lists: bool) -> Option<&[OverloadId]> {
-        let declared = self.functions.get(name).filter(|_| with_lists || name != FOR_LISTS)?;
-        Some(&declared.overloads)
+    /// Returns a function with its overloads; `None` if there is no such function.
+    pub(super) fn declared(&self, name: &str, with_lists: bool) -> Option<&Declared> {
+        self.functions.get(name).filter(|_| with_lists || name != FOR_LISTS)
     }
 
     /// Returns a function by its name.
     pub(super) fn function(&self, name: &str) -> Option<&'static Function> {
         Some(self.functions.get(name)?.function)
-    }
-
-    pub(super) fn overload(&self, id: OverloadId) -> Option<&Overload> {
-        self.overloads.get(usize::from(id.0))
     }
 }
 

@@ -16,8 +16,11 @@ pub(in crate::selector) enum Name {
     NullValue,
 }
 
+/// Kind of a type's name: [`Name::Type`] or [`Name::TypeOnly`].
+type Kind = fn(&'static str) -> Name;
+
 /// Names of types, the types, and whether they are values.
-const TYPES: [(&str, &str, fn(&'static str) -> Name); 36] = [
+const TYPES: [(&str, &str, Kind); 36] = [
     ("bool", "bool", Name::Type),
     ("bytes", "bytes", Name::Type),
     ("double", "double", Name::Type),

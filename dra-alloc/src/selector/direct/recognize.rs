@@ -225,33 +225,29 @@ impl<'c, 's> Recognizer<'c, 's> {
             return Some(Source::Attribute(key));
         }
         match self.kind(node) {
-            Kind::Select { operand, field, test: false } if self.checked.is_device(*operand) => match *field {
+            Kind::Select { .. } => match self.checked.device_field(node)? {
                 "driver" => Some(Source::Driver),
                 "allowMultipleAllocations" => Some(Source::AllowMultipleAllocations),
                 _ => None,
             },
             Kind::Call { function: "orValue", target: Some(optional), arguments } => {
                 let [otherwise] = arguments.as_slice() else { return None };
-                let optional = self.kind(*optional);
-                let Kind::Call { function: "_?._" | "_[?_]", arguments, .. } = optional else { return None };
-                let [container, id] = arguments.as_slice() else { return None };
-                let Domain { part: Part::Attributes, name } = self.domain(*container)? else { return None };
-                Some(Source::AttributeOr(Key::new(name, self.checked.tree.text(*id)?), self.literal(*otherwise)?))
+                let (container, id, false) = self.checked.read(*optional)? else { return None };
+                let Domain { part: Part::Attributes, name } = self.domain(container)? else { return None };
+                Some(Source::AttributeOr(Key::new(name, id), self.literal(*otherwise)?))
             }
             _ => None,
         }
     }
 
     fn attribute(&self, node: NodeId) -> Option<Key> {
-        match self.key(node)? {
-            (Part::Attributes, key) => Some(key),
-            (Part::Capacity, _) => None,
-        }
+        let (part, key) = self.key(node)?;
+        (part == Part::Attributes).then_some(key)
     }
 
     /// Recognizes an attribute or capacity by its full name: `device.attributes['domain'].id`.
     fn key(&self, node: NodeId) -> Option<(Part, Key)> {
-        let (container, id) = self.element(node)?;
+        let (container, id, true) = self.checked.read(node)? else { return None };
         let Domain { part, name } = self.domain(container)?;
         Some((part, Key::new(name, id)))
     }
@@ -263,28 +259,15 @@ impl<'c, 's> Recognizer<'c, 's> {
                 |(fold, _): &&(NodeId, Domain<'c>)| *fold == variable.fold && variable.role == Role::Accumulator;
             return self.bound.iter().find(is_this).map(|(_, domain)| *domain);
         }
-        let (container, name) = self.element(node)?;
+        let (container, name, true) = self.checked.read(node)? else { return None };
         Some(Domain { part: self.part(container)?, name })
     }
 
     /// Recognizes `device.attributes` or `device.capacity`.
     fn part(&self, node: NodeId) -> Option<Part> {
-        match self.kind(node) {
-            Kind::Select { operand, test: false, .. } if !self.checked.is_device(*operand) => None,
-            Kind::Select { field: "attributes", test: false, .. } => Some(Part::Attributes),
-            Kind::Select { field: "capacity", test: false, .. } => Some(Part::Capacity),
-            _ => None,
-        }
-    }
-
-    /// Recognizes the access to an element: `container.name` or `container['name']`.
-    fn element(&self, node: NodeId) -> Option<(NodeId, &'c str)> {
-        match self.kind(node) {
-            Kind::Select { operand, field, test: false } => Some((*operand, field)),
-            Kind::Call { function: "_[_]", target: None, arguments } => {
-                let [container, name] = arguments.as_slice() else { return None };
-                Some((*container, self.checked.tree.text(*name)?))
-            }
+        match self.checked.device_field(node)? {
+            "attributes" => Some(Part::Attributes),
+            "capacity" => Some(Part::Capacity),
             _ => None,
         }
     }

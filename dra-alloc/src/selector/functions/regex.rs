@@ -55,8 +55,8 @@ pub(in crate::selector) struct Pattern {
     steps: usize,
     /// Length of the pattern as it was written, in bytes.
     length: usize,
-    /// Limit on the memory that it was compiled with.
-    size: usize,
+    /// Memory that it counts for: the limit that it was compiled with, in bytes.
+    pub(in crate::selector) size: usize,
 }
 
 impl Pattern {
@@ -69,11 +69,6 @@ impl Pattern {
             }
         }
         Err(TOO_LARGE.to_owned())
-    }
-
-    /// Returns the memory that the pattern counts for, in bytes.
-    pub(in crate::selector) const fn size(&self) -> usize {
-        self.size
     }
 
     fn limited(pattern: &str, limit: usize) -> Result<Self, String> {
@@ -165,7 +160,7 @@ mod tests {
 
     #[test]
     fn patterns_have_a_limited_size() {
-        let size = |pattern: &str| Pattern::compile(pattern).map(|pattern| pattern.size());
+        let size = |pattern: &str| Pattern::compile(pattern).map(|pattern| pattern.size);
         assert_eq!(size("^h[0-9]+$"), Ok(PATTERN_SIZES[0]));
         assert_eq!(size(r"\S{100}"), Ok(PATTERN_SIZES[1]));
         assert!(size(r"(?:a{30}){33}\pL{1000}").is_err());

@@ -82,29 +82,27 @@ fn unreadable(part: &str) -> Option<String> {
     Some(format!("strconv.ParseUint: parsing {}: {problem}", Quoted(part)))
 }
 
-fn is_part(part: &str) -> bool {
-    part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-}
-
 fn wrong_prerelease(part: &str) -> Option<String> {
-    if part.is_empty() {
-        return Some("Prerelease is empty".to_owned());
+    if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return wrong_part(part, "Prerelease", "prerelease");
     }
-    if part.bytes().all(|byte| byte.is_ascii_digit()) {
-        if part.len() > 1 && part.starts_with('0') {
-            let problem = "Numeric PreRelease version must not contain leading zeroes";
-            return Some(format!("{problem} {}", Quoted(part)));
-        }
-        return unreadable(part);
+    if part.len() > 1 && part.starts_with('0') {
+        let problem = "Numeric PreRelease version must not contain leading zeroes";
+        return Some(format!("{problem} {}", Quoted(part)));
     }
-    (!is_part(part)).then(|| format!("Invalid character(s) found in prerelease {}", Quoted(part)))
+    unreadable(part)
 }
 
 fn wrong_build(part: &str) -> Option<String> {
+    wrong_part(part, "Build meta data", "build meta data")
+}
+
+fn wrong_part(part: &str, title: &str, name: &str) -> Option<String> {
     if part.is_empty() {
-        return Some("Build meta data is empty".to_owned());
+        return Some(format!("{title} is empty"));
     }
-    (!is_part(part)).then(|| format!("Invalid character(s) found in build meta data {}", Quoted(part)))
+    let is_part = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    (!is_part).then(|| format!("Invalid character(s) found in {name} {}", Quoted(part)))
 }
 
 /// Completes a version that people write: `v1.2`.

@@ -1,5 +1,7 @@
 //! Timestamps and durations.
 
+use std::str::FromStr;
+
 use jiff::SignedDuration;
 use jiff::civil::{DateTime, datetime};
 
@@ -145,19 +147,16 @@ pub(in crate::selector) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let day = number(&mut rest, "-", 2, 2)?;
     let hour = number(&mut rest, "T", 1, 2)?;
     let minute = number(&mut rest, ":", 2, 2)?;
-    let second = number(&mut rest, ":", 2, 2)?;
+    let second = number(&mut rest, ":", 2, 2).filter(|second| *second < 60)?;
     let nanos = nanos(&mut rest);
     let offset = offset(rest)?;
-    let small = |number: i32| i8::try_from(number).ok();
-    let (month, day, hour, minute, second) =
-        (small(month)?, small(day)?, small(hour)?, small(minute)?, small(second).filter(|second| *second < 60)?);
-    let local = DateTime::new(i16::try_from(year).ok()?, month, day, hour, minute, second, 0).ok()?;
+    let local = DateTime::new(year, month, day, hour, minute, second, 0).ok()?;
     let seconds = local.duration_since(EPOCH).as_secs();
     Some(Timestamp { seconds: seconds - i64::from(offset), nanos, offset })
 }
 
 /// Reads a number with its number of digits after a character.
-fn number(rest: &mut &str, before: &str, least: usize, most: usize) -> Option<i32> {
+fn number<N: FromStr>(rest: &mut &str, before: &str, least: usize, most: usize) -> Option<N> {
     let text = rest.strip_prefix(before)?;
     let length = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     let (digits, after) = text.split_at_checked(length).filter(|_| length >= least)?;
@@ -187,8 +186,8 @@ fn offset(text: &str) -> Option<i32> {
         _ => return None,
     };
     let mut rest = text.get(1..)?;
-    let hours = number(&mut rest, "", 2, 2)?;
-    let minutes = number(&mut rest, ":", 2, 2)?;
+    let hours: i32 = number(&mut rest, "", 2, 2)?;
+    let minutes: i32 = number(&mut rest, ":", 2, 2)?;
     let in_range = rest.is_empty() && hours <= 24 && minutes <= 60;
     in_range.then_some(sign * (hours * 3_600 + minutes * 60))
 }

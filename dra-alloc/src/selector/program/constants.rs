@@ -38,21 +38,17 @@ impl Constants {
     }
 
     fn value(&self, checked: &Checked<'_>, node: NodeId, meter: &mut Meter<'_>) -> Constant {
-        match checked.reference(node) {
-            Reference::Name(Name::Type(name)) if !matches!(checked.tree.kind(node), Kind::Message { .. }) => {
-                return Ok(Some(Value::Type(name)));
-            }
-            Reference::Name(Name::NullValue) => return Ok(Some(Value::Int(0))),
-            _ => {}
-        }
-        match checked.tree.kind(node) {
-            Kind::Literal(literal) => Ok(Some(literal_value(literal))),
-            Kind::List(elements) => self.list(elements),
-            Kind::Map(entries) => self.map(entries),
-            Kind::Call { function, target: None, arguments } if conversions::NAMES.contains(function) => {
+        match (checked.tree.kind(node), checked.reference(node)) {
+            (Kind::Message { .. }, _) => Ok(None),
+            (_, Reference::Name(Name::Type(name))) => Ok(Some(Value::Type(name))),
+            (_, Reference::Name(Name::NullValue)) => Ok(Some(Value::Int(0))),
+            (Kind::Literal(literal), _) => Ok(Some(literal_value(literal))),
+            (Kind::List(elements), _) => self.list(elements),
+            (Kind::Map(entries), _) => self.map(entries),
+            (Kind::Call { function, target: None, arguments }, _) if conversions::NAMES.contains(function) => {
                 let value = arguments.first().and_then(|argument| self.get(*argument));
                 let (Some(function), Some(value)) = (declarations().function(function), value) else { return Ok(None) };
-                function.call(meter, &[value.clone()]).map(Some)
+                function.call(meter, std::slice::from_ref(value)).map(Some)
             }
             _ => Ok(None),
         }

@@ -275,23 +275,16 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     fn test(&mut self, key: usize) -> Result<(), Box<Fault>> {
-        let key = self.key(key)?;
-        let chain = self.chains.last().copied();
-        if self.has_failed() {
-            return Ok(());
-        }
-        let value = self.pop()?;
-        self.meter.work(steps::work(&value, key))?;
-        let answer = match chain {
-            Some(Chain::Absent) => Ok(false),
-            _ => steps::read(&value, key).map(|found| found.is_some()),
-        };
-        let is_free = matches!(chain, Some(Chain::Optional | Chain::Absent)) && !matches!(answer, Ok(true));
+        let (key, chain) = (self.key(key)?, self.chains.last().copied().unwrap_or(Chain::Plain));
+        let Some(Ok(value)) = self.stack.last() else { return Ok(()) };
+        self.meter.work(steps::work(value, key))?;
+        let found = if chain == Chain::Absent { Ok(None) } else { steps::read(value, key) };
+        let is_free = chain != Chain::Plain && !matches!(found, Ok(Some(_)));
         self.meter.charge(u64::from(!is_free))?;
         if let Some(chain) = self.chains.last_mut() {
             *chain = Chain::Plain;
         }
-        self.push(answer.map(Value::Bool))
+        self.replace(found.map(|found| Value::Bool(found.is_some())))
     }
 
     fn combine(&mut self, deciding: bool) -> Answer<'v> {
@@ -399,14 +392,13 @@ impl<'v> Machine<'_, 'v, '_> {
             return Err(steps::not_a_list(answer));
         }
         let Some(values) = self.arguments(call, from)? else { return Ok(()) };
-        let result = match call.pattern.and_then(|pattern| self.program.patterns.get(pattern)) {
-            Some(pattern) => regex::call(self.meter, call.function.name, pattern, &values),
-            None => {
-                // Arguments are read once by the function, and again for the price.
-                let weight: usize = values.iter().map(|value| 2 * value.weight()).sum();
-                self.meter.work(CALL + weight)?;
-                call.function.call(self.meter, &values)
-            }
+        let result = if let Some(pattern) = call.pattern.and_then(|pattern| self.program.patterns.get(pattern)) {
+            regex::call(self.meter, call.function.name, pattern, &values)
+        } else {
+            // Arguments are read once by the function, and again for the price.
+            let weight: usize = values.iter().map(|value| 2 * value.weight()).sum();
+            self.meter.work(CALL + weight)?;
+            call.function.call(self.meter, &values)
         };
         self.paid(call, &values, result)
     }

@@ -151,7 +151,7 @@ impl Program {
     /// Returns the memory of the program, in bytes: that of its operations and compiled patterns, and roughly that of its
     /// constants.
     pub(super) fn memory(&self) -> usize {
-        let patterns: usize = self.patterns.iter().map(Pattern::size).sum();
+        let patterns: usize = self.patterns.iter().map(|pattern| pattern.size).sum();
         let operations = self.ops.len() * size_of::<Op>() + self.places.len() * size_of::<usize>();
         let tables = self.calls.len() * size_of::<Call>() + (self.sets.len() + self.messages.len()) * SMALL;
         operations + self.constants.len() * SMALL + tables + patterns

@@ -354,8 +354,7 @@ impl<'s> Planner<'_, 's> {
             return self.refuse(format!("no such function: {function}"));
         };
         let name = function.name;
-        let costs: Vec<Cost> =
-            overloads.iter().filter_map(|id| declarations().overload(*id)).map(|overload| overload.cost).collect();
+        let costs: Vec<Cost> = overloads.iter().map(|overload| overload.cost).collect();
         let cost = match costs.as_slice() {
             [one] => *one,
             [text @ (Cost::ContainsIpText | Cost::ContainsCidrText), ..] => *text,
@@ -386,7 +385,7 @@ impl<'s> Planner<'_, 's> {
             return Ok(Some(*known));
         }
         let pattern = Pattern::compile(text)?;
-        let size = self.program.patterns.iter().map(Pattern::size).sum::<usize>() + pattern.size();
+        let size = self.program.patterns.iter().map(|known| known.size).sum::<usize>() + pattern.size;
         if size > LARGEST_PATTERNS {
             return Err(TOO_LARGE.to_owned());
         }

@@ -103,7 +103,7 @@ pub(super) fn escape(text: &str) -> Result<(Unit, usize), usize> {
         '0'..='3' => (1, 4, 8),
         '\\' | '\'' | '"' | '`' | '?' => return Ok((Unit::Char(letter), 2)),
         _ => {
-            let control = CONTROLS.iter().find(|(known, _)| *known == letter).ok_or(1 + letter.len_utf8())?;
+            let control = CONTROLS.iter().find(|(known, _)| *known == letter).ok_or_else(|| 1 + letter.len_utf8())?;
             return Ok((Unit::Char(control.1), 2));
         }
     };

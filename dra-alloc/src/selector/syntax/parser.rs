@@ -197,7 +197,7 @@ impl<'s> Parser<'s> {
     fn checked(&mut self, part: Part) -> Result<Part, Stop> {
         let message = if part.depth > MOST_NESTED {
             "max recursion depth exceeded"
-        } else if self.tree.is_full() {
+        } else if self.tree.full {
             "expression is too large: macros repeat parts of it too often"
         } else {
             return Ok(part);

@@ -96,14 +96,15 @@ pub(in crate::selector) struct Fold<'s> {
 #[derive(Debug, Default)]
 pub(in crate::selector) struct Tree<'s> {
     nodes: Vec<Node<'s>>,
-    full: bool,
+    /// A node was dropped.
+    pub(super) full: bool,
 }
 
 /// Node read in place of a missing one: ids are made by the tree that they are asked of, so that none is missing.
 const NOTHING: &Node<'static> = &Node { kind: Kind::Literal(Literal::Null), at: Position::NOWHERE };
 
 impl<'s> Tree<'s> {
-    /// Adds a node. When the tree is full the node is dropped, which [`Self::is_full`] tells.
+    /// Adds a node. When the tree is full the node is dropped.
     pub(super) fn add(&mut self, kind: Kind<'s>, at: Position) -> NodeId {
         let id = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
         self.full |= self.nodes.len() >= MOST_NODES;
@@ -111,10 +112,6 @@ impl<'s> Tree<'s> {
             self.nodes.push(Node { kind, at });
         }
         NodeId(id)
-    }
-
-    pub(super) const fn is_full(&self) -> bool {
-        self.full
     }
 
     pub(in crate::selector) fn len(&self) -> usize {

@@ -94,10 +94,7 @@ impl Types {
         match self.get(id) {
             Type::Variable(other) if other == variable => true,
             Type::Variable(other) => self.substitute(other).is_some_and(|known| self.contains(known, variable)),
-            shape => {
-                let (first, second) = shape.parameters();
-                [first, second].into_iter().flatten().any(|part| self.contains(part, variable))
-            }
+            shape => shape.parameters().into_iter().flatten().any(|part| self.contains(part, variable)),
         }
     }
 

@@ -9,7 +9,7 @@ const MOST_PARTS: u32 = 2_000;
 const MOST_NESTED: u32 = 250;
 
 /// Number of a type in [`Types`]: equal types have equal numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TypeId(u32);
 
 /// Type of an expression.
@@ -60,7 +60,8 @@ pub(super) struct Types {
     substitutes: Vec<Option<TypeId>>,
     /// Former substitutes, to undo what a failed attempt did.
     trail: Vec<(u32, Option<TypeId>)>,
-    is_too_large: bool,
+    /// A type was left out because it is too large.
+    pub(super) is_too_large: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,8 +92,7 @@ impl Types {
     }
 
     fn measured(&self, shape: Type) -> Stored {
-        let (first, second) = shape.parameters();
-        let parts = [first, second].into_iter().flatten().map(|id| self.stored(id));
+        let parts = shape.parameters().into_iter().flatten().map(|id| self.stored(id));
         let alone = Stored { shape, has_variables: matches!(shape, Type::Variable(_)), ..UNKNOWN };
         parts.fold(alone, |whole, part| Stored {
             shape,
@@ -108,11 +108,6 @@ impl Types {
 
     pub(super) fn get(&self, id: TypeId) -> Type {
         self.stored(id).shape
-    }
-
-    /// Returns true if a type was left out because it is too large.
-    pub(super) const fn is_too_large(&self) -> bool {
-        self.is_too_large
     }
 
     /// Returns the optional of a type; an optional stays what it is.
@@ -182,8 +177,8 @@ impl Types {
             (Type::Wrapper(inner), _) => format!("wrapper({inner})"),
             (Type::Variable(number), _) => format!("_var{number}"),
             (Type::TypeOf(inner), _) if matches!(self.get(inner), Type::TypeOf(_)) => "type(type)".to_owned(),
-            (_, (Some(first), None)) => format!("{}({})", name(shape), self.named(first, name)),
-            (_, (Some(first), Some(second))) => {
+            (_, [Some(first), None]) => format!("{}({})", name(shape), self.named(first, name)),
+            (_, [Some(first), Some(second)]) => {
                 format!("{}({}, {})", name(shape), self.named(first, name), self.named(second, name))
             }
             _ => name(shape).to_owned(),
@@ -199,11 +194,11 @@ pub(super) enum Free {
 }
 
 impl Type {
-    const fn parameters(self) -> (Option<TypeId>, Option<TypeId>) {
+    const fn parameters(self) -> [Option<TypeId>; 2] {
         match self {
-            Self::List(one) | Self::TypeOf(one) | Self::Optional(one) => (Some(one), None),
-            Self::Map(key, value) => (Some(key), Some(value)),
-            _ => (None, None),
+            Self::List(one) | Self::TypeOf(one) | Self::Optional(one) => [Some(one), None],
+            Self::Map(key, value) => [Some(key), Some(value)],
+            _ => [None, None],
         }
     }
 
