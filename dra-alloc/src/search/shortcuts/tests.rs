@@ -269,7 +269,7 @@ fn shortcuts_change_no_explanation() {
     assert!(compared > 300 && release > 10 && gates > 10 && others > 5, "{compared}, {release}, {gates}, {others}");
 }
 
-/// What makes another node of some nodes of a cluster that are alike otherwise.
+/// One thing that makes another node of some nodes of a cluster that are alike otherwise.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Oddity {
     Nothing,
