@@ -68,12 +68,12 @@ impl<'c> Wish<'c> {
     fn of(claim: &'c CycleClaim) -> Option<Self> {
         let ResourceClaim { metadata, spec, .. } = claim.claim();
         match claim.situation() {
+            ClaimSituation::Pending(_) => None,
             _ if claim.is_for_extended_resources() => None,
             ClaimSituation::ToAllocate => Some(Self::Devices(spec.as_ref())),
             ClaimSituation::Allocated => {
                 Some(Self::Allocated(metadata.uid.as_deref(), metadata.resource_version.as_deref()))
             }
-            _ => None,
         }
     }
 }
