@@ -56,7 +56,7 @@ pub struct KindName {
     lasts: bool,
 }
 
-/// What a pod asks of a node by one of its claims.
+/// Wish of a pod by one of its claims.
 #[derive(Serialize)]
 enum Wish<'c> {
     Devices(Option<&'c ResourceClaimSpec>),

@@ -37,7 +37,7 @@ impl Usage {
     }
 }
 
-/// What one row of the table says.
+/// Row of the table.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     name: String,

@@ -1,4 +1,4 @@
-//! What programs say that lack a right, or a version of Kubernetes.
+//! Sentences of programs that lack a right, or a version of Kubernetes.
 
 use std::collections::BTreeSet;
 use std::fs;
