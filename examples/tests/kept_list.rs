@@ -233,7 +233,9 @@ impl World {
             2 => list(&self.claims).into_iter().map(Change::Claim).collect(),
             _ => list(&self.pods).into_iter().map(Change::Pod).collect(),
         };
-        changes.into_iter().for_each(|change| self.apply(change));
+        for change in changes {
+            self.apply(change);
+        }
     }
 
     fn step(&mut self) {

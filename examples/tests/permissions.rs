@@ -2,6 +2,10 @@
 #![cfg(feature = "live")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "permissions/lacking.rs"]
+mod lacking;
+#[path = "permissions/manifests.rs"]
+mod manifests;
 mod recorder;
 mod stand_in;
 
@@ -15,7 +19,7 @@ use std::time::{Duration, Instant};
 use examples::manifest::Manifests;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{Container, Namespace, Node, Pod, PodTemplateSpec};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use kube::Api;
@@ -24,95 +28,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
+use manifests::{PROGRAMS, as_granted, granted, manifests, only, texts, with_parts_of_status};
 use recorder::{Mischief, Recorder, Right, Running};
 use stand_in::StandIn;
 
 const POST: PostParams = PostParams { dry_run: false, field_manager: None };
 const PATIENCE: Duration = Duration::from_secs(60);
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-
-/// Programs with a file of that name in examples/deploy.
-const PROGRAMS: [(&str, &str); 6] = [
-    ("autoscaler", env!("CARGO_BIN_EXE_autoscaler")),
-    ("driver", env!("CARGO_BIN_EXE_driver")),
-    ("kubelet", env!("CARGO_BIN_EXE_kubelet")),
-    ("node-agent", env!("CARGO_BIN_EXE_node-agent")),
-    ("pool-status", env!("CARGO_BIN_EXE_pool-status")),
-    ("scheduler", env!("CARGO_BIN_EXE_scheduler")),
-];
-
-/// Returns the objects of a program's manifests.
-fn manifests(program: &str) -> Vec<Value> {
-    let text = fs::read_to_string(format!("{ROOT}/deploy/{program}.yaml")).unwrap();
-    text.split("\n---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect()
-}
-
-/// Returns the only object of a kind.
-fn only<T: DeserializeOwned>(objects: &[Value], kind: &str) -> Option<T> {
-    let mut found = objects.iter().filter(|object| object["kind"] == kind);
-    let object = found.next().cloned();
-    assert!(found.next().is_none(), "{kind}: more than one");
-    object.map(|object| from_value(object).unwrap())
-}
-
-fn rights(rules: &[PolicyRule], namespace: Option<&str>) -> BTreeSet<Right> {
-    let mut rights = BTreeSet::new();
-    for rule in rules {
-        for group in rule.api_groups.iter().flatten() {
-            for resource in rule.resources.iter().flatten() {
-                for verb in &rule.verbs {
-                    assert!(![group, resource, verb].iter().any(|text| text.contains('*')), "a rule for all: {rule:?}");
-                    let [group, resource, verb] = [group, resource, verb].map(String::clone);
-                    let namespace = namespace.map(str::to_owned);
-                    assert!(rights.insert(Right { group, resource, verb, namespace }), "twice: {rule:?}");
-                }
-            }
-        }
-    }
-    rights
-}
-
-/// Returns what the roles of a program grant.
-fn granted(program: &str) -> BTreeSet<Right> {
-    let objects = manifests(program);
-    let role: ClusterRole = only(&objects, "ClusterRole").unwrap();
-    let mut granted = rights(&role.rules.unwrap(), None);
-    if let Some(role) = only::<Role>(&objects, "Role") {
-        granted.extend(rights(&role.rules.unwrap(), role.metadata.namespace.as_deref()));
-    }
-    granted
-}
-
-/// Adds what an API server asks for beside a write of `resourceclaims/status`, by what changes there.
-fn with_parts_of_status(mut used: BTreeSet<Right>, program: &str) -> BTreeSet<Right> {
-    let (part, prefix) = if program == "driver" {
-        ("resourceclaims/driver", "associated-node:")
-    } else {
-        ("resourceclaims/binding", "")
-    };
-    let writes: Vec<Right> = used.iter().filter(|right| right.resource == "resourceclaims/status").cloned().collect();
-    for Right { group, verb, namespace, .. } in writes {
-        used.insert(Right { group, resource: part.to_owned(), verb: format!("{prefix}{verb}"), namespace });
-    }
-    used
-}
-
-/// Forgets namespaces of rights that a cluster role grants.
-fn as_granted(used: BTreeSet<Right>, granted: &BTreeSet<Right>) -> BTreeSet<Right> {
-    let everywhere = |right: Right| {
-        let anywhere = Right { namespace: None, ..right.clone() };
-        if granted.contains(&anywhere) { anywhere } else { right }
-    };
-    used.into_iter().map(everywhere).collect()
-}
-
-fn texts(rights: &BTreeSet<Right>) -> Vec<String> {
-    let text = |right: &Right| {
-        let namespace = right.namespace.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
-        format!("{} {}.{}{namespace}", right.verb, right.resource, right.group)
-    };
-    rights.iter().map(text).collect()
-}
 
 #[test]
 fn each_program_has_one_account_role_and_workload() {
@@ -285,103 +207,4 @@ async fn each_program_needs_every_right_and_no_other() {
         assert!(more.is_empty(), "{program} needs more: {:?}\n{}", texts(&more), running.log());
         assert!(missing().is_empty(), "{program} does not need: {:?}\n{}", texts(&missing()), running.log());
     }
-}
-
-/// Returns the arguments with which a program works in a directory.
-fn arguments(program: &str, folder: &Path) -> Vec<String> {
-    let at = |name: &str| folder.join(name).display().to_string();
-    let args = match program {
-        "driver" => "serve --live --capture xeon-cxl --boot-id boot",
-        "autoscaler" | "kubelet" | "node-agent" => "--live",
-        "pool-status" => "--live --controller",
-        _ => "--live --bind",
-    };
-    let files: &[(&str, &str)] = match program {
-        "driver" => &[("--state", "state"), ("--cdi", "cdi"), ("--plugin-dir", "plugin"), ("--registry", "registry")],
-        "kubelet" => &[("--registry", "registry"), ("--state", "checkpoint")],
-        "node-agent" => &[("--state", "state.json")],
-        _ => &[],
-    };
-    let files = files.iter().flat_map(|(flag, name)| [(*flag).to_owned(), at(name)]);
-    args.split(' ').map(str::to_owned).chain(files).collect()
-}
-
-#[tokio::test]
-async fn each_program_says_which_right_or_version_it_lacks() {
-    let server = StandIn::start(&[]);
-    let node = json!({"metadata": {"name": "node-1", "labels": {"dra-sdk.example.com/virtual-node": "true"}}});
-    Api::<Node>::all(server.client()).create(&POST, &read(node)).await.unwrap();
-    let first_rights = [
-        // The first to be refused of what it watches; each of them is below.
-        ("autoscaler", "list "),
-        ("driver", "get nodes"),
-        ("kubelet", "create nodes"),
-        ("node-agent", "get leases"),
-        ("pool-status", "get leases"),
-        ("scheduler", "get leases"),
-    ];
-    for ((program, path), (_, right)) in PROGRAMS.into_iter().zip(first_rights) {
-        let folder = TempDir::new().unwrap();
-        for name in ["registry", "plugin", "state", "cdi"] {
-            fs::create_dir(folder.path().join(name)).unwrap();
-        }
-        let args = arguments(program, folder.path());
-        let run = |granted: Option<BTreeSet<Right>>, mischief: Mischief| {
-            let door = Recorder::start(&server.url, granted, mischief);
-            let output = Command::new(path).args(&args).args(["--server", &door.url]).output().unwrap();
-            let stderr = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(1), "{program}: {stderr}");
-            stderr
-        };
-        let forbidden = run(Some(BTreeSet::new()), Mischief::None);
-        let sentence = format!("{program}: not allowed to {right}");
-        assert!(
-            forbidden.contains(&sentence) && forbidden.contains("the program's role needs that verb"),
-            "{forbidden}"
-        );
-        if program == "node-agent" {
-            // Gates need no devices.
-            continue;
-        }
-        let unserved = run(None, Mischief::HasNoDevices);
-        assert!(unserved.contains(&format!("{program}: the API server does not serve ")), "{unserved}");
-        assert!(unserved.contains("of resource.k8s.io"), "{unserved}");
-    }
-}
-
-#[test]
-fn the_autoscaler_says_which_of_its_rights_it_lacks() {
-    let (server, granted) = (StandIn::start(&[]), granted("autoscaler"));
-    for lacking in &granted {
-        let rest = granted.iter().filter(|right| *right != lacking).cloned().collect();
-        let door = Recorder::start(&server.url, Some(rest), Mischief::None);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_autoscaler"));
-        let output = command.args(["--live", "--watch", "--server", &door.url]).output().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{lacking:?}: {stderr}");
-        let sentence = format!("autoscaler: not allowed to {} {}: ", lacking.verb, lacking.resource);
-        assert!(stderr.starts_with(&sentence), "{stderr}");
-    }
-}
-
-#[test]
-fn pool_status_lists_and_says_what_is_missing() {
-    let server = StandIn::start(&[]);
-    let run = |args: &[&str], granted: Option<BTreeSet<Right>>, mischief: Mischief| {
-        let door = Recorder::start(&server.url, granted, mischief);
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_pool-status")).args(args).args(["--server", &door.url]).output().unwrap();
-        assert_eq!(output.status.code(), Some(1));
-        String::from_utf8(output.stderr).unwrap()
-    };
-    let forbidden = run(&["--live"], Some(BTreeSet::new()), Mischief::None);
-    let sentence = "pool-status: not allowed to list resourceslices: cannot list resource \"resourceslices\" in API group \
-                    \"resource.k8s.io\"; the program's role needs that verb\n";
-    assert_eq!(forbidden, sentence);
-    let unserved = run(&["--live"], None, Mischief::HasNoDevices);
-    let sentence = "pool-status: the API server does not serve resourceslices: v1 of resource.k8s.io has it since \
-                    Kubernetes 1.34\n";
-    assert_eq!(unserved, sentence);
-    let missing = run(&["--live", "--controller", "--lease-namespace", "none"], None, Mischief::None);
-    assert_eq!(missing, "pool-status: create leases: namespaces \"none\" not found\n");
 }

@@ -56,7 +56,7 @@ pub struct KindName {
     lasts: bool,
 }
 
-/// What a pod asks of a node by one of its claims.
+/// Wish of a pod by one of its claims.
 #[derive(Serialize)]
 enum Wish<'c> {
     Devices(Option<&'c ResourceClaimSpec>),
@@ -68,12 +68,12 @@ impl<'c> Wish<'c> {
     fn of(claim: &'c CycleClaim) -> Option<Self> {
         let ResourceClaim { metadata, spec, .. } = claim.claim();
         match claim.situation() {
+            ClaimSituation::Pending(_) => None,
             _ if claim.is_for_extended_resources() => None,
             ClaimSituation::ToAllocate => Some(Self::Devices(spec.as_ref())),
             ClaimSituation::Allocated => {
                 Some(Self::Allocated(metadata.uid.as_deref(), metadata.resource_version.as_deref()))
             }
-            _ => None,
         }
     }
 }

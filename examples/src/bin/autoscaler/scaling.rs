@@ -63,6 +63,7 @@ pub(crate) struct ClusterParts<'a> {
 }
 
 /// Pods that an answer is about.
+#[cfg(feature = "live")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject<'a> {
     /// All pods, and all nodes.
@@ -183,6 +184,7 @@ impl ScalingArgs {
     }
 }
 
+#[cfg(feature = "live")]
 impl Question<'_> {
     /// Returns the pods that an answer is about. Other ones change nothing of it, and need not be in the cluster that it is
     /// about; nor need nodes, unless it is about all.
@@ -199,7 +201,9 @@ impl Question<'_> {
         let mut names = self.templates.iter().filter_map(|(.., template)| template.node().metadata.name.as_ref());
         names.any(|name| nodes.contains(name))
     }
+}
 
+impl Question<'_> {
     /// Answers the question for the cluster of manifests.
     pub(crate) fn answer_manifests(&self, manifests: &Manifests, now: Timestamp) -> Result<Answer, ScalingError> {
         let mut claims = ClaimTracker::new(self.gates);
