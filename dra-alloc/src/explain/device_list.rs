@@ -32,7 +32,7 @@ impl DeviceList {
         self.runs.push(Run { devices: Arc::clone(devices), start, len });
     }
 
-    /// Puts the devices of other pools in the place of those at the same positions: of pools with the number of devices.
+    /// Puts the devices at the same positions of other pools in the place of the listed ones.
     pub(super) fn replace(&mut self, other: impl Fn(&Arc<PoolDevices>) -> Arc<PoolDevices>) {
         for run in &mut self.runs {
             run.devices = other(&run.devices);

@@ -25,7 +25,7 @@ const MOST_VALUES: usize = 8;
 /// Usable and rejected devices of a node, for one request or subrequest.
 pub(super) struct RequestView {
     pub(super) usable: Vec<DeviceIx>,
-    rejected: BTreeMap<DeviceRejection, Rejected>,
+    rejected: BTreeMap<DeviceRejection, RejectedDevices>,
     of_class: usize,
     /// Number of devices that an `allocationMode: All` request must get.
     eligible: usize,
@@ -33,7 +33,7 @@ pub(super) struct RequestView {
 
 /// Devices that are rejected for one reason, as ranges in search order.
 #[derive(Default)]
-struct Rejected {
+struct RejectedDevices {
     count: usize,
     ranges: SmallVec<[IxRange<Device>; 1]>,
 }
@@ -124,7 +124,7 @@ impl RequestView {
     }
 }
 
-impl Rejected {
+impl RejectedDevices {
     fn add(&mut self, devices: IxRange<Device>) {
         self.count += devices.len();
         match self.ranges.last_mut() {
