@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Namespace, Node};
 use kube::Api;
 use serde_json::json;
 use tempfile::TempDir;
@@ -31,8 +31,13 @@ fn arguments(program: &str, folder: &Path) -> Vec<String> {
         "node-agent" => &[("--state", "state.json")],
         _ => &[],
     };
+    let lease: &[&str] = if ["node-agent", "pool-status", "scheduler"].contains(&program) {
+        &["--lease-namespace", "dra-sdk"]
+    } else {
+        &[]
+    };
     let files = files.iter().flat_map(|(flag, name)| [(*flag).to_owned(), at(name)]);
-    args.split(' ').map(str::to_owned).chain(files).collect()
+    args.split(' ').chain(lease.iter().copied()).map(str::to_owned).chain(files).collect()
 }
 
 /// Returns the sentence with which a program ends that lacks a right.
@@ -41,9 +46,11 @@ fn sentence(program: &str, Right { group, resource, verb, .. }: &Right) -> Strin
     format!("{program}: not allowed to {verb} {resource}: {answer}; the program's role needs that verb")
 }
 
-/// Starts a server with the node of the driver and the kubelet.
+/// Starts a server with the node of the driver and the kubelet, and the namespace of the leases.
 async fn server_with_a_node() -> StandIn {
     let server = StandIn::start(&[]);
+    let namespace: Namespace = read(json!({"metadata": {"name": "dra-sdk"}}));
+    Api::all(server.client()).create(&POST, &namespace).await.unwrap();
     let node = json!({"metadata": {"name": "node-1", "labels": {"dra-sdk.example.com/virtual-node": "true"}}});
     Api::<Node>::all(server.client()).create(&POST, &read(node)).await.unwrap();
     server
