@@ -19,10 +19,10 @@ functions! { meter;
 const MOST_DIGITS: usize = 1_000;
 
 /// Work of each of these digits: they are computed with numbers of a thousand bits.
-const DIGITS: usize = 8;
+const DIGITS: usize = 12;
 
 /// Work of showing a number, a time or an entry of a map as text.
-const NUMBER: usize = 40;
+const NUMBER: usize = 60;
 
 /// Part of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]

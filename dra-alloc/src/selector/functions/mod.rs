@@ -180,7 +180,7 @@ fn int(length: usize) -> Value<'static> {
 }
 
 /// Work of making a text.
-const PART: usize = 8;
+const PART: usize = 12;
 
 /// Returns a part of a text: borrowed if the text is.
 fn part<'v>(meter: &mut Meter<'_>, text: &Text<'v>, start: usize, end: usize) -> Answer<'v> {

@@ -13,7 +13,7 @@ use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Answer, Map, Value};
 
 /// Work of reading a URL, besides that for its text.
-const URL: usize = 40;
+const URL: usize = 60;
 
 functions! { meter;
     "url" {
