@@ -156,18 +156,26 @@ impl LargeCluster {
         create(&self.pods, bound_pod(name, node)).await;
     }
 
-    /// Creates a pod on the kubelet's node whose claim has a device of the driver there.
-    pub(crate) async fn run_with_device(&self, name: &str, device: &str) {
+    /// Creates a pod whose claim has a device of the driver on the kubelet's node, to be bound.
+    pub(crate) async fn with_device(&self, name: &str, device: &str) {
         self.claim(name, "own").await;
-        let mut pod = bound_pod(name, VIRTUAL);
-        pod["spec"]["resourceClaims"] = json!([{"name": "r", "resourceClaimName": name}]);
-        let pod = self.pods.create(&POST, &from_value(pod).unwrap()).await.unwrap();
+        let spec = json!({"containers": [{"name": "c", "image": "none"}],
+            "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+        let pod = from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+        let pod: Pod = self.pods.create(&POST, &pod).await.unwrap();
         let mut claim = self.claims.get(name).await.unwrap();
         let result = json!({"request": "r", "driver": "own.example.com", "pool": VIRTUAL, "device": device});
         let user = json!({"resource": "pods", "name": name, "uid": pod.metadata.uid});
         let status = json!({"allocation": {"devices": {"results": [result]}}, "reservedFor": [user]});
         claim.status = Some(from_value(status).unwrap());
         self.claims.replace_status(name, &POST, &claim).await.unwrap();
+    }
+
+    /// Binds a pod to the kubelet's node.
+    pub(crate) async fn bind(&self, pod: &str) {
+        let target = json!({"apiVersion": "v1", "kind": "Node", "name": VIRTUAL});
+        let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target});
+        let _: Value = self.pods.create_subresource("binding", pod, &POST, &binding).await.unwrap();
     }
 
     /// Sets the condition of a node that its gate waits for.
