@@ -17,7 +17,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use large_cluster::{DRIVERS, GATE, LargeCluster, VIRTUAL};
+use large_cluster::{DRIVERS, LargeCluster, VIRTUAL};
 use measured::{Measured, Row, Usage, run};
 use stand_in::StandIn;
 
@@ -133,10 +133,13 @@ fn node_group() -> Value {
 async fn node_agent(server: &StandIn, cluster: &LargeCluster, folder: &TempDir) {
     let state = folder.path().join("node-agent.json").display().to_string();
     let args = [&["--live", "--state", &state], PATIENT].concat();
-    let last = (0..cluster.nodes).map(|node| format!("node-{node}: ")).max().unwrap();
-    let mut agent = Measured::start("`node-agent --live`", NODE_AGENT, server, &args, &last);
-    for is_true in [false, true, false] {
-        agent.reacts(cluster.report("node-0", is_true), &format!("{GATE} ")).await;
+    let begin = Instant::now();
+    let mut agent = Measured::spawn("`node-agent --live`", NODE_AGENT, server, &args);
+    agent.says("node-0: open");
+    cluster.are_labelled().await;
+    agent.has_started(begin);
+    for (is_true, verdict) in [(false, "node-0: blocked: "), (true, "node-0: open"), (false, "node-0: blocked: ")] {
+        agent.reacts(cluster.report("node-0", is_true), verdict).await;
     }
     agent.print();
 }

@@ -21,7 +21,7 @@ pub(crate) const DRIVERS: [&str; 2] = ["gpu.example.com", "nic.example.com"];
 /// Driver whose slice comes later.
 const LATE: &str = "late.example.com";
 /// Condition that the gate of each node waits for.
-pub(crate) const GATE: &str = "a.example/Ready";
+const GATE: &str = "a.example/Ready";
 /// Node of the kubelet.
 pub(crate) const VIRTUAL: &str = "virtual-1";
 const DEVICES: usize = 8;
@@ -184,6 +184,12 @@ impl LargeCluster {
         let condition = json!({"type": GATE, "status": status, "lastTransitionTime": "2026-01-02T00:00:00Z"});
         let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
         self.node.patch_status(node, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// Waits until every node has the label of its gate.
+    pub(crate) async fn are_labelled(&self) {
+        let without = ListParams::default().labels(&format!("!readiness-gate.{GATE}")).limit(1);
+        until(async || self.node.list_metadata(&without).await.unwrap().items.is_empty()).await;
     }
 
     /// Waits until a driver has published a slice.
