@@ -136,7 +136,7 @@ async fn node_agent(server: &StandIn, cluster: &LargeCluster, folder: &TempDir) 
     let begin = Instant::now();
     let mut agent = Measured::spawn("`node-agent --live`", NODE_AGENT, server, &args);
     agent.says("node-0: open");
-    cluster.are_labelled().await;
+    cluster.is_labelled().await;
     agent.has_started(begin);
     for (is_true, verdict) in [(false, "node-0: blocked: "), (true, "node-0: open"), (false, "node-0: blocked: ")] {
         agent.reacts(cluster.report("node-0", is_true), verdict).await;

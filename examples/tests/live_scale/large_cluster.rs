@@ -186,10 +186,15 @@ impl LargeCluster {
         self.node.patch_status(node, &PatchParams::default(), &patch).await.unwrap();
     }
 
-    /// Waits until every node has the label of its gate.
-    pub(crate) async fn are_labelled(&self) {
-        let without = ListParams::default().labels(&format!("!readiness-gate.{GATE}")).limit(1);
-        until(async || self.node.list_metadata(&without).await.unwrap().items.is_empty()).await;
+    /// Waits until the last node by name has the label of its gate.
+    pub(crate) async fn is_labelled(&self) {
+        let last = (0..self.nodes).map(|node| format!("node-{node}")).max().unwrap();
+        let label = format!("readiness-gate.{GATE}");
+        until(async || {
+            let labels = self.node.get(&last).await.unwrap().metadata.labels;
+            labels.is_some_and(|labels| labels.contains_key(&label))
+        })
+        .await;
     }
 
     /// Waits until a driver has published a slice.
