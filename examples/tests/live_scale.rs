@@ -17,7 +17,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use large_cluster::{DRIVERS, GATE, LargeCluster, VIRTUAL};
+use large_cluster::{DRIVERS, LargeCluster, VIRTUAL};
 use measured::{Measured, Row, Usage, run};
 use stand_in::StandIn;
 
@@ -28,6 +28,8 @@ const KUBELET: &str = env!("CARGO_BIN_EXE_kubelet");
 const NODE_AGENT: &str = env!("CARGO_BIN_EXE_node-agent");
 const POOL_STATUS: &str = env!("CARGO_BIN_EXE_pool-status");
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
+/// Lease that outlasts a long list from a server on a busy machine.
+const PATIENT: &[&str] = &["--lease-seconds", "120"];
 
 #[tokio::test]
 async fn programs_follow_a_large_cluster() {
@@ -55,7 +57,7 @@ async fn pool_status(server: &StandIn, cluster: &LargeCluster) {
     watch.print();
     drop(watch);
 
-    let args = ["--live", "--controller"];
+    let args = [&["--live", "--controller"], PATIENT].concat();
     let begin = Instant::now();
     let mut controller = Measured::spawn("`pool-status --controller`", POOL_STATUS, server, &args);
     cluster.ask("first").await;
@@ -75,7 +77,7 @@ async fn pool_status(server: &StandIn, cluster: &LargeCluster) {
 async fn scheduler(server: &StandIn, cluster: &LargeCluster) {
     cluster.want("first", "gpu").await;
     run("`kubectl dra why`", KUBECTL_DRA, server, &["why", "first"], "fits node-");
-    let args = ["--live", "--bind"];
+    let args = [&["--live", "--bind"], PATIENT].concat();
     let mut scheduler = Measured::start("`scheduler --bind`", SCHEDULER, server, &args, "default/first: node-");
     for number in 0..3 {
         let name = format!("next-{number}");
@@ -98,7 +100,9 @@ async fn autoscaler(server: &StandIn, cluster: &LargeCluster, folder: &TempDir) 
     let down = ["--live", "--scale-down"];
     run("`autoscaler --live --scale-down`", AUTOSCALER, server, &down, "nodes that can go together");
     let args = ["--live", "--watch", "-o", "json"];
-    let mut list = Measured::start("`autoscaler --watch`", AUTOSCALER, server, &args, "\"pods\": [");
+    // The last pod by name is the end of the list.
+    let end = "\"pod\": \"default/next-2\"";
+    let mut list = Measured::start("`autoscaler --watch`", AUTOSCALER, server, &args, end);
     for number in 0..3 {
         let name = format!("more-{number}");
         list.reacts(cluster.run_pod(&name, "node-1"), &name).await;
@@ -128,11 +132,14 @@ fn node_group() -> Value {
 
 async fn node_agent(server: &StandIn, cluster: &LargeCluster, folder: &TempDir) {
     let state = folder.path().join("node-agent.json").display().to_string();
-    let args = ["--live", "--state", &state];
-    let last = format!("node-{}: ", cluster.nodes - 1);
-    let mut agent = Measured::start("`node-agent --live`", NODE_AGENT, server, &args, &last);
-    for is_true in [false, true, false] {
-        agent.reacts(cluster.report("node-0", is_true), &format!("{GATE} ")).await;
+    let args = [&["--live", "--state", &state], PATIENT].concat();
+    let begin = Instant::now();
+    let mut agent = Measured::spawn("`node-agent --live`", NODE_AGENT, server, &args);
+    agent.says("node-0: open");
+    cluster.is_labelled().await;
+    agent.has_started(begin);
+    for (is_true, verdict) in [(false, "node-0: blocked: "), (true, "node-0: open"), (false, "node-0: blocked: ")] {
+        agent.reacts(cluster.report("node-0", is_true), verdict).await;
     }
     agent.print();
 }
@@ -161,13 +168,14 @@ async fn kubelet_and_driver(server: &StandIn, cluster: &LargeCluster, folder: &T
     cluster.is_published("own.example.com").await;
     driver.has_started(begin);
     // The first pod may wait for the driver's registration.
-    cluster.run_with_device("waits", "dev-0").await;
+    cluster.with_device("waits", "dev-0").await;
+    cluster.bind("waits").await;
     kubelet.says("default/waits: runs with");
     for number in 1..4 {
         let (name, device) = (format!("uses-{number}"), format!("dev-{number}"));
         let runs = format!("default/{name}: runs with");
-        let change = Box::pin(cluster.run_with_device(&name, &device));
-        driver.reacts_by(kubelet.reacts(change, &runs)).await;
+        cluster.with_device(&name, &device).await;
+        driver.reacts_by(kubelet.reacts(cluster.bind(&name), &runs)).await;
     }
     kubelet.print();
     driver.another("its slice is deleted, and there again");

@@ -21,7 +21,7 @@ pub(crate) const DRIVERS: [&str; 2] = ["gpu.example.com", "nic.example.com"];
 /// Driver whose slice comes later.
 const LATE: &str = "late.example.com";
 /// Condition that the gate of each node waits for.
-pub(crate) const GATE: &str = "a.example/Ready";
+const GATE: &str = "a.example/Ready";
 /// Node of the kubelet.
 pub(crate) const VIRTUAL: &str = "virtual-1";
 const DEVICES: usize = 8;
@@ -156,12 +156,13 @@ impl LargeCluster {
         create(&self.pods, bound_pod(name, node)).await;
     }
 
-    /// Creates a pod on the kubelet's node whose claim has a device of the driver there.
-    pub(crate) async fn run_with_device(&self, name: &str, device: &str) {
+    /// Creates a pod whose claim has a device of the driver on the kubelet's node, to be bound.
+    pub(crate) async fn with_device(&self, name: &str, device: &str) {
         self.claim(name, "own").await;
-        let mut pod = bound_pod(name, VIRTUAL);
-        pod["spec"]["resourceClaims"] = json!([{"name": "r", "resourceClaimName": name}]);
-        let pod = self.pods.create(&POST, &from_value(pod).unwrap()).await.unwrap();
+        let spec = json!({"containers": [{"name": "c", "image": "none"}],
+            "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+        let pod = from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+        let pod: Pod = self.pods.create(&POST, &pod).await.unwrap();
         let mut claim = self.claims.get(name).await.unwrap();
         let result = json!({"request": "r", "driver": "own.example.com", "pool": VIRTUAL, "device": device});
         let user = json!({"resource": "pods", "name": name, "uid": pod.metadata.uid});
@@ -170,12 +171,30 @@ impl LargeCluster {
         self.claims.replace_status(name, &POST, &claim).await.unwrap();
     }
 
+    /// Binds a pod to the kubelet's node.
+    pub(crate) async fn bind(&self, pod: &str) {
+        let target = json!({"apiVersion": "v1", "kind": "Node", "name": VIRTUAL});
+        let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target});
+        let _: Value = self.pods.create_subresource("binding", pod, &POST, &binding).await.unwrap();
+    }
+
     /// Sets the condition of a node that its gate waits for.
     pub(crate) async fn report(&self, node: &str, is_true: bool) {
         let status = if is_true { "True" } else { "False" };
         let condition = json!({"type": GATE, "status": status, "lastTransitionTime": "2026-01-02T00:00:00Z"});
         let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
         self.node.patch_status(node, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// Waits until the last node by name has the label of its gate.
+    pub(crate) async fn is_labelled(&self) {
+        let last = (0..self.nodes).map(|node| format!("node-{node}")).max().unwrap();
+        let label = format!("readiness-gate.{GATE}");
+        until(async || {
+            let labels = self.node.get(&last).await.unwrap().metadata.labels;
+            labels.is_some_and(|labels| labels.contains_key(&label))
+        })
+        .await;
     }
 
     /// Waits until a driver has published a slice.
