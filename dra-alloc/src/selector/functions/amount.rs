@@ -112,9 +112,8 @@ impl Amount {
 
     pub(super) fn minus(&self, other: &Self) -> Self {
         // Go negates in 64 bits, where the smallest number is its own negative.
-        let wrapped = || self.plus(other);
-        let smallest = Some(other).filter(|other| other.form.digits == Some(i64::MIN)).map(|_| wrapped());
-        smallest.filter(|sum| sum.form.digits.is_some()).unwrap_or_else(|| self.plus(&other.negated()))
+        let wrapped = (other.form.digits == Some(i64::MIN)).then(|| self.plus(other));
+        wrapped.filter(|sum| sum.form.digits.is_some()).unwrap_or_else(|| self.plus(&other.negated()))
     }
 
     fn negated(&self) -> Self {

@@ -21,8 +21,14 @@ const MOST_DIGITS: usize = 1_000;
 /// Work of each of these digits: they are computed with numbers of a thousand bits.
 const DIGITS: usize = 12;
 
-/// Work of showing a number, a time or an entry of a map as text.
-const NUMBER: usize = 60;
+/// Work of reading a byte of a format, and of putting a part in its place.
+const BYTE: usize = 2;
+const PART: usize = 40;
+
+/// Work of showing a float or a time, and what has parts; of an exponent, and of another value.
+const SHOWN: usize = 60;
+const EXPONENT: usize = 160;
+const PLAIN: usize = 24;
 
 /// Part of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +85,7 @@ fn clause(text: &str) -> Result<(Piece<'_>, &str), String> {
 fn formatted<'v>(meter: &mut Meter<'_>, format: &str, list: &List<'v>) -> Answer<'v> {
     let mut text = String::new();
     let mut used = 0;
+    meter.work(BYTE * format.len())?;
     for piece in pieces(format).map_err(Fault::text)? {
         let shown = match piece {
             Piece::Text(text) => text.to_owned(),
@@ -87,7 +94,9 @@ fn formatted<'v>(meter: &mut Meter<'_>, format: &str, list: &List<'v>) -> Answer
                 used += 1;
                 let value = list.items().get(index);
                 let value = value.ok_or_else(|| Fault::text(format!("index {index} out of range")))?;
-                meter.work(DIGITS * digits.unwrap_or_default().min(MOST_DIGITS))?;
+                let exponent = if letter == 'e' { EXPONENT } else { 0 };
+                let of_value = if letter == 'x' || letter == 'X' || value.weight() == 1 { work(value) } else { 0 };
+                meter.work(PART + of_value + exponent + DIGITS * digits.unwrap_or_default().min(MOST_DIGITS))?;
                 shown(letter, digits, value, meter).map_err(|fault| match *fault {
                     Fault::Text(reason) => Fault::text(format!("error during formatting: {reason}")),
                     other => Box::new(other),
@@ -243,14 +252,19 @@ fn scalar(value: &Value<'_>, problem: &str) -> Result<String, Box<Fault>> {
     shown.ok_or_else(|| Fault::text(format!("{problem} {}", value.type_name())))
 }
 
+/// Returns the work of showing a value, without that of its parts.
+fn work(value: &Value<'_>) -> usize {
+    match value {
+        Value::String(text) => PLAIN + text.len(),
+        Value::Bytes(bytes) => PLAIN + 2 * bytes.len(),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Type(_) => PLAIN,
+        _ => SHOWN,
+    }
+}
+
 /// Shows a value within a list or map: texts in quotes.
 fn element(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault>> {
-    meter.work(match value {
-        Value::String(text) => 4 + text.len(),
-        Value::Bytes(bytes) => 4 + 2 * bytes.len(),
-        Value::Double(_) | Value::Timestamp(_) | Value::Duration(_) => NUMBER,
-        _ => 4 + value.weight(),
-    })?;
+    meter.work(work(value))?;
     let text = match value {
         Value::String(text) => Quoted(text).to_string(),
         Value::Bytes(bytes) => quoted_bytes(bytes),
@@ -265,7 +279,7 @@ fn element(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault
         Value::Map(map) => {
             let mut parts = Vec::with_capacity(map.len());
             for key in map.keys() {
-                meter.work(NUMBER + map.work_of(&key))?;
+                meter.work(SHOWN + map.work_of(&key))?;
                 if !matches!(key, Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_)) {
                     return Err(Fault::text(format!("no formatting function for map key of type {}", key.type_name())));
                 }

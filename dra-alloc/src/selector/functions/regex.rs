@@ -102,7 +102,7 @@ fn computed<'v>(meter: &mut Meter<'_>, name: &str, pattern: &str, text: &Text<'v
         return Err(Fault::too_much());
     }
     // Classes of characters are large, all the more without case.
-    let classes = pattern.matches("\\p").count() + pattern.matches("\\P").count();
+    let classes = pattern.to_ascii_lowercase().matches("\\p").count();
     meter.work(20_000 + 200 * pattern.len() + CLASS * classes)?;
     let mut compiled = Pattern::limited(pattern, PATTERN_SIZES[0]);
     if compiled.as_ref().is_err_and(|reason| reason == TOO_LARGE) {

@@ -6,18 +6,19 @@ use dra_attrs::{Quoted, Version};
 
 use super::functions;
 use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, Value};
 
 functions! { meter;
     "semver" {
-        "(string) -> Semver" Parse: [Value::String(text)] => version(read(text, false)?);
+        "(string) -> Semver" Parse: [Value::String(text)] => version(read(meter, text, false)?);
         "(string, bool) -> Semver" Parse:
-            [Value::String(text), Value::Bool(normalizes)] => version(read(text, *normalizes)?);
+            [Value::String(text), Value::Bool(normalizes)] => version(read(meter, text, *normalizes)?);
     }
     "isSemver" {
-        "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(read(text, false)?.is_ok()));
+        "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(read(meter, text, false)?.is_ok()));
         "(string, bool) -> bool" Parse:
-            [Value::String(text), Value::Bool(normalizes)] => Ok(Value::Bool(read(text, *normalizes)?.is_ok()));
+            [Value::String(text), Value::Bool(normalizes)] => Ok(Value::Bool(read(meter, text, *normalizes)?.is_ok()));
     }
     "major" { "Semver.() -> int" One: [Value::Version(version)] => Ok(Value::Int(version.major().cast_signed())); }
     "minor" { "Semver.() -> int" One: [Value::Version(version)] => Ok(Value::Int(version.minor().cast_signed())); }
@@ -27,10 +28,11 @@ functions! { meter;
 /// Longest version that is read, in bytes: comparing two has the price 1, however long they are.
 const LONGEST: usize = 512;
 
-fn read(text: &str, normalizes: bool) -> Result<Result<Version, String>, Box<Fault>> {
+fn read(meter: &mut Meter<'_>, text: &str, normalizes: bool) -> Result<Result<Version, String>, Box<Fault>> {
     if text.len() > LONGEST {
         return Err(Fault::too_much());
     }
+    meter.work(60 + text.len())?;
     Ok(if normalizes { normalized(text).and_then(|text| parse(&text)) } else { parse(text) })
 }
 

@@ -13,7 +13,7 @@ use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Answer, Map, Value};
 
 /// Work of reading a URL, besides that for its text.
-const URL: usize = 60;
+const URL: usize = 80;
 
 functions! { meter;
     "url" {
@@ -50,6 +50,7 @@ fn query<'v>(meter: &mut Meter<'_>, url: &Url) -> Answer<'v> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (Ok(name), Ok(value)) = (unescape(name, Mode::Query), unescape(value, Mode::Query)) else { continue };
         meter.make(name.len() + value.len() + 200)?;
+        meter.work(name.len() + value.len() + 20)?;
         values.entry(name).or_default().push(Value::owned(value));
     }
     let entries: Result<BTreeMap<_, _>, Box<Fault>> =

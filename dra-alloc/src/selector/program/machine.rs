@@ -17,6 +17,9 @@ use crate::selector::value::{Answer, List, Map, Value};
 /// Work of a call besides that for its arguments.
 const CALL: usize = 8;
 
+/// Work of a call's error, which has a text.
+const FAILURE: usize = 24;
+
 /// Arguments of a call.
 type Arguments<'v> = SmallVec<[Value<'v>; 3]>;
 
@@ -423,6 +426,7 @@ impl<'v> Machine<'_, 'v, '_> {
             result => {
                 let price = actual(call.cost, |index| values.get(index), result.as_ref().ok(), self.meter)?;
                 self.meter.charge(price)?;
+                self.meter.work(if result.is_err() { FAILURE } else { 0 })?;
                 self.push(result)
             }
         }

@@ -1,5 +1,7 @@
 //! Equality of values.
 
+use std::cmp::Ordering;
+
 use super::{List, Map, Origin, Value, order};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
@@ -15,6 +17,8 @@ pub(in crate::selector) fn equal<'v>(
     Ok(match (one, other) {
         (Value::Null, _) | (_, Value::Null) => matches!((one, other), (Value::Null, Value::Null)),
         (Value::String(one), Value::String(other)) => **one == **other,
+        (Value::Int(one), Value::Int(other)) => one == other,
+        (Value::Double(one), Value::Double(other)) => one.partial_cmp(other).is_some_and(Ordering::is_eq),
         (Value::Type(one), Value::Type(other)) => one == other,
         (Value::List(one), Value::List(other)) => lists(one, other, meter)?,
         (Value::Map(one), Value::Map(other)) => maps(one, other, meter)?,
@@ -29,7 +33,7 @@ pub(in crate::selector) fn equal<'v>(
         (Value::Url(one), Value::Url(other)) => one.to_string() == other.to_string(),
         (Value::Format(one), Value::Format(other)) => one.name == other.name,
         (one, _) if one.is_opaque() => return Err(Fault::no_overload()),
-        _ => order::order(one, other).flatten().is_some_and(std::cmp::Ordering::is_eq),
+        _ => order::order(one, other).flatten().is_some_and(Ordering::is_eq),
     })
 }
 

@@ -91,10 +91,7 @@ impl<'v> Map<'v> {
 
     /// Returns the work of looking for a key.
     pub(in crate::selector) fn work_of(&self, key: &Value<'_>) -> usize {
-        match self {
-            Self::Table(table) => table.work_of(key),
-            _ => self.work(),
-        }
+        if let Self::Table(table) = self { table.work_of(key) } else { self.work() }
     }
 
     /// Returns the keys in their order.
