@@ -152,8 +152,12 @@ impl Function {
     }
 }
 
+/// Work of making a string, besides that for its bytes.
+const MADE: usize = 14;
+
 /// Makes a string after counting its bytes.
 fn made<'v>(meter: &mut Meter<'_>, text: String) -> Answer<'v> {
+    meter.work(MADE)?;
     meter.make(text.len())?;
     Ok(Value::owned(text))
 }
@@ -179,17 +183,11 @@ fn int(length: usize) -> Value<'static> {
     Value::Int(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
-/// Work of making a text.
-const PART: usize = 12;
-
 /// Returns a part of a text: borrowed if the text is.
 fn part<'v>(meter: &mut Meter<'_>, text: &Text<'v>, start: usize, end: usize) -> Answer<'v> {
     match text {
         Text::Borrowed(text) => Ok(Value::borrowed(text.get(start..end).unwrap_or_default())),
-        Text::Owned(text) => {
-            meter.work(PART)?;
-            made(meter, text.get(start..end).unwrap_or_default().to_owned())
-        }
+        Text::Owned(text) => made(meter, text.get(start..end).unwrap_or_default().to_owned()),
     }
 }
 

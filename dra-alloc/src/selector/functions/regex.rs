@@ -92,7 +92,7 @@ impl Pattern {
     }
 
     fn pay(&self, meter: &mut Meter<'_>, bytes: usize) -> Result<(), Box<Fault>> {
-        meter.work((bytes / 3 + 1).saturating_mul(self.steps).saturating_add(SEARCH))
+        meter.work((bytes / 2 + 1).saturating_mul(self.steps).saturating_add(SEARCH))
     }
 }
 

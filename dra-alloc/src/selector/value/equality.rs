@@ -17,7 +17,7 @@ pub(in crate::selector) fn equal<'v>(
     Ok(match (one, other) {
         (Value::Null, _) | (_, Value::Null) => matches!((one, other), (Value::Null, Value::Null)),
         (Value::String(one), Value::String(other)) => **one == **other,
-        (Value::Int(one), Value::Int(other)) => one == other,
+        (Value::Int(one), Value::Int(other)) | (Value::Duration(one), Value::Duration(other)) => one == other,
         (Value::Double(one), Value::Double(other)) => one.partial_cmp(other).is_some_and(Ordering::is_eq),
         (Value::Type(one), Value::Type(other)) => one == other,
         (Value::List(one), Value::List(other)) => lists(one, other, meter)?,
