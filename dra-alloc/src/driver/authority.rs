@@ -43,7 +43,7 @@ const LONGEST_PADDING: usize = 7;
 /// let mut rewriter = AuthorityRewriter::default();
 /// let mut to_server = Vec::new();
 /// rewriter.feed(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &mut to_server);
-/// rewriter.feed(b"\0\0\x09\x01\x04\0\0\0\x01\x41\x07%2Ff.so", &mut to_server);
+/// rewriter.feed(b"\0\0\x0b\x01\x04\0\0\0\x01\x41\x09%2Ff.sock", &mut to_server);
 /// assert!(to_server.ends_with(b"\x41\x09localhost"));
 /// ```
 #[derive(Clone, Debug)]
