@@ -95,6 +95,7 @@ fn formatted<'v>(meter: &mut Meter<'_>, format: &str, list: &List<'v>) -> Answer
                 let value = list.items().get(index);
                 let value = value.ok_or_else(|| Fault::text(format!("index {index} out of range")))?;
                 let exponent = if letter == 'e' { EXPONENT } else { 0 };
+                // A text that is put in as it stands costs its bytes alone, which are counted when it is made.
                 let of_value = if letter == 'x' || letter == 'X' || value.weight() == 1 { work(value) } else { 0 };
                 meter.work(PART + of_value + exponent + DIGITS * digits.unwrap_or_default().min(MOST_DIGITS))?;
                 shown(letter, digits, value, meter).map_err(|fault| match *fault {
