@@ -1,6 +1,7 @@
 //! Choice of a node for one pod with claims.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dra_alloc::pods::{PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores};
@@ -17,7 +18,7 @@ pub enum NoNode {
     Failed(String),
     /// No node can serve the pod's claims.
     #[error("{0}")]
-    Nowhere(Box<PodExplanation>),
+    Nowhere(Arc<PodExplanation>),
 }
 
 /// Verdict on a node.
@@ -90,7 +91,7 @@ pub fn best_node<'n>(
     normalize_scores(&mut scores);
     let rank = |node: &Node| Reverse(preference.rank(cycle, node, state));
     let best = fitting.into_iter().zip(scores).rev().max_by_key(|(node, score)| (*score, rank(node)));
-    best.map(|(node, _)| name_in(node).to_owned()).ok_or_else(|| NoNode::Nowhere(Box::new(explanation)))
+    best.map(|(node, _)| name_in(node).to_owned()).ok_or_else(|| NoNode::Nowhere(Arc::new(explanation)))
 }
 
 /// Judges one node, and takes the verdict into the cycle.

@@ -85,7 +85,7 @@ impl Programs {
         let at = |name: &str| self.at(name).display().to_string();
         let (registry, plugin, state, cdi, devices, checkpoint) =
             (at("registry"), at("plugin"), at("state"), at("cdi"), at("devices.json"), at("checkpoint"));
-        let (remembered, gates) = (at("node-agent.json"), at("gates.json"));
+        let (remembered, gates) = (at("node-agent"), at("gates.json"));
         let (program, args) = match name {
             "driver" => (
                 env!("CARGO_BIN_EXE_driver"),

@@ -1,7 +1,12 @@
 //! Programs on a large cluster: start, memory, and the reaction to one change, each with the processor time that it takes.
 //!
-//! `LIVE_NODES=5000 cargo test --release -p examples --all-features --test live_scale -- --nocapture` prints the table for 5,000
-//! nodes, 10,000 slices and 50,000 pods. A small cluster is tried with all other tests; no time decides there.
+//! After `cargo build --release -p examples --features live --bins`, the table for 5,000 nodes, 10,000 slices and 50,000 pods is printed by
+//!
+//! ```text
+//! LIVE_NODES=5000 LIVE_PROGRAMS=$PWD/target/release cargo test -p examples --all-features --test live_scale -- --nocapture
+//! ```
+//!
+//! A small cluster is tried with all other tests; no time decides there.
 #![cfg(feature = "live")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -131,7 +136,7 @@ fn node_group() -> Value {
 }
 
 async fn node_agent(server: &StandIn, cluster: &LargeCluster, folder: &TempDir) {
-    let state = folder.path().join("node-agent.json").display().to_string();
+    let state = folder.path().join("node-agent").display().to_string();
     let args = [&["--live", "--state", &state], PATIENT].concat();
     let begin = Instant::now();
     let mut agent = Measured::spawn("`node-agent --live`", NODE_AGENT, server, &args);

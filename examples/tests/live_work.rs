@@ -21,6 +21,7 @@ use stand_in::background::{Background, get, until};
 const SIZES: [usize; 2] = [8, 40];
 const POST: PostParams = PostParams { dry_run: false, field_manager: None };
 const AUTOSCALER: &str = env!("CARGO_BIN_EXE_autoscaler");
+const NODE_AGENT: &str = env!("CARGO_BIN_EXE_node-agent");
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
 
 struct Cluster {
@@ -267,5 +268,41 @@ async fn an_autoscaler_lists_what_has_changed() {
         create(&cluster.pods, json!({"metadata": {"name": "more"}, "spec": spec})).await;
         autoscaler.says("default/more");
         assert_eq!((nodes(), pods()), (size + 3, size + 4));
+    }
+}
+
+#[tokio::test]
+async fn a_node_agent_evaluates_and_stores_what_has_changed() {
+    let folder = TempDir::new().unwrap();
+    for size in SIZES {
+        let cluster = Cluster::start(size).await;
+        let gate = json!([{"conditionType": "a.example/Ready", "timeoutSeconds": 3600, "failureAction": "BypassWithWarning"}]);
+        let annotations = json!({"dra-sdk.example.com/readiness-gates": gate.to_string()});
+        let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+        for number in 0..size {
+            cluster.nodes.patch(&node(number), &PatchParams::default(), &patch).await.unwrap();
+        }
+        let state = folder.path().join(format!("state-{size}")).display().to_string();
+        let args = ["--live", "--server", &cluster.server.url, "--state", &state, "--metrics-address", "127.0.0.1:0"];
+        let mut agent = Background::start(NODE_AGENT, &args);
+        let vitals = agent.vitals();
+        let evaluated = || count(&vitals, "dra_node_agent_nodes_evaluated_total");
+        let stored = || count(&vitals, "dra_node_agent_states_stored_total");
+        // What it writes to the nodes are changes too, which change no state.
+        agent.says(&format!("{}: blocked", node(size - 1)));
+        until("all is evaluated again", async || evaluated() >= 2 * size).await;
+        assert_eq!(stored(), size);
+
+        for (status, verdict) in [("True", "open"), ("False", "blocked")] {
+            let (before, stored_before) = (evaluated(), stored());
+            let conditions = [("Ready", "True"), ("a.example/Ready", status)];
+            let conditions = conditions.map(|(name, status)| json!({"type": name, "status": status}));
+            let patch = Patch::Strategic(json!({"status": {"conditions": conditions}}));
+            cluster.nodes.patch_status(&node(5), &PatchParams::default(), &patch).await.unwrap();
+            agent.says(&format!("{}: {verdict}", node(5)));
+            let (more, written) = (evaluated() - before, stored() - stored_before);
+            assert!((1..=4).contains(&more), "{more} nodes of {size} were evaluated");
+            assert!((1..=2).contains(&written), "{written} states of {size} were written");
+        }
     }
 }

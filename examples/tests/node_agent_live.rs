@@ -4,13 +4,13 @@
 
 mod stand_in;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
+use redb::{Database, ReadableTable, TableDefinition};
 use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
@@ -19,6 +19,9 @@ use stand_in::background::{Background, get, until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_node-agent");
 const GATE: &str = "a.example/Ready";
+/// Tables of the file that the program keeps.
+const RUN: TableDefinition<'_, (), &[u8]> = TableDefinition::new("run");
+const STATES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("states");
 const ANNOTATION: &str = "dra-sdk.example.com/readiness-gates";
 
 /// Node of a stand-in, with the gate.
@@ -54,7 +57,7 @@ impl Gated {
     }
 
     fn state(&self) -> PathBuf {
-        self.folder.path().join("state.json")
+        self.folder.path().join("state")
     }
 
     fn run(&self, args: &[&str]) -> Background {
@@ -81,14 +84,24 @@ impl Gated {
         self.condition().await.is_some_and(|condition| condition.reason.as_deref() == Some("TimeoutExceeded"))
     }
 
-    /// Moves all times of the stored state, with those of its clock unless the boot is to be another one.
+    /// Moves all times of the stored states, with those of their clock unless the boot is to be another one.
     fn move_times(&self, shift: SignedDuration, is_same_boot: bool) {
-        let mut state: Value = serde_json::from_slice(&fs::read(self.state()).unwrap()).unwrap();
-        if !is_same_boot {
-            state["bootId"] = "another boot".into();
+        let file = Database::open(self.state()).unwrap();
+        let transaction = file.begin_write().unwrap();
+        {
+            let mut table = transaction.open_table(RUN).unwrap();
+            let mut run: Value = serde_json::from_slice(table.get(()).unwrap().unwrap().value()).unwrap();
+            if !is_same_boot {
+                run["bootId"] = "another boot".into();
+            }
+            moved(&mut run, shift);
+            table.insert((), run.to_string().as_bytes()).unwrap();
+            let mut table = transaction.open_table(STATES).unwrap();
+            let mut state: Value = serde_json::from_slice(table.get("node-1").unwrap().unwrap().value()).unwrap();
+            moved(&mut state, shift);
+            table.insert("node-1", state.to_string().as_bytes()).unwrap();
         }
-        moved(&mut state, shift);
-        fs::write(self.state(), state.to_string()).unwrap();
+        transaction.commit().unwrap();
     }
 }
 
@@ -127,8 +140,8 @@ async fn a_gate_holds_its_node_until_the_condition_is_true() {
     let metrics = get(&vitals, "/metrics");
     assert!(metrics.contains("\nnode_readiness_released_total 1\n"), "{metrics}");
     let mut same = gated.run(&[]);
-    same.warns("state.json: another node-agent works with this file; --state names another one");
-    let mut second = gated.run_with(&gated.folder.path().join("second.json"), &[]);
+    same.warns("state: another node-agent works with this file; --state names another one");
+    let mut second = gated.run_with(&gated.folder.path().join("second"), &[]);
     second.warns("waiting for the lease default/dra-sdk-node-agent-combined");
     assert_eq!(agent.terminate(), Some(0));
     second.says("combined evaluates the gates of ");
@@ -146,7 +159,7 @@ async fn each_role_makes_its_own_writes() {
         "readinessTaint": {"key": "a.example/late", "effect": "NoSchedule"}});
     let gated = Gated::start(&[], taint).await;
     let mut kubelet = gated.run(&["--role", "kubelet", "--node", "node-1"]);
-    let mut nlc = gated.run_with(&gated.folder.path().join("nlc.json"), &["--role", "nlc"]);
+    let mut nlc = gated.run_with(&gated.folder.path().join("nlc"), &["--role", "nlc"]);
     kubelet.says("node-1: set a.example/Ready to Unknown (TimeoutExceeded)");
     nlc.says("node-1: add taint a.example/late:NoSchedule");
     let taints = async || gated.node().await.unwrap().spec.and_then(|spec| spec.taints).unwrap_or_default();

@@ -128,7 +128,7 @@ async fn each_program_needs_every_right_and_no_other() {
     let gated = json!({"metadata": {"name": "gated", "annotations": annotations}, "status": {"conditions": [ready]}});
     Api::<Node>::all(client.clone()).create(&POST, &read(gated)).await.unwrap();
     autoscaler.start(&["--live", "--watch"]);
-    let remembered = at("node-agent.json");
+    let remembered = at("node-agent");
     node_agent.start(&["--live", "--state", &remembered, "--lease-namespace", "dra-sdk", "--lease-seconds", "2"]);
 
     // A pod that has no device yet, a request, and one that was answered long ago.

@@ -1,6 +1,6 @@
 //! Explanations for pods: the reasons of all nodes, grouped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -49,7 +49,7 @@ pub struct RefusedNodes {
     /// Reason, in words that are the same on all of the nodes.
     pub reason: String,
     /// Names of the nodes.
-    pub nodes: Vec<String>,
+    pub nodes: BTreeSet<String>,
     /// For a prioritized list: the reasons of each alternative, with the number of nodes.
     pub alternatives: BTreeMap<String, BTreeMap<String, usize>>,
 }
@@ -105,7 +105,7 @@ impl PodExplanation {
             (_, Some(Reason { cause: Cause::NoAlternative { at }, because, .. })) => {
                 let reason = format!("no alternative for request {}", at.request);
                 let group = self.group(&reason);
-                group.nodes.push(node.to_owned());
+                group.nodes.insert(node.to_owned());
                 for alternative in because {
                     let (name, reason) = alternative.of_alternative();
                     *group.alternatives.entry(name).or_default().entry(reason).or_default() += 1;
@@ -127,7 +127,7 @@ impl PodExplanation {
 
     /// Adds a node that does not fit for a reason that has nothing to do with claims, such as `Insufficient cpu`.
     pub fn add_other(&mut self, node: &str, reason: impl AsRef<str>) {
-        self.group(reason.as_ref()).nodes.push(node.to_owned());
+        self.group(reason.as_ref()).nodes.insert(node.to_owned());
     }
 
     /// Adds the nodes of another explanation. Suggestions that read alike are one.
@@ -153,12 +153,12 @@ impl PodExplanation {
     /// ```
     ///
     /// # Complexity
-    /// Linear in the size of `other`, times the number of groups and suggestions.
+    /// Linear in the size of `other`, times the number of groups and suggestions; a look-up for each of its nodes.
     pub fn add(&mut self, other: &Self) {
         self.fitting += other.fitting;
         for RefusedNodes { reason, nodes, alternatives } in &other.groups {
             let group = self.group(reason);
-            group.nodes.extend_from_slice(nodes);
+            group.nodes.extend(nodes.iter().cloned());
             for (alternative, reasons) in alternatives {
                 let known = group.alternatives.entry(alternative.clone()).or_default();
                 for (reason, nodes) in reasons {
@@ -179,12 +179,14 @@ impl PodExplanation {
     /// Removes the nodes of another explanation, which was added before. The names of extended resources stay.
     ///
     /// # Complexity
-    /// That of [`PodExplanation::add`], and linear in the number of nodes that have the same reasons.
+    /// That of [`PodExplanation::add`].
     pub fn remove(&mut self, other: &Self) {
         self.fitting = self.fitting.saturating_sub(other.fitting);
         for RefusedNodes { reason, nodes, alternatives } in &other.groups {
             let group = self.group(reason);
-            group.nodes.retain(|node| !nodes.contains(node));
+            for node in nodes {
+                group.nodes.remove(node);
+            }
             for (alternative, reasons) in alternatives {
                 let Some(known) = group.alternatives.get_mut(alternative) else { continue };
                 for (reason, nodes) in reasons {
@@ -218,7 +220,7 @@ impl PodExplanation {
     fn group(&mut self, reason: &str) -> &mut RefusedNodes {
         let known = self.groups.iter().position(|group| group.reason == reason);
         let index = known.unwrap_or_else(|| {
-            let (nodes, alternatives) = (Vec::new(), BTreeMap::new());
+            let (nodes, alternatives) = (BTreeSet::new(), BTreeMap::new());
             self.groups.push(RefusedNodes { reason: reason.to_owned(), nodes, alternatives });
             self.groups.len() - 1
         });

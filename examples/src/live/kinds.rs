@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 
 use dra_alloc::pods::{ClaimSituation, CycleClaim, PodCycle, PodExplanation};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -43,8 +44,8 @@ struct Kind {
     ranked: BTreeSet<(Reverse<i64>, String)>,
     /// Reasons of the nodes that do not fit.
     refusals: BTreeMap<String, PodExplanation>,
-    /// The reasons of all of them.
-    explanation: PodExplanation,
+    /// The reasons of all of them, shared with who was told them last.
+    explanation: Arc<PodExplanation>,
 }
 
 /// Name of a kind of pods.
@@ -180,7 +181,7 @@ impl Kind {
                 (Some(next), _) => next,
                 (None, Some((_, name))) if judged.contains(name.as_str()) => return Ok(name),
                 (None, Some((_, name))) => name,
-                (None, None) => return Err(NoNode::Nowhere(Box::new(self.explanation.clone()))),
+                (None, None) => return Err(NoNode::Nowhere(Arc::clone(&self.explanation))),
             };
             match nodes.get_key_value(&next) {
                 Some((name, node)) => {
@@ -213,7 +214,7 @@ impl Kind {
                 self.scores.insert(node, score);
             }
             NodeVerdict::Refused(reasons) => {
-                self.explanation.add(&reasons);
+                Arc::make_mut(&mut self.explanation).add(&reasons);
                 self.refusals.insert(node, reasons);
             }
         }
@@ -226,7 +227,7 @@ impl Kind {
             self.ranked.remove(&(Reverse(score), node));
         }
         if let Some(reasons) = self.refusals.remove(node) {
-            self.explanation.remove(&reasons);
+            Arc::make_mut(&mut self.explanation).remove(&reasons);
         }
     }
 

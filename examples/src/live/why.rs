@@ -1,5 +1,7 @@
 //! Answers to the question why something is pending.
 
+use std::sync::Arc;
+
 use dra_alloc::pods::{GroupRound, PodCycle, PodExplanation, PodOptions, pre_enqueue};
 use dra_alloc::{Allocator, DeviceId};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -122,7 +124,7 @@ impl Question<'_> {
             Err(NoNode::Failed(reason)) => answer.reason = Some(reason),
             Err(NoNode::Nowhere(explanation)) => {
                 answer.reason = Some(explanation.to_string());
-                answer.explanation = Some(*explanation);
+                answer.explanation = Some(Arc::unwrap_or_clone(explanation));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::stand_in::StandIn;
+use super::stand_in::{StandIn, program_at};
 
 /// Longest time that anything takes.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -90,7 +90,7 @@ impl Measured {
 
     /// Starts a program that says nothing when it has begun.
     pub(crate) fn spawn(row: &str, program: &str, server: &StandIn, args: &[&str]) -> Self {
-        let mut command = Command::new(program);
+        let mut command = Command::new(program_at(program));
         command.args(args).args(["--server", &server.url]).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
         let stdout = BufReader::new(process.stdout.take().unwrap());
@@ -155,7 +155,7 @@ impl Drop for Measured {
 
 /// Runs a program to its end, and prints its row. It must say some words.
 pub(crate) fn run(row: &str, program: &str, server: &StandIn, args: &[&str], words: &str) {
-    let mut command = Command::new(program);
+    let mut command = Command::new(program_at(program));
     command.args(args).args(["--server", &server.url]).stderr(Stdio::null());
     let begin = Instant::now();
     let mut process = command.stdout(Stdio::piped()).spawn().unwrap();

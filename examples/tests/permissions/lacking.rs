@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::Api;
 use serde_json::json;
 use tempfile::TempDir;
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::manifests::{PROGRAMS, granted};
 use super::recorder::{Mischief, Recorder, Right};
 use super::stand_in::StandIn;
+use super::stand_in::background::Background;
 use super::{POST, read};
 
 /// Returns the arguments with which a program works in a directory.
@@ -28,7 +29,7 @@ fn arguments(program: &str, folder: &Path) -> Vec<String> {
     let files: &[(&str, &str)] = match program {
         "driver" => &[("--state", "state"), ("--cdi", "cdi"), ("--plugin-dir", "plugin"), ("--registry", "registry")],
         "kubelet" => &[("--registry", "registry"), ("--state", "checkpoint")],
-        "node-agent" => &[("--state", "state.json")],
+        "node-agent" => &[("--state", "states")],
         _ => &[],
     };
     let lease: &[&str] = if ["node-agent", "pool-status", "scheduler"].contains(&program) {
@@ -89,8 +90,8 @@ async fn each_program_says_which_right_or_version_it_lacks_first() {
             |right: &&Right| right.verb == verb && resource.is_none_or(|resource| right.resource == resource);
         let sentences: Vec<String> = granted.iter().filter(is_first).map(|right| sentence(program, right)).collect();
         assert!(sentences.contains(&forbidden), "{forbidden}");
-        if program == "node-agent" {
-            // Gates need no devices.
+        if ["kubelet", "node-agent"].contains(&program) {
+            // Gates need no devices, and a kubelet needs none before a pod has claims.
             continue;
         }
         let unserved = ends(program, &server, None, Mischief::HasNoDevices);
@@ -109,6 +110,29 @@ async fn each_program_says_which_of_its_watches_it_may_not_make() {
             assert_eq!(ends(program, &server, Some(rest), Mischief::None), sentence(program, lacking));
         }
     }
+}
+
+#[tokio::test]
+async fn a_kubelet_says_that_it_may_not_read_the_claims_of_a_pod() {
+    let server = server_with_a_node().await;
+    let pod: Pod = read(json!({
+        "metadata": {"name": "serve"},
+        "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "none"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
+    }));
+    Api::default_namespaced(server.client()).create(&POST, &pod).await.unwrap();
+    let (folder, granted) = (TempDir::new().unwrap(), granted("kubelet"));
+    fs::create_dir(folder.path().join("registry")).unwrap();
+    let lacking = granted.iter().find(|right| right.resource == "resourceclaims").unwrap();
+    assert_eq!(lacking.verb, "get");
+    let rest = granted.iter().filter(|right| *right != lacking).cloned().collect();
+    let door = Recorder::start(&server.url, Some(rest), Mischief::None);
+    let args = arguments("kubelet", folder.path());
+    let args: Vec<&str> = args.iter().map(String::as_str).chain(["--server", &door.url]).collect();
+    let mut kubelet = Background::start(env!("CARGO_BIN_EXE_kubelet"), &args);
+    let said = kubelet.warns("claims not read");
+    let sentence = sentence("claims not read", lacking);
+    assert_eq!(said, format!("kubelet: default/serve: {sentence}\n"));
 }
 
 #[test]

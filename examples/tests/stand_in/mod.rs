@@ -5,6 +5,7 @@ pub(crate) mod background;
 pub(crate) mod fake_driver;
 
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use kube::{Client, Config};
@@ -15,9 +16,18 @@ pub(crate) struct StandIn {
     pub(crate) url: String,
 }
 
+/// Returns the path of a program: in the folder `LIVE_PROGRAMS` if that is set, else where the test was built.
+pub(crate) fn program_at(built: &str) -> PathBuf {
+    let built = Path::new(built);
+    match std::env::var_os("LIVE_PROGRAMS") {
+        Some(folder) => Path::new(&folder).join(built.file_name().unwrap()),
+        None => built.to_owned(),
+    }
+}
+
 impl StandIn {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_apiserver"));
+        let mut command = Command::new(program_at(env!("CARGO_BIN_EXE_apiserver")));
         command.args(["--port", "0"]).args(args).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
         let mut url = String::new();
@@ -35,7 +45,7 @@ impl StandIn {
     }
 
     /// Returns the path of a kubeconfig for the server, in a directory.
-    pub(crate) fn kubeconfig(&self, folder: &std::path::Path) -> std::path::PathBuf {
+    pub(crate) fn kubeconfig(&self, folder: &Path) -> PathBuf {
         let path = folder.join("kubeconfig");
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: stand-in\nclusters:\n- name: stand-in\n  cluster: {{server: \

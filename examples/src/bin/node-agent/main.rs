@@ -103,7 +103,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     server: ClusterArgs,
     /// File of what is remembered of the nodes of a cluster
-    #[arg(long, value_name = "FILE", default_value = "node_agent_state.json", requires = "live")]
+    #[arg(long, value_name = "FILE", default_value = "node_agent_state", requires = "live")]
     state: PathBuf,
     /// Form of the lines about a cluster
     #[arg(short, long, value_enum, default_value_t, requires = "live")]

@@ -27,7 +27,6 @@ use examples::output::{LineForm, OutputError, put_line, say};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::Api;
 use kube::runtime::watcher::{Config, Event};
 use nnn::PodKey;
@@ -85,15 +84,13 @@ struct NodeAgent<'a> {
 /// Work on pods, each with the UID of its pod.
 type Operations<'w> = FuturesUnordered<Pin<Box<dyn Future<Output = (String, Result<(), LiveError>)> + 'w>>>;
 
-/// Pods and claims of the node as the watches show them, and what is being done about them.
+/// Pods of the node as the watch shows them, and what is being done about them.
 #[derive(Debug, Default)]
 struct View {
     /// Pods of the node by UID.
     pods: BTreeMap<String, Pod>,
-    claims: BTreeMap<ClaimKey, ResourceClaim>,
     new_pods: Vec<Pod>,
-    new_claims: Vec<ResourceClaim>,
-    listed: BTreeSet<&'static str>,
+    is_listed: bool,
     /// Pods that were said to run, by UID.
     running: BTreeSet<String>,
     /// Pods whose last attempt failed, by UID, with the time of the next one.
@@ -147,18 +144,11 @@ pub(crate) async fn run(
 }
 
 impl NodeAgent<'_> {
-    fn watches(&self) -> Watches {
-        let client = || self.cluster.client.clone();
-        let mut watches = Watches::default();
-        let own = Config::default().fields(&format!("spec.nodeName={}", self.node));
-        watches.add("pods", Api::all(client()), own, Change::Pod);
-        watches.add("resourceclaims", Api::all(client()), Config::default(), Change::Claim);
-        watches
-    }
-
     /// Works on the pods, many at a time.
     async fn work<'w>(&'w self, operations: &mut Operations<'w>, vitals: &Vitals) -> Result<(), LiveError> {
-        let mut watches = self.watches();
+        let mut watches = Watches::default();
+        let own = Config::default().fields(&format!("spec.nodeName={}", self.node));
+        watches.add("pods", Api::all(self.cluster.client.clone()), own, Change::Pod);
         loop {
             vitals.round();
             for (uid, subject) in self.view.borrow_mut().begin(&self.agent, self.options) {
@@ -207,21 +197,10 @@ impl View {
             Change::Pod(Event::InitDone) => {
                 let pods = std::mem::take(&mut self.new_pods).into_iter();
                 self.pods = pods.map(|pod| (uid_of(&pod), pod)).collect();
-                self.listed.insert("pods");
+                self.is_listed = true;
             }
             Change::Pod(Event::Apply(pod)) => drop(self.pods.insert(uid_of(&pod), pod)),
             Change::Pod(Event::Delete(pod)) => drop(self.pods.remove(&uid_of(&pod))),
-            Change::Claim(Event::Init) => self.new_claims.clear(),
-            Change::Claim(Event::InitApply(claim)) => self.new_claims.push(claim),
-            Change::Claim(Event::InitDone) => {
-                let claims = std::mem::take(&mut self.new_claims).into_iter();
-                self.claims = claims.map(|claim| (ClaimKey::from_metadata(&claim.metadata), claim)).collect();
-                self.listed.insert("claims");
-            }
-            Change::Claim(Event::Apply(claim)) => {
-                drop(self.claims.insert(ClaimKey::from_metadata(&claim.metadata), claim));
-            }
-            Change::Claim(Event::Delete(claim)) => drop(self.claims.remove(&ClaimKey::from_metadata(&claim.metadata))),
             Change::Failed(error) => return Err(error.into()),
             _ => {}
         }
@@ -231,8 +210,8 @@ impl View {
     /// Chooses what is worked on next: pods that are due, and what has claims but is no pod of the node any more. None of
     /// them shares a claim with another one that is worked on.
     fn begin(&mut self, agent: &Agent, options: KubeletOptions) -> Vec<(String, Subject)> {
-        // Before the lists are complete, a pod that is not seen is not gone.
-        if self.listed.len() < 2 {
+        // Before the list is complete, a pod that is not seen is not gone.
+        if !self.is_listed {
             return Vec::new();
         }
         let mut held: BTreeMap<String, BTreeSet<ClaimKey>> = BTreeMap::new();

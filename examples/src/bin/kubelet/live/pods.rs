@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::super::agent::{AgentError, Done};
 use super::super::line::Line;
-use super::{LiveError, NodeAgent, key_of, note, uid_of};
+use super::{ClusterError, LiveError, NodeAgent, key_of, note, uid_of};
 
 /// Reason of the event about a pod whose claims can't be prepared.
 const FAILED_PREPARE: &str = "FailedPrepareDynamicResources";
@@ -57,7 +57,16 @@ impl NodeAgent<'_> {
 
     async fn start(&self, pod: &Pod) -> Result<(), LiveError> {
         let (uid, key) = (uid_of(pod), key_of(pod));
-        let claims = self.claims_of(pod);
+        let claims = match self.claims_of(pod).await {
+            Ok(claims) => claims,
+            Err(error) => {
+                let message = format!("claims not read: {error}");
+                note(format_args!("{key}: {message}"));
+                self.delay(&uid);
+                self.events.warning(&self.cluster.client, &key, FAILED_PREPARE, &message).await;
+                return Ok(());
+            }
+        };
         if let Some(version) = &self.admission
             && let Err(error) = self.agent.admit(pod, &claims, version)
         {
@@ -173,10 +182,18 @@ impl NodeAgent<'_> {
         Err(error.into())
     }
 
-    fn claims_of(&self, pod: &Pod) -> Vec<ResourceClaim> {
-        let view = self.view.borrow();
-        let named = claims_of_pod(pod, self.options).flatten();
-        named.filter_map(|named| view.claims.get(&named.claim).cloned()).collect()
+    /// Reads the claims of a pod. One that is not there is left out: who prepares the pod misses it.
+    async fn claims_of(&self, pod: &Pod) -> Result<Vec<ResourceClaim>, ClusterError> {
+        let mut claims = Vec::new();
+        for named in claims_of_pod(pod, self.options).flatten() {
+            let api: Api<ResourceClaim> = Api::namespaced(self.cluster.client.clone(), &named.claim.namespace);
+            match answered(|| api.get(&named.claim.name)).await.outcome {
+                Ok(claim) => claims.push(claim),
+                Err(error) if trouble(&error) == Trouble::Missing => {}
+                Err(error) => return Err(ClusterError::from_call("get", "resourceclaims", &error)),
+            }
+        }
+        Ok(claims)
     }
 
     fn devices_of(&self, pod: &Pod) -> Vec<String> {

@@ -4,9 +4,11 @@
 //! States are on disk before a write is sent: after a crash, the next run goes on with the same timers, and
 //! removes what it has added.
 
+mod counts;
 mod gates;
 mod line;
 mod memory;
+mod timers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,7 +17,6 @@ use examples::live::connect::Cluster;
 use examples::live::events::Events;
 use examples::live::failure::{LiveError as ClusterError, text};
 use examples::live::lease::work_alone;
-use examples::live::metrics::Series;
 use examples::live::node_calls::carry_out;
 use examples::live::vitals::Vitals;
 use examples::live::watching::{Change, Watches};
@@ -27,13 +28,15 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
 use kube::runtime::watcher::{Config, Event};
-use readiness::{EvaluatorRole, GatedNodeView, NodeState, NodeWrite, Policy, ReadinessCounters, step};
+use readiness::{EvaluatorRole, GatedNodeView, NodeState, NodeWrite, Policy, step};
 
 use super::clock::Clock;
 use super::{Args, RoleArg};
+use counts::Counts;
 use gates::Gates;
 use line::Line;
 use memory::{Memory, MemoryError, Remembered};
+use timers::Timers;
 
 /// Longest time between two looks at the clock.
 const LOOK: Duration = Duration::from_millis(500);
@@ -68,19 +71,18 @@ struct Evaluator<'a> {
     clock: Clock,
     memory: Memory,
     events: Events,
-    counters: Vec<Series>,
+    counts: Counts,
     /// Nodes as the watch shows them, by name.
     nodes: BTreeMap<String, Node>,
     /// Nodes of a list that is being read.
     listing: Vec<Node>,
     is_listed: bool,
     states: BTreeMap<String, NodeState>,
-    /// True if the states are on disk as they are.
-    are_kept: bool,
+    /// Nodes whose state on disk is an older one.
+    unkept: BTreeSet<String>,
     /// Nodes that have changed since they were evaluated.
     changed: BTreeSet<String>,
-    /// Time of the next evaluation of nodes with a timer.
-    due: BTreeMap<String, Timestamp>,
+    timers: Timers,
     /// Last line about each node.
     told: BTreeMap<String, String>,
 }
@@ -98,6 +100,8 @@ struct Work {
 pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) -> Result<(), LiveError> {
     let Remembered { memory, nodes: states, clock: anchor } = Memory::open(args.state.clone())?;
     let mut clock = Clock::default();
+    // Another boot has another clock, which is stored with all states that it is the clock of.
+    let unkept = if anchor.is_some() { BTreeSet::new() } else { states.keys().cloned().collect() };
     if let Some(anchor) = anchor {
         clock.set_anchor(anchor);
     }
@@ -106,9 +110,6 @@ pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) ->
         let cluster = Cluster::connect(&args.server).await?;
         let vitals = Vitals::default();
         vitals.serve(args.vitals.metrics_address).await?;
-        let counters = ReadinessCounters::default()
-            .metrics()
-            .map(|(name, _)| vitals.metrics.counter(name, "Gate events of all nodes", &[]));
         let mut evaluator = Evaluator {
             cluster: &cluster,
             policy,
@@ -118,14 +119,14 @@ pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) ->
             clock,
             memory,
             events: Events::new("dra-sdk-node-agent"),
-            counters: counters.into(),
+            counts: Counts::new(&vitals.metrics),
             nodes: BTreeMap::new(),
             listing: Vec::new(),
             is_listed: false,
             states,
-            are_kept: false,
+            unkept,
             changed: BTreeSet::new(),
-            due: BTreeMap::new(),
+            timers: Timers::default(),
             told: BTreeMap::new(),
         };
         let evaluate = async || {
@@ -199,11 +200,11 @@ impl Evaluator<'_> {
             say(&format_args!("node-agent: the clock was set by {} s: timers go on as before", shift.as_secs()));
             self.states.values_mut().for_each(|state| state.shift_clock(shift));
             self.changed.extend(self.nodes.keys().cloned());
-            self.are_kept = false;
+            self.unkept.extend(self.states.keys().cloned());
         }
         let now = self.clock.now();
         let mut names = std::mem::take(&mut self.changed);
-        names.extend(self.due.iter().filter(|(_, due)| **due <= now).map(|(name, _)| name.clone()));
+        names.extend(self.timers.take_ended(now));
         if names.is_empty() {
             return Ok(());
         }
@@ -211,9 +212,10 @@ impl Evaluator<'_> {
         for name in names {
             works.extend(self.evaluate(&name, now)?);
         }
-        if !self.are_kept {
-            self.memory.keep(&self.states, self.clock.anchor())?;
-            self.are_kept = true;
+        if !self.unkept.is_empty() {
+            self.memory.keep(&self.unkept, &self.states, self.clock.anchor())?;
+            self.counts.stored(self.unkept.len());
+            self.unkept.clear();
         }
         let (client, events) = (&self.cluster.client, &self.events);
         let sent = stream::iter(works).map(async |Work { node, writes }| {
@@ -227,9 +229,7 @@ impl Evaluator<'_> {
                 false
             });
             if !is_made {
-                let again = now.checked_add(AGAIN).unwrap_or(now);
-                let due = self.due.entry(name).or_insert(again);
-                *due = again.min(*due);
+                self.timers.set(&name, now.checked_add(AGAIN).unwrap_or(now));
             }
         }
         Ok(())
@@ -237,9 +237,9 @@ impl Evaluator<'_> {
 
     /// Evaluates a node. Returns what is to be written.
     fn evaluate(&mut self, name: &str, now: Timestamp) -> Result<Option<Work>, LiveError> {
-        self.due.remove(name);
+        self.timers.clear(name);
         let Some(node) = self.nodes.get(name) else {
-            self.are_kept &= self.states.remove(name).is_none();
+            self.unkept.extend(self.states.remove_entry(name).map(|(name, _)| name));
             self.told.remove(name);
             return Ok(None);
         };
@@ -255,11 +255,10 @@ impl Evaluator<'_> {
         // Gates that can't be read are not gone.
         let view = if is_known { view } else { view.with_unsynced_cache() };
         let step = step(&self.policy, self.role, &view, now, state);
-        self.are_kept &= step.state == before;
-        let counts = before.counters.metrics().into_iter().zip(step.state.counters.metrics());
-        for (series, ((_, old), (_, new))) in self.counters.iter().zip(counts) {
-            series.add(&[], new.saturating_sub(old));
+        if step.state != before {
+            self.unkept.insert(name.to_owned());
         }
+        self.counts.evaluated(&before.counters, &step.state.counters);
         for write in &step.writes {
             put_line(self.form, &Line::Writes { node: name, write })?;
         }
@@ -269,7 +268,9 @@ impl Evaluator<'_> {
             self.told.insert(name.to_owned(), verdict.to_string());
         }
         self.states.insert(name.to_owned(), step.state);
-        self.due.extend(step.requeue_at.map(|at| (name.to_owned(), at)));
+        if let Some(at) = step.requeue_at {
+            self.timers.set(name, at);
+        }
         Ok((!step.writes.is_empty()).then(|| Work { node: node.clone(), writes: step.writes }))
     }
 
