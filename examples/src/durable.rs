@@ -48,7 +48,7 @@ impl DurableFile {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&unfinished, &self.0)?;
-        sync_folder_of(&self.0)
+        self.sync_directory()
     }
 
     /// Removes the file, which need not exist, and syncs the directory.
@@ -59,16 +59,22 @@ impl DurableFile {
         match fs::remove_file(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => sync_folder_of(&self.0),
+            Ok(()) => self.sync_directory(),
         }
     }
-}
 
-/// Syncs the folder that a file is in, so that a file which was created or removed stays so.
-///
-/// # Errors
-/// The folder can't be read.
-pub fn sync_folder_of(file: &Path) -> io::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-    File::open(folder)?.sync_all()
+    /// Adds text to the file, which exists, and syncs it. After a crash, part of the text may be there.
+    ///
+    /// # Errors
+    /// The error of the failed step.
+    pub fn append(&self, text: &str) -> io::Result<()> {
+        let mut file = File::options().append(true).open(&self.0)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        let folder = self.0.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+        File::open(folder)?.sync_all()
+    }
 }

@@ -91,12 +91,15 @@ async fn scheduler(server: &StandIn, cluster: &LargeCluster) {
     scheduler.another("a pod of a kind that no node fits");
     scheduler
         .reacts_by(async {
-            cluster.want("late", "late").await;
-            cluster.is_refused("late").await;
+            cluster.want("late-0", "late").await;
+            cluster.is_refused("late-0").await;
         })
         .await;
-    scheduler.another("a slice for it");
-    scheduler.reacts(cluster.add_late_slice(), "default/late: node-").await;
+    scheduler.another("a slice for pods of that kind");
+    for number in 0..3 {
+        cluster.want(&format!("late-{}", number + 1), "late").await;
+        scheduler.reacts(cluster.add_late_slice(number), "default/late-").await;
+    }
     scheduler.print();
 }
 
@@ -143,7 +146,10 @@ async fn node_agent(server: &StandIn, cluster: &LargeCluster, folder: &TempDir) 
     agent.says("node-0: open");
     cluster.is_labelled().await;
     agent.has_started(begin);
-    for (is_true, verdict) in [(false, "node-0: blocked: "), (true, "node-0: open"), (false, "node-0: blocked: ")] {
+    // Its own writes are changes too, which it sees before this one.
+    cluster.report("node-0", false).await;
+    agent.says("node-0: blocked: ");
+    for (is_true, verdict) in [(true, "node-0: open"), (false, "node-0: blocked: "), (true, "node-0: open")] {
         agent.reacts(cluster.report("node-0", is_true), verdict).await;
     }
     agent.print();

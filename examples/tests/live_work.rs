@@ -276,7 +276,8 @@ async fn a_node_agent_evaluates_and_stores_what_has_changed() {
     let folder = TempDir::new().unwrap();
     for size in SIZES {
         let cluster = Cluster::start(size).await;
-        let gate = json!([{"conditionType": "a.example/Ready", "timeoutSeconds": 3600, "failureAction": "BypassWithWarning"}]);
+        let gate =
+            json!([{"conditionType": "a.example/Ready", "timeoutSeconds": 3600, "failureAction": "BypassWithWarning"}]);
         let annotations = json!({"dra-sdk.example.com/readiness-gates": gate.to_string()});
         let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
         for number in 0..size {

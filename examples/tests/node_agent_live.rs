@@ -4,13 +4,13 @@
 
 mod stand_in;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use redb::{Database, ReadableTable, TableDefinition};
 use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
@@ -19,9 +19,6 @@ use stand_in::background::{Background, get, until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_node-agent");
 const GATE: &str = "a.example/Ready";
-/// Tables of the file that the program keeps.
-const RUN: TableDefinition<'_, (), &[u8]> = TableDefinition::new("run");
-const STATES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("states");
 const ANNOTATION: &str = "dra-sdk.example.com/readiness-gates";
 
 /// Node of a stand-in, with the gate.
@@ -86,22 +83,16 @@ impl Gated {
 
     /// Moves all times of the stored states, with those of their clock unless the boot is to be another one.
     fn move_times(&self, shift: SignedDuration, is_same_boot: bool) {
-        let file = Database::open(self.state()).unwrap();
-        let transaction = file.begin_write().unwrap();
-        {
-            let mut table = transaction.open_table(RUN).unwrap();
-            let mut run: Value = serde_json::from_slice(table.get(()).unwrap().unwrap().value()).unwrap();
-            if !is_same_boot {
-                run["bootId"] = "another boot".into();
-            }
-            moved(&mut run, shift);
-            table.insert((), run.to_string().as_bytes()).unwrap();
-            let mut table = transaction.open_table(STATES).unwrap();
-            let mut state: Value = serde_json::from_slice(table.get("node-1").unwrap().unwrap().value()).unwrap();
-            moved(&mut state, shift);
-            table.insert("node-1", state.to_string().as_bytes()).unwrap();
+        let text = fs::read_to_string(self.state()).unwrap();
+        let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        if !is_same_boot {
+            lines[0]["bootId"] = "another boot".into();
         }
-        transaction.commit().unwrap();
+        for line in &mut lines {
+            moved(line, shift);
+        }
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        fs::write(self.state(), lines.join("\n") + "\n").unwrap();
     }
 }
 
@@ -204,6 +195,37 @@ async fn a_clock_that_is_set_back_locks_no_node_longer_than_its_timeout() {
         gated.move_times(SignedDuration::from_hours(1), is_same_boot);
         let _agent = gated.run(&[]);
         until("the timeout", async || gated.is_timed_out().await).await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_ends_early_is_read_and_a_damaged_one_is_not() {
+    let gated = Gated::start(&[], gate(3600, "BypassWithWarning")).await;
+    let mut agent = gated.run(&[]);
+    agent.says("node-1: blocked");
+    until("the label", async || gated.node().await.unwrap().metadata.labels.is_some()).await;
+    agent.terminate();
+    let text = fs::read_to_string(gated.state()).unwrap();
+    let run = |text: &str| {
+        fs::write(gated.state(), text).unwrap();
+        gated.run(&[])
+    };
+    // The state is known: nothing is written to the node again.
+    let mut agent = run(&format!("{text}[\"node-1\",{{\"ga"));
+    agent.says("combined evaluates the gates of ");
+    assert_eq!(agent.says("node-1"), "node-1: blocked: a.example/Ready Blocked (Missing)\n");
+    agent.terminate();
+
+    let header = text.lines().next().unwrap();
+    for (text, words) in [
+        (format!("{header}\n[\"node-1\",{{\"ga\n"), "state: line 2: EOF while parsing a string"),
+        (format!("{header}\n[\"node-1\"]\n"), "state: line 2: "),
+        (String::new(), "state: line 1: EOF while parsing a value"),
+        ("{}\n".to_owned(), "state: line 1: missing field `version`"),
+        (header.replace("\"version\":2", "\"version\":9") + "\n", "state: version 9; this release reads version 2"),
+    ] {
+        run(&text).warns(words);
+        assert_eq!(fs::read_to_string(gated.state()).unwrap(), text);
     }
 }
 

@@ -146,9 +146,9 @@ impl LargeCluster {
         .await;
     }
 
-    /// Creates a slice with the devices that a pod waits for, on a node in the middle.
-    pub(crate) async fn add_late_slice(&self) {
-        create(&self.slices, slice(LATE, &format!("node-{}", self.nodes / 2), DEVICES)).await;
+    /// Creates a slice with one device that pods wait for, on a node in the middle.
+    pub(crate) async fn add_late_slice(&self, number: usize) {
+        create(&self.slices, slice(LATE, &format!("node-{}", self.nodes / 2 + number), 1)).await;
     }
 
     /// Creates a pod without claims that is bound.

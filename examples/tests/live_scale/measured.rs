@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use super::stand_in::{StandIn, program_at};
@@ -75,7 +76,8 @@ impl Row {
 /// Program that is measured until it is dropped.
 pub(crate) struct Measured {
     process: Child,
-    stdout: BufReader<ChildStdout>,
+    /// Lines that it says. They are always read: a program whose output nobody reads stands still.
+    lines: Receiver<String>,
     row: Row,
 }
 
@@ -93,8 +95,12 @@ impl Measured {
         let mut command = Command::new(program_at(program));
         command.args(args).args(["--server", &server.url]).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
-        let stdout = BufReader::new(process.stdout.take().unwrap());
-        Self { process, stdout, row: Row::new(row) }
+        let stdout = process.stdout.take().unwrap();
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Self { process, lines, row: Row::new(row) }
     }
 
     pub(crate) fn has_started(&mut self, begin: Instant) {
@@ -106,12 +112,9 @@ impl Measured {
     }
 
     /// Reads up to a line with some words.
-    pub(crate) fn says(&mut self, words: &str) {
-        let mut line = String::new();
-        while !line.contains(words) {
-            line.clear();
-            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "{}: it never says {words:?}", self.row.name);
-        }
+    pub(crate) fn says(&self, words: &str) {
+        let found = self.lines.iter().any(|line| line.contains(words));
+        assert!(found, "{}: it never says {words:?}", self.row.name);
     }
 
     /// Makes a change, and measures until the program has reacted.

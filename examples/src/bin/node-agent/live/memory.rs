@@ -1,51 +1,55 @@
 //! States of the nodes, on disk. They are written before what they ask for is: a taint that the cluster has is one that
 //! the file knows.
+//!
+//! The file has a line for the run that has written it, and one for each state. States that change are added at the end, where
+//! the last line about a node counts; once there are more of these than nodes, the file is written whole.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use examples::durable::sync_folder_of;
+use examples::durable::DurableFile;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::{ClockReading, NodeState};
-use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 use serde::{Deserialize, Serialize};
 
-/// Version of what is in the file.
+/// Version of the file.
 const VERSION: u32 = 2;
+
+/// Number of lines that are added to any file.
+const FEW_LINES: usize = 1_000;
 
 /// Id that each boot of the machine has.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
-/// Largest number of bytes of the file that are kept in memory.
-const CACHE: usize = 16 << 20;
-
-/// States by name of the node, as JSON.
-const STATES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("states");
-
-/// The one [`Run`], as JSON.
-const RUN: TableDefinition<'_, (), &[u8]> = TableDefinition::new("run");
 
 /// Reason that the file can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum MemoryError {
     #[error("{}: {error}; without it, taints that the program has added would stay for ever", path.display())]
-    Io { path: PathBuf, error: Box<redb::Error> },
-    #[error("{}: {error}; move the file away to begin anew, and look for taints that have no gate", path.display())]
-    Damaged { path: PathBuf, error: serde_json::Error },
+    Io { path: PathBuf, error: io::Error },
+    #[error(
+        "{}: line {line}: {error}; move the file away to begin anew, and look for taints that have no gate",
+        path.display()
+    )]
+    Damaged { path: PathBuf, line: usize, error: serde_json::Error },
     #[error("{}: another node-agent works with this file; --state names another one", _0.display())]
     Taken(PathBuf),
     #[error("{}: version {version}; this release reads version {VERSION}", path.display())]
     OtherVersion { path: PathBuf, version: u32 },
 }
 
-/// File with the states of nodes. No other process can open it meanwhile.
+/// File with the states of nodes.
 #[derive(Debug)]
 pub(super) struct Memory {
-    path: PathBuf,
-    file: Database,
-    boot_id: String,
+    file: DurableFile,
+    run: Run,
+    /// Number of lines that were added since this run has written the file whole; `None` before.
+    added: Cell<Option<usize>>,
+    /// Locked until it is closed. It lies beside the file, which is replaced, and stays there.
+    _lock: File,
 }
 
 /// States and clock that an earlier run has left.
@@ -57,14 +61,14 @@ pub(super) struct Remembered {
     pub(super) clock: Option<ClockReading>,
 }
 
-/// Run that has written last.
-#[derive(Debug, Serialize, Deserialize)]
+/// Run that has written the file: its first line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Run {
     version: u32,
     boot_id: String,
-    /// Clock that the times of all states are of: the wall clock, and the time since the boot.
-    clock: (Timestamp, SignedDuration),
+    /// Clock that the times of the states are of: the wall clock, and the time since the boot.
+    clock: Option<(Timestamp, SignedDuration)>,
 }
 
 impl Memory {
@@ -73,93 +77,98 @@ impl Memory {
     /// # Errors
     /// The file is damaged, or of another version, or another process has it.
     pub(super) fn open(path: PathBuf) -> Result<Remembered, MemoryError> {
-        let file = Builder::new().set_cache_size(CACHE).create(&path).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => MemoryError::Taken(path.clone()),
-            error => MemoryError::io(&path, error),
-        })?;
-        sync_folder_of(&path).map_err(|error| MemoryError::io(&path, error))?;
+        let file = DurableFile::new(path);
+        let path = file.path();
         let boot_id = fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
-        let memory = Self { path, file, boot_id };
-        let stored = memory.read().map_err(|error| MemoryError::io(&memory.path, error))?;
-        let Some((run, states)) = stored else {
-            return Ok(Remembered { memory, nodes: BTreeMap::new(), clock: None });
+        let failed = |error| MemoryError::Io { path: path.to_owned(), error };
+        let mut beside = path.to_owned().into_os_string();
+        beside.push(".lock");
+        let lock = File::options().create(true).truncate(false).write(true).open(beside).map_err(failed)?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => MemoryError::Taken(path.to_owned()),
+            TryLockError::Error(error) => failed(error),
+        })?;
+        let (before, nodes) = match file.read().map_err(failed)? {
+            None => (None, BTreeMap::new()),
+            Some(bytes) => {
+                let (run, nodes) = read(path, &bytes)?;
+                (Some(run), nodes)
+            }
         };
-        let run: Run = memory.parsed(&run)?;
-        if run.version != VERSION {
-            return Err(MemoryError::OtherVersion { path: memory.path, version: run.version });
-        }
-        let nodes = states.into_iter().map(|(node, state)| Ok((node, memory.parsed(&state)?)));
-        let nodes = nodes.collect::<Result<_, MemoryError>>()?;
-        let is_same_boot = !memory.boot_id.is_empty() && run.boot_id == memory.boot_id;
-        let clock = is_same_boot.then_some(ClockReading { wall: run.clock.0, monotonic: run.clock.1 });
-        Ok(Remembered { memory, nodes, clock })
+        let is_same_boot = |run: &Run| !boot_id.is_empty() && run.boot_id == boot_id;
+        let clock = before.filter(is_same_boot).and_then(|run| run.clock);
+        let clock = clock.map(|(wall, monotonic)| ClockReading { wall, monotonic });
+        let run = Run { version: VERSION, boot_id, clock: None };
+        Ok(Remembered { memory: Self { file, run, added: Cell::new(None), _lock: lock }, nodes, clock })
     }
 
-    /// Reads the last run and the states as they are stored; `None` if nothing was written yet.
-    #[expect(clippy::type_complexity, reason = "two tables, before they are parsed")]
-    fn read(&self) -> Result<Option<(Vec<u8>, Vec<(String, Vec<u8>)>)>, redb::Error> {
-        let transaction = self.file.begin_read()?;
-        let run = match transaction.open_table(RUN) {
-            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
-            run => run?,
-        };
-        let Some(run) = run.get(())?.map(|run| run.value().to_owned()) else { return Ok(None) };
-        let states = transaction.open_table(STATES)?;
-        let stored = states.iter()?.map(|entry| {
-            let (node, state) = entry?;
-            Ok((node.value().to_owned(), state.value().to_owned()))
-        });
-        Ok(Some((run, stored.collect::<Result<_, redb::Error>>()?)))
-    }
-
-    fn parsed<T: for<'de> Deserialize<'de>>(&self, text: &[u8]) -> Result<T, MemoryError> {
-        serde_json::from_slice(text).map_err(|error| MemoryError::Damaged { path: self.path.clone(), error })
-    }
-
-    /// Writes the states of some nodes, all or none of them; that of a node without one is removed.
+    /// Writes the states of some nodes; that of a node without one is removed.
     ///
     /// # Errors
     /// The file can't be written.
     ///
     /// # Complexity
-    /// `O(k log n)` for `k` of `n` nodes.
+    /// Linear in the number of these nodes, on the average of all writes since [`Memory::keep_all`].
     pub(super) fn keep(
         &self,
-        nodes: &BTreeSet<String>,
-        states: &BTreeMap<String, NodeState>,
+        changed: &BTreeSet<String>,
+        nodes: &BTreeMap<String, NodeState>,
         clock: ClockReading,
     ) -> Result<(), MemoryError> {
-        let run = Run { version: VERSION, boot_id: self.boot_id.clone(), clock: (clock.wall, clock.monotonic) };
-        self.write(&run, nodes, states).map_err(|error| MemoryError::io(&self.path, error))
-    }
-
-    fn write(
-        &self,
-        run: &Run,
-        nodes: &BTreeSet<String>,
-        states: &BTreeMap<String, NodeState>,
-    ) -> Result<(), redb::Error> {
-        let transaction = self.file.begin_write()?;
-        transaction.open_table(RUN)?.insert((), json(run)?.as_slice())?;
-        {
-            let mut stored = transaction.open_table(STATES)?;
-            for node in nodes {
-                match states.get(node) {
-                    Some(state) => drop(stored.insert(node.as_str(), json(state)?.as_slice())?),
-                    None => drop(stored.remove(node.as_str())?),
-                }
+        let most = nodes.len().max(FEW_LINES);
+        match self.added.get().map(|added| added.saturating_add(changed.len())) {
+            Some(added) if added <= most => {
+                let lines = changed.iter().map(|node| (node.as_str(), nodes.get(node)));
+                let written = text(lines).and_then(|text| self.file.append(&text));
+                self.added.set(Some(added));
+                written.map_err(|error| MemoryError::Io { path: self.file.path().to_owned(), error })
             }
+            _ => self.keep_all(nodes, clock),
         }
-        Ok(transaction.commit()?)
+    }
+
+    /// Writes all states, and the clock that their times are of.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub(super) fn keep_all(&self, nodes: &BTreeMap<String, NodeState>, clock: ClockReading) -> Result<(), MemoryError> {
+        let run = Run { clock: Some((clock.wall, clock.monotonic)), ..self.run.clone() };
+        let write = || {
+            let lines = nodes.iter().map(|(node, state)| (node.as_str(), Some(state)));
+            self.file.write(&(line(&run)? + &text(lines)?))
+        };
+        write().map_err(|error| MemoryError::Io { path: self.file.path().to_owned(), error })?;
+        self.added.set(Some(0));
+        Ok(())
     }
 }
 
-impl MemoryError {
-    fn io(path: &Path, error: impl Into<redb::Error>) -> Self {
-        Self::Io { path: path.to_owned(), error: Box::new(error.into()) }
+/// Reads the lines of a file. One at the end that was not written to its end is left out: nothing was done for it yet.
+fn read(path: &Path, bytes: &[u8]) -> Result<(Run, BTreeMap<String, NodeState>), MemoryError> {
+    let damaged = |line, error| MemoryError::Damaged { path: path.to_owned(), line, error };
+    let complete = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end);
+    let mut lines = bytes.get(..complete).unwrap_or_default().split(|byte| *byte == b'\n').zip(1..);
+    let (first, number) = lines.next().unwrap_or_default();
+    let run: Run = serde_json::from_slice(first).map_err(|error| damaged(number, error))?;
+    if run.version != VERSION {
+        return Err(MemoryError::OtherVersion { path: path.to_owned(), version: run.version });
     }
+    let mut nodes = BTreeMap::new();
+    for (line, number) in lines {
+        let (node, state): (String, Option<NodeState>) =
+            serde_json::from_slice(line).map_err(|error| damaged(number, error))?;
+        match state {
+            Some(state) => drop(nodes.insert(node, state)),
+            None => drop(nodes.remove(&node)),
+        }
+    }
+    Ok((run, nodes))
 }
 
-fn json(value: &impl Serialize) -> Result<Vec<u8>, std::io::Error> {
-    Ok(serde_json::to_vec(value)?)
+fn text<'n>(states: impl Iterator<Item = (&'n str, Option<&'n NodeState>)>) -> io::Result<String> {
+    states.map(|state| line(&state)).collect()
+}
+
+fn line(value: &impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string(value)? + "\n")
 }

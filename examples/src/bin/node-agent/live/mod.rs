@@ -100,10 +100,10 @@ struct Work {
 pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) -> Result<(), LiveError> {
     let Remembered { memory, nodes: states, clock: anchor } = Memory::open(args.state.clone())?;
     let mut clock = Clock::default();
-    // Another boot has another clock, which is stored with all states that it is the clock of.
-    let unkept = if anchor.is_some() { BTreeSet::new() } else { states.keys().cloned().collect() };
-    if let Some(anchor) = anchor {
-        clock.set_anchor(anchor);
+    match anchor {
+        Some(anchor) => clock.set_anchor(anchor),
+        // Another boot has another clock.
+        None => memory.keep_all(&states, clock.anchor())?,
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) ->
             listing: Vec::new(),
             is_listed: false,
             states,
-            unkept,
+            unkept: BTreeSet::new(),
             changed: BTreeSet::new(),
             timers: Timers::default(),
             told: BTreeMap::new(),
@@ -200,7 +200,8 @@ impl Evaluator<'_> {
             say(&format_args!("node-agent: the clock was set by {} s: timers go on as before", shift.as_secs()));
             self.states.values_mut().for_each(|state| state.shift_clock(shift));
             self.changed.extend(self.nodes.keys().cloned());
-            self.unkept.extend(self.states.keys().cloned());
+            self.memory.keep_all(&self.states, self.clock.anchor())?;
+            self.counts.stored(self.states.len());
         }
         let now = self.clock.now();
         let mut names = std::mem::take(&mut self.changed);
