@@ -28,6 +28,7 @@ const RACKS: &str = "10 racks";
 const NAMED_500: &str = "500 nodes by nodeName";
 const NAMED_5000: &str = "5,000 nodes by nodeName";
 const LOOP: &str = "8 GPUs, loop of allocate";
+const NUMA_LOOP: &str = "4 GPUs and a NIC by NUMA node: no, loop";
 
 /// All rows; a unit stands before the rows that it measures.
 pub const ROWS: &[Row] = &[
@@ -68,7 +69,7 @@ pub const ROWS: &[Row] = &[
         case: rack_no,
         unit: SMALL,
         limit: 40.0,
-        counted: [17.5, 4.8, 16.0],
+        counted: [17.5, 2.6, 14.0],
     },
     Row {
         name: "8 of one rack, 10 neighbours free",
@@ -125,6 +126,20 @@ pub const ROWS: &[Row] = &[
         counted: [1.0, 1.0, 1.0],
     },
     Row { name: "8 GPUs, allocate_each", case: whole_nodes, unit: LOOP, limit: 1.0, counted: [1.0, 1.0, 1.0] },
+    Row {
+        name: NUMA_LOOP,
+        case: || Case { call: Call::Loop, ..numa_no() },
+        unit: NUMA_LOOP,
+        limit: 1.0,
+        counted: [1.0, 1.0, 1.0],
+    },
+    Row {
+        name: "the same, allocate_each",
+        case: numa_no,
+        unit: NUMA_LOOP,
+        limit: 1.0,
+        counted: [1.0, 0.35, 0.85],
+    },
 ];
 
 fn one_gpu(nodes: usize) -> Case {
@@ -180,4 +195,12 @@ fn few_local() -> Case {
 
 fn whole_nodes() -> Case {
     Case::new(local(5_000, by_name), some(5_000, 5_000), ask("gpu", 8))
+}
+
+/// Nodes that are alike: a GPU of the NUMA node with the NICs is held, so that three are left there.
+fn numa_no() -> Case {
+    let asked = |class: &str, count: usize| json!({"deviceClassName": class, "count": count});
+    let requests = json!([{"name": "gpus", "exactly": asked("gpu", 4)}, {"name": "nic", "exactly": asked("nic", 1)}]);
+    let claims = claim(&requests, &json!([{"matchAttribute": "resource.kubernetes.io/numaNode"}]));
+    Case::new(local(5_000, by_name), some(5_000, 5_000), claims).held(|number| number % 12 == 1)
 }

@@ -19,12 +19,15 @@ use crate::search::budget::{Budget, Effort};
 use crate::search::context::Context;
 use crate::search::outcome::Outcome;
 use crate::search::request::{Plan, claim_name};
-use crate::search::{allocate_on, fits_on};
+use crate::search::{LikeSearches, allocate_on, fits_on};
 
 /// Attempt to allocate claims together: the claims, read once for any number of nodes and threads.
 ///
 /// [`Attempt::fits`] and [`Attempt::feasible`] search without building results; [`Attempt::allocate`] builds them for the
 /// node that is taken.
+///
+/// A long search is made once for nodes that are alike: with the same devices, values, counters and holdings but for names. Steps
+/// and work of a verdict are those of the node's own search.
 ///
 /// ```
 /// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
@@ -64,6 +67,8 @@ pub struct Attempt<'c> {
     /// Copies of all claims for explanations, made for the first one. Those with an allocation request nothing.
     explained: OnceLock<Vec<ResourceClaim>>,
     like_nodes: LikeNodes,
+    /// Searches for further nodes; `None` if there is one node.
+    like_searches: Option<LikeSearches>,
 }
 
 /// A claim with an allocation in its status. The allocator leaves that allocation unchanged.
@@ -89,7 +94,22 @@ impl<'c> Attempt<'c> {
             }
         }
         let plan = Plan::new(&pending, context.classes, context.gates);
-        Self { context, detail, pending, plan, allocated, explained: OnceLock::new(), like_nodes: LikeNodes::default() }
+        Self {
+            context,
+            detail,
+            pending,
+            plan,
+            allocated,
+            explained: OnceLock::new(),
+            like_nodes: LikeNodes::default(),
+            like_searches: None,
+        }
+    }
+
+    /// Makes the attempt one for several nodes.
+    pub(super) fn for_nodes(mut self) -> Self {
+        self.like_searches = Some(LikeSearches::default());
+        self
     }
 
     /// Returns true if the claims can be allocated on a node: if [`Attempt::allocate`] gives [`Outcome::Allocated`].
@@ -106,7 +126,7 @@ impl<'c> Attempt<'c> {
         if self.pending.is_empty() && !self.allocated.is_empty() {
             return Ok(true);
         }
-        fits_on(&self.context, &self.plan, node, budget)
+        fits_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget)
     }
 
     /// Returns the nodes on which the claims can be allocated, in the order of `nodes`. The search on a node is made when the
@@ -142,7 +162,7 @@ impl<'c> Attempt<'c> {
             let outcome = Outcome::Allocated(self.with_allocated(Vec::new()));
             return Ok(Verdict { outcome, steps: 0, work: 0, explanation: None });
         }
-        let (outcome, effort) = allocate_on(&self.context, &self.plan, node, budget)?;
+        let (outcome, effort) = allocate_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget)?;
         let explanation = self.explain(node, &outcome, effort, budget);
         let outcome = match outcome {
             Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
@@ -173,7 +193,7 @@ impl<'c> Attempt<'c> {
         if self.detail == Detail::Off {
             return verdict;
         }
-        let search = || allocate_on(&self.context, &self.plan, node, budget).ok();
+        let search = || allocate_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget).ok();
         let searched = if self.pending.is_empty() { None } else { search() };
         let Effort { steps, work, .. } = searched.as_ref().map(|(_, effort)| *effort).unwrap_or_default();
         let pending = searched.and_then(|(outcome, effort)| self.explain(node, &outcome, effort, budget));

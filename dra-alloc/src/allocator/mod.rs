@@ -227,7 +227,7 @@ impl<'a> Allocator<'a> {
         claims: impl IntoIterator<Item = &'c C>,
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        self.attempt(state, claims).allocate(node, budget)
+        Attempt::new(self.context(state), self.detail, claims).allocate(node, budget)
     }
 
     /// Reads claims for an attempt to allocate them on any number of nodes and threads.
@@ -239,7 +239,7 @@ impl<'a> Allocator<'a> {
         state: &'c AllocatedState,
         claims: impl IntoIterator<Item = &'c C>,
     ) -> Attempt<'c> {
-        Attempt::new(self.context(state), self.detail, claims)
+        Attempt::new(self.context(state), self.detail, claims).for_nodes()
     }
 
     /// Allocates all claims together on each of several nodes, like [`Allocator::allocate`] on one, but reads the

@@ -160,6 +160,19 @@ impl<'b> Meter<'b> {
         self.work = self.work.saturating_add(part.work);
     }
 
+    /// Counts the effort of a search that need not be repeated, and asks the stop function once. Returns false, and counts
+    /// nothing, if the search would exceed the budget.
+    pub(crate) fn spare(&mut self, search: Effort) -> Result<bool, Halt> {
+        if self.work.saturating_add(search.work) > self.budget.limit() {
+            return Ok(false);
+        }
+        if self.budget.stop.is_some_and(|stop| stop()) {
+            return Err(Halt::Stopped(Limit::Caller));
+        }
+        self.add(search);
+        Ok(true)
+    }
+
     pub(crate) const fn effort(&self) -> Effort {
         Effort { steps: self.steps, work: self.work, is_counted: self.is_counted }
     }

@@ -47,6 +47,10 @@ impl Candidate<'_> {
     pub(crate) fn facts(self) -> Facts {
         self.known.look(self.device)
     }
+
+    pub(crate) fn consumes_counters(self) -> bool {
+        self.device.consumes_counters.as_ref().is_some_and(|consumed| !consumed.is_empty())
+    }
 }
 
 /// Devices that have a position.

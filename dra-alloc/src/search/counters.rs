@@ -208,6 +208,16 @@ impl<'i> CounterSets<'i> {
         sums
     }
 
+    /// Returns the name of each counter, as a number.
+    pub(super) fn names(&self) -> impl Iterator<Item = CounterNameIx> {
+        self.name_of.iter().copied()
+    }
+
+    /// Returns true if a device with compatibility groups is allocated from a counter set.
+    pub(super) fn is_grouped(&self, set: SetIx) -> bool {
+        self.grouped.contains(&set)
+    }
+
     /// Returns a zero for each name of a counter.
     fn zeros(&self) -> ByCounterName<i128> {
         std::iter::repeat_n(0, self.names).collect()
@@ -224,7 +234,7 @@ impl<'i> CounterSets<'i> {
     /// Returns true if the gate `DRADeviceCompatibilityGroups` must be on to allocate a device: the device has groups,
     /// or shares a counter set with an allocated device that has groups.
     pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {
-        consumption.iter().any(|consumed| !consumed.groups.is_empty() || self.grouped.contains(&consumed.set))
+        consumption.iter().any(|consumed| !consumed.groups.is_empty() || self.is_grouped(consumed.set))
     }
 }
 

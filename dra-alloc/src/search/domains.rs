@@ -165,7 +165,7 @@ fn has_capacity(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx)
 
 /// Returns true if the counters that are left before the search suffice.
 fn has_counters(table: &Table<'_>, device: DeviceIx) -> Result<bool, AllocateError> {
-    if table.candidate(device).device.consumes_counters.as_ref().is_none_or(Vec::is_empty) {
+    if !table.candidate(device).consumes_counters() {
         return Ok(true);
     }
     if !table.has(DraGate::PartitionableDevices) {
@@ -213,9 +213,8 @@ fn gives_back(table: &Table<'_>, questions: &ByAlternative<AlternativeIx>) -> bo
             table.fit(alternative, device).is_ok_and(is_negative)
         })
     };
-    let has = |device: DeviceIx| table.candidate(device).device;
     table.candidates.all().into_iter().any(|device| {
-        let consumes = has(device).consumes_counters.as_ref().is_some_and(|consumed| !consumed.is_empty());
+        let consumes = table.candidate(device).consumes_counters();
         (table.has(DraGate::PartitionableDevices) && consumes && counters(device))
             || (table.is_shareable(device) && capacity(device))
     })

@@ -26,7 +26,7 @@ pub(crate) type KindIx = usize;
 pub(crate) type Label = u32;
 
 /// Columns whose values some constraint compares with each other, as one number.
-type Space = usize;
+pub(super) type Space = usize;
 
 /// A value of a column, as constraints compare it.
 pub(crate) type Value<'s> = (Space, Scalar<'s>);
@@ -235,8 +235,7 @@ impl<'r, 's> Reader<'r, 's> {
 
     fn consumption(&self, device: DeviceIx) -> (PoolIx, &[super::counters::Consumption<'s>]) {
         let candidate = self.table.candidate(device);
-        let consumes = candidate.device.consumes_counters.as_ref().is_some_and(|consumed| !consumed.is_empty());
-        let consumption = if consumes && self.table.has(DraGate::PartitionableDevices) {
+        let consumption = if candidate.consumes_counters() && self.table.has(DraGate::PartitionableDevices) {
             self.table.consumption(device).unwrap_or_default()
         } else {
             &[]
@@ -342,7 +341,7 @@ fn unlike_any(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'_>, risk
 }
 
 /// Numbers the columns so that columns of one constraint have one number.
-fn spaces(table: &Table<'_>) -> ByColumn<Space> {
+pub(super) fn spaces(table: &Table<'_>) -> ByColumn<Space> {
     let mut spaces: ByColumn<Space> = table.plan.columns.range().into_iter().map(usize::from).collect();
     let mut first: BTreeMap<_, ColumnIx> = BTreeMap::new();
     for asked in &table.plan.alternatives {

@@ -3,7 +3,7 @@
 //!
 //! - [`request`] the claims, read once for any number of nodes
 //! - [`on_node`] the search on one node, from pools to results; [`all_devices`] the requests for all devices;
-//!   [`too_few`] the nodes that need no search
+//!   [`too_few`] the nodes that need no search; [`like_searches`] those that need none of their own
 //! - [`table`] facts about the node's devices that no decision changes
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search
@@ -26,6 +26,7 @@ mod failed_states;
 mod grid;
 pub(crate) mod ix;
 mod kinds;
+mod like_searches;
 mod on_node;
 pub(crate) mod outcome;
 mod partial_assignment;
@@ -41,6 +42,7 @@ mod table;
 mod too_few;
 mod walk;
 
+pub(crate) use like_searches::LikeSearches;
 pub(crate) use on_node::{allocate_on, fits_on, is_possible, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;

@@ -9,6 +9,7 @@ use super::budget::{Budget, Effort, Halt, Meter};
 use super::candidates::{Candidates, Universe};
 use super::context::Context;
 use super::grid::Grid;
+use super::like_searches::LikeSearches;
 use super::outcome::{NodeFailure, Outcome};
 use super::partial_assignment::Chosen;
 use super::request::Plan;
@@ -22,15 +23,17 @@ use crate::config::gates::{DraGate, GateName};
 use crate::config::profile::SkipGateOff;
 use crate::device::slice::name_of;
 
-/// Allocates the claims of a plan on one node.
+/// Allocates the claims of a plan on one node. What `like` knows of other nodes is of the same plan, and of contexts that
+/// differ by the inventory and the state only.
 pub(crate) fn allocate_on(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
+    like: Option<&LikeSearches>,
     budget: Budget<'_>,
 ) -> Result<(Outcome, Effort), AllocateError> {
     let mut meter = Meter::new(budget);
-    let outcome = match search(context, plan, node, &mut meter, results) {
+    let outcome = match search(context, plan, node, like, &mut meter, results) {
         Ok(Ok(results)) => Outcome::Allocated(results),
         Ok(Err(outcome)) => outcome,
         Err(Halt::Stopped(limit)) => Outcome::Stopped(not_begun(limit)),
@@ -50,9 +53,10 @@ pub(crate) fn fits_on(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
+    like: Option<&LikeSearches>,
     budget: Budget<'_>,
 ) -> Result<bool, AllocateError> {
-    match search(context, plan, node, &mut Meter::new(budget), check_results) {
+    match search(context, plan, node, like, &mut Meter::new(budget), check_results) {
         Ok(found) => Ok(found.is_ok()),
         Err(Halt::Stopped(_) | Halt::OnNode(_)) => Ok(false),
         Err(Halt::Failed(error)) => Err(error),
@@ -61,7 +65,7 @@ pub(crate) fn fits_on(
 
 /// Returns true if the claims of a plan can be allocated on a node, false if it is proved that they can't.
 pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, budget: Budget<'_>) -> Option<bool> {
-    match search(context, plan, node, &mut Meter::new(budget), check_results) {
+    match search(context, plan, node, None, &mut Meter::new(budget), check_results) {
         Ok(Ok(())) => Some(true),
         Ok(Err(Outcome::Unsatisfied)) | Err(Halt::OnNode(NodeFailure::InvalidPools { .. })) => Some(false),
         Ok(Err(_)) | Err(_) => None,
@@ -87,6 +91,7 @@ fn search<T>(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
+    like: Option<&LikeSearches>,
     meter: &mut Meter<'_>,
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {
@@ -98,17 +103,36 @@ fn search<T>(
     }
     let derived = Grid::new(plan.columns.end(), candidates.end());
     let table = Table::new(context, plan, node, &candidates, &derived, meter.stop());
+    let likeness = like.and_then(|like| like.read(&table));
+    if let Some(known) = like.zip(likeness.as_ref()).and_then(|(like, likeness)| like.find(likeness))
+        && meter.spare(known.effort)?
+    {
+        return end(&table, known.solution(), build);
+    }
     let all = devices_of_all(&table, meter)?;
     let mut walk = Walk::new(&table, &all, meter);
     match walk.run() {
-        Ok(Some(solution)) => {
-            check_skips(&table, solution).map_err(Halt::OnNode)?;
-            Ok(Ok(build(&table, solution)?))
+        Ok(is_found) => {
+            let solution = is_found.then(|| walk.solution());
+            if let Some(like) = like {
+                like.remember(&table, likeness, walk.effort(), solution);
+            }
+            end(&table, solution, build)
         }
-        Ok(None) => no_solution(&candidates).map(Err),
         Err(Halt::Stopped(limit)) => Ok(Err(Outcome::Stopped(walk.stopped(limit)))),
         Err(halt) => Err(halt),
     }
+}
+
+/// Builds something of a solution; the inner error is the outcome if there is none.
+fn end<T>(
+    table: &Table<'_>,
+    solution: Option<Solution<'_>>,
+    build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
+) -> Result<Result<T, Outcome>, Halt> {
+    let Some(solution) = solution else { return no_solution(table.candidates).map(Err) };
+    check_skips(table, solution).map_err(Halt::OnNode)?;
+    Ok(Ok(build(table, solution)?))
 }
 
 /// Returns the outcome for a node on which the search found no solution. An invalid pool makes the outcome a failure of

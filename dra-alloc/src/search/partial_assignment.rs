@@ -11,7 +11,6 @@ use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
-use super::candidates::Candidate;
 use super::counters::{Groups, Ledger, Reserved, Shortage};
 use super::device_set::DeviceSet;
 use super::ix::{
@@ -295,8 +294,8 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 
     /// Reserves the counters that a device consumes. A shared device consumes them only once, with its first share.
     fn reserve(&mut self, device: DeviceIx) -> Result<Option<Reserved<'s>>, Refusal<'s>> {
-        let Candidate { pool, device: object, .. } = self.table.candidate(device);
-        if object.consumes_counters.as_ref().is_none_or(Vec::is_empty) {
+        let candidate = self.table.candidate(device);
+        if !candidate.consumes_counters() {
             return Ok(None);
         }
         if !self.table.has(DraGate::PartitionableDevices) {
@@ -305,11 +304,11 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         if self.is_shared(device) {
             return Ok(None);
         }
-        let (consumption, counters) = (self.table.consumption(device)?, self.table.counters(pool)?);
+        let (consumption, counters) = (self.table.consumption(device)?, self.table.counters(candidate.pool)?);
         if !self.table.has(DraGate::DeviceCompatibilityGroups) && counters.needs_groups(consumption) {
             return Err(Rejection::GroupsOff.into());
         }
-        let ledger = self.ledgers.entry(pool).or_insert_with(|| Ledger::new(counters));
+        let ledger = self.ledgers.entry(candidate.pool).or_insert_with(|| Ledger::new(counters));
         ledger.reserve(consumption).map(Some).map_err(|shortage| Rejection::Shortage(shortage).into())
     }
 

@@ -24,6 +24,8 @@ pub(crate) enum Shortcut {
     LikeDevices,
     /// The explanation of a node is that of a node before it that is like it.
     LikeNodes,
+    /// The search on a node is that of a node before it that is like it.
+    LikeSearches,
 }
 
 /// Set of [`Shortcut`]s.
@@ -32,7 +34,7 @@ pub(crate) struct Shortcuts(u16);
 
 impl Shortcuts {
     /// Number of shortcuts.
-    pub(crate) const COUNT: u8 = 10;
+    pub(crate) const COUNT: u8 = 11;
 
     /// Returns the set of shortcuts whose bits are set.
     #[cfg(test)]

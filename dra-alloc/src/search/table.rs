@@ -150,7 +150,7 @@ impl<'s> Table<'s> {
     }
 
     /// Returns the alternative in whose place facts about devices are kept: the first that asks the same of a device.
-    fn like(&self, alternative: AlternativeIx) -> AlternativeIx {
+    pub(super) fn like(&self, alternative: AlternativeIx) -> AlternativeIx {
         if self.context.shortcuts.has(Shortcut::LikeRequests) {
             self.alternative(alternative).like
         } else {
@@ -202,7 +202,8 @@ impl<'s> Table<'s> {
         })
     }
 
-    fn may_admit(&self, alternative: AlternativeIx, pool: PoolIx) -> bool {
+    /// Returns false if an alternative's selectors reject the driver of a pool.
+    pub(super) fn may_admit(&self, alternative: AlternativeIx, pool: PoolIx) -> bool {
         let ask = || {
             let may = may_admit(self.alternative(alternative), self.candidates.pool(pool), self.context.selectors);
             Ok::<_, std::convert::Infallible>(may)

@@ -11,7 +11,7 @@
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
-use super::budget::{Halt, Meter};
+use super::budget::{Effort, Halt, Meter};
 use super::demand::OpenRequest;
 use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, next};
 use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
@@ -170,21 +170,28 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Self { table, all, meter, assignment, position, frames: SmallVec::new(), pruning, selected, end }
     }
 
-    /// Returns the first solution; `None` if there is none.
-    pub(crate) fn run(&mut self) -> Result<Option<Solution<'_>>, Halt> {
+    /// Searches the first solution. Returns false if there is none.
+    pub(crate) fn run(&mut self) -> Result<bool, Halt> {
         let mut step = Step::On;
         loop {
             step = match step {
                 Step::On => self.enter()?,
-                Step::Back(Answer::Found) => {
-                    return Ok(Some(Solution { chosen: &self.assignment.chosen, selected: &self.selected }));
-                }
+                Step::Back(Answer::Found) => return Ok(true),
                 Step::Back(answer) => match self.frames.pop() {
                     Some(frame) if !self.is_over()? => self.resume(frame, answer)?,
-                    _ => return Ok(None),
+                    _ => return Ok(false),
                 },
             };
         }
+    }
+
+    /// Returns the solution that was found.
+    pub(crate) fn solution(&self) -> Solution<'_> {
+        Solution { chosen: &self.assignment.chosen, selected: &self.selected }
+    }
+
+    pub(crate) const fn effort(&self) -> Effort {
+        self.meter.effort()
     }
 
     /// Returns the state of the search after it was stopped.
@@ -245,7 +252,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 selected: Selected::firsts(&self.table.plan.claims),
                 end: next(claim),
             };
-            let found = alone.run().map(|solution| solution.is_some());
+            let found = alone.run();
             self.pruning = alone.pruning;
             self.meter.add(meter.effort());
             match found {

@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::Case;
 
+pub use slices::taint;
+
 /// Reserved domain, and the drivers.
 pub const STANDARD: &str = "resource.kubernetes.io";
 pub const DRIVERS: [&str; 3] = ["cpu.example.com", "gpu.example.com", "nic.example.com"];
@@ -191,7 +193,7 @@ fn taint_rules(random: &mut Random, plan: &Plan) -> Value {
         });
         json!({
             "metadata": {"name": format!("rule-{index}")},
-            "spec": {"deviceSelector": random.percent(95).then_some(selector), "taint": slices::taint(random)},
+            "spec": {"deviceSelector": random.percent(95).then_some(selector), "taint": taint(random)},
         })
     });
     rules.collect()

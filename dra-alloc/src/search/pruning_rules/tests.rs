@@ -8,13 +8,12 @@ use crate::cluster::inventory::Inventory;
 use crate::oracle::compare::{answer, classes, expected, inventory, numbered, state};
 use crate::oracle::plain::plain;
 use crate::oracle::{Answer, Case, allocate_counting, random};
-use crate::search::Shortcuts;
 use crate::search::allocate_error::AllocateError;
-use crate::search::allocate_on;
 use crate::search::budget::{Budget, Effort};
 use crate::search::context::Context;
 use crate::search::outcome::Outcome;
 use crate::search::request::Plan;
+use crate::search::{Shortcuts, allocate_on};
 use crate::selector::SelectorCache;
 
 /// Number of random clusters, lower without optimisation.
@@ -41,7 +40,8 @@ fn allocate(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Result
         shortcuts: Shortcuts::default(),
     };
     let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
-    allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, Budget::default())
+    let plan = Plan::new(&claims, &classes, case.gates);
+    allocate_on(&context, &plan, &case.node, None, Budget::default())
 }
 
 fn steps(case: &Case, inventory: &Inventory, rules: u16) -> u64 {

@@ -83,7 +83,7 @@ impl World {
             let mut node = node(number);
             let declared = vec![DraGate::OptionalNodeOperations.name(Profile::V1_37).to_owned()];
             node.status = Some(NodeStatus { declared_features: Some(declared), ..NodeStatus::default() });
-            let (outcome, effort) = allocate_on(&context, &plan, &node, Budget::work(STEPS)).ok()?;
+            let (outcome, effort) = allocate_on(&context, &plan, &node, None, Budget::work(STEPS)).ok()?;
             let plan = (shortcuts != Shortcuts::from_bits(0)).then_some(&plan);
             let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted, like_nodes };
             explain(&context, Detail::Full, &refused, &node, Budget::default())
@@ -102,9 +102,9 @@ impl World {
         let context = self.context(inventory, state, shortcuts);
         let listed: SmallVec<[_; 4]> = claims.iter().collect();
         let plan = Plan::new(&listed, &self.classes, self.gates);
-        let answer = allocate_on(&context, &plan, node, Budget::work(STEPS));
+        let answer = allocate_on(&context, &plan, node, None, Budget::work(STEPS));
         let answer = answer.map(|(outcome, _)| outcome).map_err(|error| error.to_string());
-        let fits = fits_on(&context, &plan, node, Budget::work(STEPS)).map_err(|error| error.to_string());
+        let fits = fits_on(&context, &plan, node, None, Budget::work(STEPS)).map_err(|error| error.to_string());
         assert_eq!(fits, answer.clone().map(|outcome| matches!(outcome, Outcome::Allocated(_))));
         answer
     }

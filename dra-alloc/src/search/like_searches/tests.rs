@@ -1,0 +1,276 @@
+//! Comparison of searches that are taken over from a like node with the node's own, on random nodes and their twins: some with
+//! other names, some with one random difference.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+use smallvec::SmallVec;
+
+use super::{LikeSearches, MOST_SEARCHES};
+use crate::oracle::case::{Allocated, Case, DeviceId};
+use crate::oracle::compare::{classes, inventory, numbered, state};
+use crate::oracle::random::{self, Random};
+use crate::search::allocate_error::AllocateError;
+use crate::search::budget::{Budget, Effort};
+use crate::search::context::Context;
+use crate::search::outcome::Outcome;
+use crate::search::request::Plan;
+use crate::search::{PruningRules, Shortcuts, allocate_on};
+use crate::selector::SelectorCache;
+
+/// Number of random nodes of each sort, lower without optimisation.
+const SEEDS: u64 = if cfg!(debug_assertions) { 100 } else { 500 };
+/// Number of twins of each node.
+const TWINS: u64 = 12;
+const WORK: u64 = 20_000;
+/// Sorts of random nodes, each with its share of the seeds.
+const SORTS: [(Make, u64); 4] = [(random::case, 4), (random::tight, 1), (random::racks, 1), (random::risky, 1)];
+
+impl LikeSearches {
+    /// Remembers each search, and reads the facts of each node.
+    fn eager() -> Self {
+        Self { known: Mutex::default(), credit: AtomicU64::new(u64::MAX / 2), least_work: (0, 0) }
+    }
+}
+
+/// Builds a case of a seed.
+type Make = fn(u64) -> Case;
+type Answer = Result<(Outcome, Effort), AllocateError>;
+
+fn allocate(case: &Case, like: &LikeSearches, pruning: PruningRules, work: u64) -> Answer {
+    let (classes, state, inventory, selectors) =
+        (classes(case), state(case), inventory(case), SelectorCache::default());
+    let context = Context {
+        inventory: &inventory,
+        classes: &classes,
+        state: &state,
+        selectors: &selectors,
+        share_ids: &numbered,
+        gates: case.gates,
+        profile: case.profile,
+        pruning,
+        shortcuts: Shortcuts::default(),
+    };
+    let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
+    allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, Some(like), Budget::work(work))
+}
+
+/// Puts a letter before a name, which changes no order.
+fn rename(name: &mut Value) {
+    *name = format!("x{}", name.as_str().unwrap_or_default()).into();
+}
+
+/// Renames pools and devices.
+fn renamed(case: &Case) -> Case {
+    let mut value = case.to_json();
+    for slice in value["slices"].as_array_mut().unwrap() {
+        rename(&mut slice["spec"]["pool"]["name"]);
+        slice["spec"]["devices"].as_array_mut().into_iter().flatten().for_each(|device| rename(&mut device["name"]));
+    }
+    let (other, used) = (Case::from_json(value), &case.allocated);
+    let rename = |id: &DeviceId| DeviceId::new(&id.driver, &format!("x{}", id.pool), &format!("x{}", id.device));
+    let allocated = Allocated {
+        devices: used.devices.iter().map(rename).collect(),
+        shared: used.shared.iter().map(|(id, share)| (rename(id), share.clone())).collect(),
+        capacity: used.capacity.iter().map(|(id, amounts)| (rename(id), amounts.clone())).collect(),
+    };
+    Case { allocated, ..other }
+}
+
+/// Changes of one device, with another one to take values from.
+const DEVICE_CHANGES: [fn(&mut Random, &mut Value, &Value); 9] = [
+    |random, device, _| toggle(&mut device["taints"], json!([random::taint(random)])),
+    |_, device, _| toggle(&mut device["allowMultipleAllocations"], json!(true)),
+    |_, device, _| toggle(&mut device["bindingConditions"], json!(["ready"])),
+    |random, device, other| take_one(random, device, other, "attributes"),
+    |random, device, other| take_one(random, device, other, "capacity"),
+    |random, device, _| {
+        let value = json!(random.pick(&["1", "2", "4", "8"]));
+        change_one(random, &mut device["capacity"], |capacity| capacity["value"] = value);
+    },
+    |_, device, other| device["consumesCounters"] = other["consumesCounters"].clone(),
+    |random, device, _| {
+        let value = json!(random.between(0, 4).to_string());
+        let consumed = device["consumesCounters"].as_array_mut().and_then(|all| all.first_mut());
+        if let Some(consumed) = consumed {
+            change_one(random, &mut consumed["counters"], |counter| counter["value"] = value);
+        }
+    },
+    |random, device, _| {
+        let groups = json!(random.some(&["a", "b", "c"], 50));
+        let consumed = device["consumesCounters"].as_array_mut().and_then(|all| all.first_mut());
+        if let Some(consumed) = consumed {
+            consumed["compatibilityGroups"] = groups;
+        }
+    },
+];
+
+fn toggle(field: &mut Value, value: Value) {
+    *field = if field.is_null() { value } else { Value::Null };
+}
+
+/// Changes one field of an object.
+fn change_one(random: &mut Random, fields: &mut Value, change: impl FnOnce(&mut Value)) {
+    let Some(fields) = fields.as_object_mut().filter(|fields| !fields.is_empty()) else { return };
+    let names: Vec<String> = fields.keys().cloned().collect();
+    fields.get_mut(&random.pick(&names)).map(change);
+}
+
+/// Takes one entry from another device, or loses it.
+fn take_one(random: &mut Random, device: &mut Value, other: &Value, map: &str) {
+    let names: Vec<String> = [&device[map], &other[map]]
+        .iter()
+        .filter_map(|map| map.as_object())
+        .flat_map(|map| map.keys().cloned())
+        .collect();
+    if !names.is_empty() {
+        let name = random.pick(&names);
+        match other[map].get(&name) {
+            Some(value) => device[map][&name] = value.clone(),
+            None => drop(device[map].as_object_mut().unwrap().remove(&name)),
+        }
+    }
+}
+
+/// Changes of a slice.
+const SLICE_CHANGES: [fn(&mut Random, &mut Value); 5] = [
+    |_, spec| toggle(&mut spec["skipNodeOperations"], json!(["*"])),
+    |_, spec| spec["pool"]["resourceSliceCount"] = json!(9),
+    |_, spec| spec["devices"].as_array_mut().into_iter().for_each(|devices| devices.reverse()),
+    |_, spec| drop(spec["devices"].as_array_mut().and_then(Vec::pop)),
+    |random, spec| {
+        let value = json!(random.between(0, 9).to_string());
+        if let Some(set) = spec["sharedCounters"].as_array_mut().and_then(|sets| sets.first_mut()) {
+            change_one(random, &mut set["counters"], |counter| counter["value"] = value);
+        }
+    },
+];
+
+/// Makes one random change of what a node is made of.
+fn changed(random: &mut Random, case: &Case) -> Case {
+    let mut value = case.to_json();
+    let with = |field: &str| {
+        let slices = value["slices"].as_array().unwrap().iter().enumerate();
+        let slices = slices.filter(|(_, slice)| slice["spec"][field].as_array().is_some_and(|list| !list.is_empty()));
+        slices.map(|(number, _)| number).collect::<Vec<usize>>()
+    };
+    let (with_devices, with_counters) = (with("devices"), with("sharedCounters"));
+    if with_devices.is_empty() {
+        return case.clone();
+    }
+    let slice = random.pick(&with_devices);
+    let devices = value["slices"][slice]["spec"]["devices"].as_array().unwrap().clone();
+    match random.below(10) {
+        0..6 => {
+            let (place, other) = (random.below(devices.len()), random.pick(&devices));
+            let change = random.pick(&DEVICE_CHANGES);
+            change(random, &mut value["slices"][slice]["spec"]["devices"][place], &other);
+        }
+        6 | 7 => {
+            let slice =
+                if with_counters.is_empty() || random.percent(50) { slice } else { random.pick(&with_counters) };
+            let change = random.pick(&SLICE_CHANGES);
+            change(random, &mut value["slices"][slice]["spec"]);
+        }
+        _ => {
+            let (spec, device) = (&value["slices"][slice]["spec"], random.pick(&devices));
+            let names =
+                [&spec["driver"], &spec["pool"]["name"], &device["name"]].map(|name| name.as_str().unwrap_or_default());
+            use_device(random, &names.join("/"), &mut value["allocated"]);
+        }
+    }
+    Case::from_json(value)
+}
+
+/// Changes the use of a device: held or free, shared, with other amounts of its capacities in use.
+fn use_device(random: &mut Random, device: &str, allocated: &mut Value) {
+    let held = allocated["devices"].as_array_mut().unwrap();
+    match held.iter().position(|held| held == device) {
+        Some(place) => drop(held.remove(place)),
+        None if random.percent(40) => held.push(device.into()),
+        None if random.percent(50) => {
+            allocated["shared"].as_array_mut().unwrap().push(format!("{device}/share").into());
+        }
+        None => {
+            allocated["shared"].as_array_mut().unwrap().push(format!("{device}/share").into());
+            allocated["capacity"][device] = json!({"memory": random.pick(&["1", "2"]), "cores": "1"});
+        }
+    }
+}
+
+/// Returns the answer on a twin, which is compared with its own search, and true if that of another one was taken over.
+fn ask(twin: &Case, known: &LikeSearches, pruning: PruningRules) -> (Answer, bool) {
+    let before = known.searches().len();
+    let answer = allocate(twin, known, pruning, WORK);
+    let own = LikeSearches::eager();
+    assert_eq!(answer, allocate(twin, &own, pruning, WORK), "{}", twin.to_json());
+    let was_taken_over = known.searches().len() == before && !own.searches().is_empty();
+    (answer, was_taken_over)
+}
+
+#[test]
+fn twins_have_the_answer_and_the_effort_of_their_own_search() {
+    let (mut like, mut unlike, mut allocated) = (0_u32, 0_u32, 0_u32);
+    for (sort, (make, share)) in SORTS.iter().enumerate() {
+        for seed in 0..SEEDS * share {
+            let random = &mut Random::new(seed * 7 + sort as u64);
+            let case = make(seed);
+            let pruning = if seed % 2 == 0 { PruningRules::default() } else { PruningRules::from_start(u16::MAX >> 4) };
+            let known = LikeSearches::eager();
+            let _ = ask(&case, &known, pruning);
+            if known.searches().is_empty() {
+                continue;
+            }
+            if case.taint_rules.is_empty() {
+                let (answer, was_taken_over) = ask(&renamed(&case), &known, pruning);
+                assert!(was_taken_over, "{}", case.to_json());
+                allocated += u32::from(matches!(answer, Ok((Outcome::Allocated(_), _))));
+            }
+            for _ in 0..TWINS {
+                let twin = changed(random, &case);
+                let (_, was_taken_over) = ask(&twin, &known, pruning);
+                *(if was_taken_over { &mut like } else { &mut unlike }) += 1;
+            }
+        }
+    }
+    assert!(like > 500 && unlike > 500 && allocated > 100, "{like} like, {unlike} unlike, {allocated} allocated");
+}
+
+#[test]
+fn a_budget_that_is_too_small_for_the_search_stops_it() {
+    let case = random::tight(3);
+    let known = LikeSearches::eager();
+    let (_, effort) = allocate(&case, &known, PruningRules::default(), WORK).unwrap();
+    assert_eq!(known.searches().len(), 1);
+    for work in 0..effort.work {
+        let own = allocate(&case, &LikeSearches::eager(), PruningRules::default(), work);
+        assert!(matches!(own, Ok((Outcome::Stopped(_), _))));
+        assert_eq!(allocate(&case, &known, PruningRules::default(), work), own);
+    }
+}
+
+#[test]
+fn facts_are_read_in_vain_for_as_much_work_as_searches_took() {
+    let known = LikeSearches { least_work: (0, 0), ..LikeSearches::default() };
+    let (random, case) = (&mut Random::new(1), random::tight(3));
+    let credit = || known.credit.load(Ordering::Relaxed);
+    let ask = |case: &Case| drop(allocate(case, &known, PruningRules::default(), WORK));
+    ask(&case);
+    let took = known.searches().iter().map(|search| search.effort.work).sum::<u64>();
+    assert_eq!(credit(), took);
+    // When nothing more is remembered, a node that is like none is read until the credit is used up.
+    while known.searches().len() < MOST_SEARCHES {
+        ask(&changed(random, &case));
+    }
+    let is_unlike = |twin: &Case| {
+        let before = credit();
+        ask(twin);
+        credit() < before
+    };
+    let twin = (0..1_000).map(|_| changed(random, &case)).find(is_unlike).unwrap();
+    while is_unlike(&twin) {}
+    let rest = credit();
+    (0..10).for_each(|_| ask(&changed(random, &twin)));
+    assert_eq!(credit(), rest);
+}
