@@ -4,7 +4,7 @@ use dra_alloc::Detail;
 use serde_json::json;
 
 use crate::case::{Call, Case};
-use crate::objects::{FABRIC, ask, by_name, by_selector, claim, devices, fabric, local, pool, racks, some};
+use crate::objects::{FABRIC, GPU, ask, by_name, by_selector, claim, devices, fabric, local, pool, racks, some};
 
 /// A case, the case whose node is the unit, and the number of units that a node may cost.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,13 @@ const NUMA_LOOP: &str = "4 GPUs and a NIC by NUMA node: no, loop";
 pub const ROWS: &[Row] = &[
     Row { name: SMALL, case: || one_gpu(200), unit: SMALL, limit: 1.0, counted: [1.0, 1.0, 1.0] },
     Row { name: LARGE, case: || one_gpu(5_000), unit: SMALL, limit: 2.0, counted: [1.0, 1.1, 1.1] },
+    Row {
+        name: "8 GPUs by an interpreted selector, 200 nodes",
+        case: interpreted,
+        unit: SMALL,
+        limit: 8.0,
+        counted: [4.8, 5.0, 10.0],
+    },
     Row {
         name: "beside 1,000, driver before",
         case: || beside("a-fabric.example.com", 1_000),
@@ -133,17 +140,18 @@ pub const ROWS: &[Row] = &[
         limit: 1.0,
         counted: [1.0, 1.0, 1.0],
     },
-    Row {
-        name: "the same, allocate_each",
-        case: numa_no,
-        unit: NUMA_LOOP,
-        limit: 1.0,
-        counted: [1.0, 0.35, 0.85],
-    },
+    Row { name: "the same, allocate_each", case: numa_no, unit: NUMA_LOOP, limit: 1.0, counted: [1.0, 0.35, 0.85] },
 ];
 
 fn one_gpu(nodes: usize) -> Case {
     Case::new(local(nodes, by_name), some(nodes, nodes), ask("gpu", 1))
+}
+
+fn interpreted() -> Case {
+    let expression = format!("device.attributes['{GPU}'].model.upperAscii() == 'BIG'");
+    let asked = json!({"deviceClassName": "gpu", "count": 8, "selectors": [{"cel": {"expression": expression}}]});
+    let claims = claim(&json!([{"name": "r", "exactly": asked}]), &json!([]));
+    Case::new(local(200, by_name), some(200, 200), claims)
 }
 
 fn beside(driver: &str, count: usize) -> Case {

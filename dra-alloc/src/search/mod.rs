@@ -4,7 +4,7 @@
 //! - [`request`] the claims, read once for any number of nodes
 //! - [`on_node`] the search on one node, from pools to results; [`all_devices`] the requests for all devices;
 //!   [`too_few`] the nodes that need no search; [`like_searches`] those that need none of their own
-//! - [`table`] facts about the node's devices that no decision changes
+//! - [`table`] facts about the node's devices that no decision changes; [`known_results`] of selectors
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search
 //! - [`prune`] rules that cut branches without a solution, of three kinds: [`bounds`], [`kinds`] of devices that can be
@@ -26,6 +26,7 @@ mod failed_states;
 mod grid;
 pub(crate) mod ix;
 mod kinds;
+mod known_results;
 mod like_searches;
 mod on_node;
 pub(crate) mod outcome;

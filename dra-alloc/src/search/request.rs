@@ -12,7 +12,7 @@
 use dra_attrs::{GateSet, Ix};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
@@ -22,8 +22,9 @@ use k8s_openapi::api::resource::v1::{
 use super::allocate_error::{AllocateError, RequestError};
 use super::ix::{
     AlternativeIx, Alternatives, ByAlternative, ByClaim, ByColumn, ByConstraint, ByRequest, ClaimIx, ColumnIx,
-    ConstraintIx, IxRange, SelectorIx,
+    ConstraintIx, IxRange,
 };
+use super::known_results::KnownResults;
 use crate::cluster::classes::{Class, Classes};
 use crate::config::gates::DraGate;
 use crate::device::capacity::Amount;
@@ -84,9 +85,8 @@ pub(crate) struct Alternative<'p> {
     asked: Asked<'p>,
     /// Selectors of the request itself, which apply in addition to those of the class.
     own_selectors: Selectors<'p>,
-    /// Cached results of selectors on devices of shared slices, by position of the selector and address of the device.
-    /// Addresses are stable within one call.
-    pub(crate) known: Mutex<BTreeMap<(SelectorIx, usize), bool>>,
+    /// Results of its selectors.
+    pub(super) results: KnownResults,
     pub(crate) mode: Mode,
     pub(crate) admin_access: bool,
     pub(crate) tolerations: Option<&'p [DeviceToleration]>,
@@ -271,7 +271,7 @@ impl<'p> Plan<'p> {
             like,
             asked,
             own_selectors: Selectors::new(Owner::Claim, own),
-            known: Mutex::default(),
+            results: KnownResults::default(),
             mode,
             admin_access: asked.admin_access() == Some(true),
             tolerations: asked.tolerations(),

@@ -26,6 +26,8 @@ pub(crate) enum Shortcut {
     LikeNodes,
     /// The search on a node is that of a node before it that is like it.
     LikeSearches,
+    /// Devices with equal values share the results of selectors.
+    EqualValues,
 }
 
 /// Set of [`Shortcut`]s.
@@ -34,7 +36,7 @@ pub(crate) struct Shortcuts(u16);
 
 impl Shortcuts {
     /// Number of shortcuts.
-    pub(crate) const COUNT: u8 = 11;
+    pub(crate) const COUNT: u8 = 12;
 
     /// Returns the set of shortcuts whose bits are set.
     #[cfg(test)]

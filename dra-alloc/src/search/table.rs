@@ -3,8 +3,6 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
-use std::sync::PoisonError;
-
 use dra_attrs::{Ix, ListTypes, Quantity, ValueSet, lookup_by_name};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
@@ -303,24 +301,30 @@ impl<'s> Table<'s> {
             index,
             source: error.clone(),
         })?;
-        let place = (position, std::ptr::from_ref(candidate.device).addr());
-        let is_kept = !compiled.is_direct() && !is_for_one_node(candidate.slice);
-        let known = || asked.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_kept && let Some(holds) = known().get(&place) {
-            return Ok(*holds);
-        }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        let holds = if candidate.facts().is_sound() {
-            compiled.matches_sound(input, self.stop)
-        } else {
-            compiled.matches(input)
+        let evaluate = || {
+            let is_sound = candidate.facts().is_sound();
+            if is_sound { compiled.matches_sound(input, self.stop) } else { compiled.matches(input) }
         };
-        let holds = holds.map_err(|source| {
+        let failed = |source| {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
-        })?;
-        if is_kept {
-            known().insert(place, holds);
+        };
+        if compiled.is_direct() {
+            return evaluate().map_err(failed);
+        }
+        let (results, is_seen_by_several) = (&asked.results, !is_for_one_node(candidate.slice));
+        if is_seen_by_several && let Some(holds) = results.of_device(position, candidate.device) {
+            return Ok(holds);
+        }
+        let may_be_shared = candidate.facts().is_sound() && self.context.shortcuts.has(Shortcut::EqualValues);
+        let known = may_be_shared.then(|| results.of_values(position, compiled, input)).flatten();
+        let holds = known.map_or_else(|| evaluate().map_err(failed), Ok)?;
+        if may_be_shared && known.is_none() {
+            results.keep_for_values(position, input, holds);
+        }
+        if is_seen_by_several {
+            results.keep_for_device(position, candidate.device, holds);
         }
         Ok(holds)
     }
