@@ -12,8 +12,8 @@
 //! Nodes where reading a fact ends in an error are like no other. What reads the objects themselves is done for each node:
 //! the results, and the errors of building them.
 //!
-//! Only searches are remembered that took much more work than the facts take to read, and facts are read only as long as
-//! that has saved work, or may: reading in vain never costs more than the searches themselves.
+//! Only searches are remembered that took more work than there are facts to read, and facts are read only as long as that has
+//! saved work, or may: reading in vain never costs more than the searches themselves.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,15 +83,16 @@ impl Default for LikeSearches {
 impl LikeSearches {
     /// Reads the facts of a node if a search may be known that was made on a node like it.
     pub(super) fn read(&self, table: &Table<'_>) -> Option<Likeness> {
-        let (credit, price) = (self.credit.load(Ordering::Relaxed), price(table));
-        if credit < price || !table.context.shortcuts.has(Shortcut::LikeSearches) {
+        let price = price(table);
+        if self.credit.load(Ordering::Relaxed) < price || !table.context.shortcuts.has(Shortcut::LikeSearches) {
             return None;
         }
         let size = size(table);
         if !self.searches().iter().any(|search| search.size == size) {
             return None;
         }
-        self.credit.fetch_sub(price.min(credit), Ordering::Relaxed);
+        let pay = |credit: u64| credit.checked_sub(price);
+        self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, pay).ok()?;
         Likeness::read(table)
     }
 
