@@ -140,7 +140,13 @@ pub const ROWS: &[Row] = &[
         limit: 1.0,
         counted: [1.0, 1.0, 1.0],
     },
-    Row { name: "the same, allocate_each", case: numa_no, unit: NUMA_LOOP, limit: 1.0, counted: [1.0, 0.35, 0.85] },
+    Row {
+        name: "4 GPUs and a NIC by NUMA node: no, each",
+        case: numa_no,
+        unit: NUMA_LOOP,
+        limit: 1.0,
+        counted: [1.0, 0.35, 0.85],
+    },
 ];
 
 fn one_gpu(nodes: usize) -> Case {

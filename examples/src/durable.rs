@@ -1,4 +1,4 @@
-//! Files that survive a crash as a whole: the ledger of a driver, CDI specs. A driver may copy this file.
+//! Files that survive a crash: the ledger of a driver, CDI specs, states of nodes. A driver may copy this file.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 /// End of the name of a file that is being written. A program that is killed leaves it; the next write replaces it.
 pub const UNFINISHED: &str = ".tmp";
 
-/// File that is replaced atomically and durably: after a crash it has the old contents or the new ones.
+/// File that is replaced atomically and durably: after a crash it has the old contents or the new ones. Text can be added,
+/// too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DurableFile(PathBuf);
 

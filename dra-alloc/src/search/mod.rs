@@ -28,6 +28,8 @@ pub(crate) mod ix;
 mod kinds;
 mod known_results;
 mod like_searches;
+#[cfg(test)]
+mod of_case;
 mod on_node;
 pub(crate) mod outcome;
 mod partial_assignment;

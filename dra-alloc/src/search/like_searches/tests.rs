@@ -5,19 +5,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
-use smallvec::SmallVec;
 
 use super::{LikeSearches, MOST_SEARCHES};
 use crate::oracle::case::{Allocated, Case, DeviceId};
-use crate::oracle::compare::{classes, inventory, numbered, state};
+use crate::oracle::compare::inventory;
 use crate::oracle::random::{self, Random};
-use crate::search::allocate_error::AllocateError;
-use crate::search::budget::{Budget, Effort};
-use crate::search::context::Context;
+use crate::search::PruningRules;
+use crate::search::budget::Budget;
+use crate::search::of_case::{self, Searched};
 use crate::search::outcome::Outcome;
-use crate::search::request::Plan;
-use crate::search::{PruningRules, Shortcuts, allocate_on};
-use crate::selector::SelectorCache;
 
 /// Number of random nodes of each sort, lower without optimisation.
 const SEEDS: u64 = if cfg!(debug_assertions) { 100 } else { 500 };
@@ -36,24 +32,9 @@ impl LikeSearches {
 
 /// Builds a case of a seed.
 type Make = fn(u64) -> Case;
-type Answer = Result<(Outcome, Effort), AllocateError>;
 
-fn allocate(case: &Case, like: &LikeSearches, pruning: PruningRules, work: u64) -> Answer {
-    let (classes, state, inventory, selectors) =
-        (classes(case), state(case), inventory(case), SelectorCache::default());
-    let context = Context {
-        inventory: &inventory,
-        classes: &classes,
-        state: &state,
-        selectors: &selectors,
-        share_ids: &numbered,
-        gates: case.gates,
-        profile: case.profile,
-        pruning,
-        shortcuts: Shortcuts::default(),
-    };
-    let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
-    allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, Some(like), Budget::work(work))
+fn allocate(case: &Case, like: &LikeSearches, pruning: PruningRules, work: u64) -> Searched {
+    of_case::allocate(case, &inventory(case), pruning, Some(like), Budget::work(work))
 }
 
 /// Puts a letter before a name, which changes no order.
@@ -200,7 +181,7 @@ fn use_device(random: &mut Random, device: &str, allocated: &mut Value) {
 }
 
 /// Returns the answer on a twin, which is compared with its own search, and true if that of another one was taken over.
-fn ask(twin: &Case, known: &LikeSearches, pruning: PruningRules) -> (Answer, bool) {
+fn ask(twin: &Case, known: &LikeSearches, pruning: PruningRules) -> (Searched, bool) {
     let before = known.searches().len();
     let answer = allocate(twin, known, pruning, WORK);
     let own = LikeSearches::eager();

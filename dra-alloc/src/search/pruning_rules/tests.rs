@@ -1,20 +1,15 @@
 //! Comparison of the search with and without pruning rules, and with the oracle, on random clusters.
 
 use serde_json::Value;
-use smallvec::SmallVec;
 
 use super::{PruningRule, PruningRules};
 use crate::cluster::inventory::Inventory;
-use crate::oracle::compare::{answer, classes, expected, inventory, numbered, state};
+use crate::oracle::compare::{answer, expected, inventory};
 use crate::oracle::plain::plain;
 use crate::oracle::{Answer, Case, allocate_counting, random};
-use crate::search::allocate_error::AllocateError;
-use crate::search::budget::{Budget, Effort};
-use crate::search::context::Context;
+use crate::search::budget::Budget;
+use crate::search::of_case::{self, Searched};
 use crate::search::outcome::Outcome;
-use crate::search::request::Plan;
-use crate::search::{Shortcuts, allocate_on};
-use crate::selector::SelectorCache;
 
 /// Number of random clusters, lower without optimisation.
 const SEEDS: u64 = if cfg!(debug_assertions) { 800 } else { 8000 };
@@ -25,23 +20,8 @@ const FEW_STEPS: u64 = 5_000;
 /// All rules, from the first backtrack on.
 const ALL: u16 = (1 << PruningRules::COUNT) - 1;
 
-/// Returns the outcome and the effort.
-fn allocate(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Result<(Outcome, Effort), AllocateError> {
-    let (classes, state, selectors) = (classes(case), state(case), SelectorCache::default());
-    let context = Context {
-        inventory,
-        classes: &classes,
-        state: &state,
-        selectors: &selectors,
-        share_ids: &numbered,
-        gates: case.gates,
-        profile: case.profile,
-        pruning,
-        shortcuts: Shortcuts::default(),
-    };
-    let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
-    let plan = Plan::new(&claims, &classes, case.gates);
-    allocate_on(&context, &plan, &case.node, None, Budget::default())
+fn allocate(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Searched {
+    of_case::allocate(case, inventory, pruning, None, Budget::default())
 }
 
 fn steps(case: &Case, inventory: &Inventory, rules: u16) -> u64 {

@@ -1,0 +1,44 @@
+//! Searches of the oracle's cases, for tests.
+
+use smallvec::SmallVec;
+
+use super::allocate_error::AllocateError;
+use super::budget::{Budget, Effort};
+use super::context::Context;
+use super::like_searches::LikeSearches;
+use super::on_node::allocate_on;
+use super::outcome::Outcome;
+use super::pruning_rules::PruningRules;
+use super::request::Plan;
+use super::shortcuts::Shortcuts;
+use crate::cluster::inventory::Inventory;
+use crate::oracle::Case;
+use crate::oracle::compare::{classes, numbered, state};
+use crate::selector::SelectorCache;
+
+/// Outcome and effort of a search.
+pub(super) type Searched = Result<(Outcome, Effort), AllocateError>;
+
+/// Searches a case, whose index is given.
+pub(super) fn allocate(
+    case: &Case,
+    inventory: &Inventory,
+    pruning: PruningRules,
+    like: Option<&LikeSearches>,
+    budget: Budget<'_>,
+) -> Searched {
+    let (classes, state, selectors) = (classes(case), state(case), SelectorCache::default());
+    let context = Context {
+        inventory,
+        classes: &classes,
+        state: &state,
+        selectors: &selectors,
+        share_ids: &numbered,
+        gates: case.gates,
+        profile: case.profile,
+        pruning,
+        shortcuts: Shortcuts::default(),
+    };
+    let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
+    allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, like, budget)
+}
