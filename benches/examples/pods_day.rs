@@ -16,7 +16,7 @@ use dra_alloc::pods::{
     ApiAnswer, BindStep, ClaimTracker, ClaimWrite, Consumer, FINALIZER, GroupRound, PodCycle, PodOptions, PreBind,
 };
 use dra_alloc::{
-    AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, Profile, SelectorCache,
+    AllocatedState, Allocator, Budget, ClaimId, Classes, DraGate, GateSet, Inventory, Outcome, Profile, SelectorCache,
 };
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
@@ -231,8 +231,7 @@ impl Scheduler for Tracked {
 
     fn free(&mut self, number: usize, claim: &ResourceClaim) {
         self.server.claims.remove(&number);
-        let [namespace, name] = [&claim.metadata.namespace, &claim.metadata.name].map(Option::as_deref);
-        self.tracker.observe_deleted(namespace.unwrap_or_default(), name.unwrap_or_default());
+        self.tracker.observe_deleted(&ClaimId::from(claim));
     }
 }
 

@@ -92,7 +92,7 @@ const TARGETS: [(&str, Check); 23] = [
         let (nodes, pods, claims, slices, (classes, new, new_slices)): Objects = serde_json::from_str(text).unwrap();
         let (options, selectors) = (PodOptions::new(Profile::V1_37), SelectorCache::default());
         let mut tracker = ClaimTracker::new(options.gates());
-        tracker.replace(claims).unwrap();
+        tracker.replace(claims, None).unwrap();
         let (classes, mut inventory) = (Classes::new(classes), Inventory::new(slices));
         let simulator = ScaleSimulator::new(&classes, &selectors, options, Timestamp::UNIX_EPOCH);
         let template = NodeTemplate::new(new, new_slices).unwrap();

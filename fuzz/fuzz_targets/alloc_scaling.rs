@@ -15,7 +15,7 @@ fuzz_target!(|text: &[u8]| {
     let Ok((nodes, pods, claims, slices, (classes, new, new_slices))) = serde_json::from_slice::<Input>(text) else { return };
     let (options, selectors) = (PodOptions::new(Profile::V1_37), SelectorCache::default());
     let mut tracker = ClaimTracker::new(options.gates());
-    let _ = tracker.replace(claims);
+    let _ = tracker.replace(claims, None);
     let (classes, mut inventory) = (Classes::new(classes), Inventory::new(slices.iter().cloned()));
     let simulator = ScaleSimulator::new(&classes, &selectors, options, Timestamp::UNIX_EPOCH).with_budget(Budget::work(1_000));
     if let Ok(template) = NodeTemplate::new(new, new_slices) {

@@ -205,7 +205,7 @@ fn release_claims<'p>(
             (anew.status, anew.metadata.deletion_timestamp) = (None, None);
             tracker.observe(anew).map_err(RemovalObstacle::from)?;
         } else {
-            tracker.observe_deleted(&key.namespace, &key.name);
+            tracker.observe_deleted(&ClaimId::from(claim));
         }
     }
     Ok(released)

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use dra_attrs::Ix;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
-use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::binding::{BindingFailure, BindingState, binding_report, has_binding_conditions};
 use super::consumer::{Consumer, is_reserved};
 use super::cycle::{CycleClaim, PodCycle};
-use super::in_flight::Release;
 use super::lookup::{ClaimLookup, uid_of};
 use super::options::GroupAllocations;
 use super::reserve::{add_finalizer, has_finalizer, with_allocation};
@@ -21,6 +20,7 @@ use super::special_claim;
 use super::status_code::StatusCode;
 use super::tracker::{ClaimTracker, allocation_of};
 use super::write::{ATTEMPTS, ApiAnswer, ClaimWrite};
+use crate::cluster::state::ClaimId;
 use crate::config::gates::DraGate;
 use crate::kubelet::ClaimKey;
 
@@ -150,13 +150,14 @@ pub enum BindStep {
 /// allocation and reservation in one write; then the wait for binding conditions. The claim for the pod's extended resources
 /// is created before, and written into the pod's status afterwards.
 ///
-/// [`PreBind::next`] returns what to do, and does so again until [`PreBind::answer`] was called for a write. A conflict is
-/// answered by reading the claim and deciding anew, five times at most; kube-scheduler waits 10 ms before each repetition.
+/// [`PreBind::next`] returns what to do, and does so again until [`PreBind::answer`] was called for a write. After a conflict, and
+/// where nobody knows if a write was stored, the claim is read and decided about anew, five times at most; kube-scheduler waits
+/// 10 ms before each repetition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreBind {
     stage: Stage,
-    /// Number of repetitions of the current claim's writes.
-    conflicts: u32,
+    /// Number of calls for the current claim that a conflict or a missing answer made in vain.
+    attempts: u32,
     /// Begin of the wait for binding conditions.
     waiting_since: Option<Timestamp>,
 }
@@ -229,17 +230,22 @@ impl Default for Stage {
 }
 
 impl PreBind {
-    /// Returns the number of conflicts of the current claim so far.
+    /// Returns the number of calls for the current claim that a conflict or a missing answer made in vain so far.
     #[must_use]
     pub const fn conflicts(&self) -> u32 {
-        self.conflicts
+        self.attempts
     }
 
     /// Returns the next step of the binding.
     pub fn next(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, now: Timestamp) -> BindStep {
         loop {
             match &self.stage {
-                Stage::Open(call) => return BindStep::Write(call.write(cycle)),
+                Stage::Open(call) => {
+                    if call.action == BindAction::AddAllocation {
+                        tracker.begin_write(&call.claim);
+                    }
+                    return BindStep::Write(call.write(cycle));
+                }
                 Stage::Done => return BindStep::Done,
                 Stage::Failed(error) => return BindStep::Failed(error.clone()),
                 Stage::Waiting => match self.look(cycle, tracker, now) {
@@ -263,7 +269,7 @@ impl PreBind {
                         }
                         Some(claim) => {
                             let object = Arc::clone(&claim.claim);
-                            self.conflicts = 0;
+                            self.attempts = 0;
                             Self::decide(index, object, cycle, tracker, now)
                         }
                     };
@@ -273,47 +279,74 @@ impl PreBind {
     }
 
     /// Takes the answer to the call that [`PreBind::next`] has returned. Without an open call it does nothing.
+    ///
+    /// Each claim that an answer shows goes into `tracker`. After an answer that leaves open if a write was stored, the claim is
+    /// read: if it has the chosen allocation and is reserved for the pod, the write was stored.
     pub fn answer(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, answer: ApiAnswer, now: Timestamp) {
         if !matches!(self.stage, Stage::Open(_)) {
             return;
         }
         let Stage::Open(call) = std::mem::take(&mut self.stage) else { return };
-        let (index, action) = (call.index, call.action);
-        self.stage = match (answer, action) {
-            (ApiAnswer::Object(_) | ApiAnswer::Done, BindAction::UpdatePodStatus) => complete(index, call.claim, cycle),
-            (ApiAnswer::Unavailable(_), BindAction::UpdatePodStatus) if self.conflicts + 1 < STATUS_ATTEMPTS => {
-                self.conflicts += 1;
-                Stage::Open(call)
+        self.stage = match answer {
+            ApiAnswer::Object(_) | ApiAnswer::Done if call.action == BindAction::UpdatePodStatus => {
+                complete(call.index, call.claim, cycle)
             }
-            (ApiAnswer::Object(claim), BindAction::AddAllocation | BindAction::AddReservation) => {
-                let claim = Arc::from(claim);
-                remember(index, &claim, cycle, tracker);
-                if index.of(&cycle.claims).is_some_and(CycleClaim::is_for_extended_resources) {
-                    self.conflicts = 0;
-                    Stage::Open(Call { action: BindAction::UpdatePodStatus, claim, ..call })
-                } else {
-                    complete(index, claim, cycle)
+            ApiAnswer::Object(claim) => self.shown(call, Arc::from(claim), cycle, tracker, now),
+            ApiAnswer::Done if call.action == BindAction::Refresh => gone(&call, cycle, tracker),
+            ApiAnswer::Done => self.open(call, "the answer has no claim".to_owned(), cycle, tracker),
+            ApiAnswer::Conflict(text) if call.action == BindAction::UpdatePodStatus => {
+                refused(&call, text, cycle, tracker)
+            }
+            ApiAnswer::Conflict(text) | ApiAnswer::Lost(text) | ApiAnswer::Unavailable(text) => {
+                self.open(call, text, cycle, tracker)
+            }
+            ApiAnswer::Failed(text) => {
+                if call.action == BindAction::AddAllocation {
+                    tracker.end_write(uid_of(&call.claim));
                 }
-            }
-            (ApiAnswer::Object(claim), BindAction::Create) => {
-                let claim = Arc::from(claim);
-                self.conflicts = 0;
-                created(index, &claim, cycle, tracker);
-                Self::decide(index, claim, cycle, tracker, now)
-            }
-            (ApiAnswer::Object(claim), _) => Self::decide(index, Arc::from(claim), cycle, tracker, now),
-            (
-                ApiAnswer::Conflict(_),
-                BindAction::AddFinalizer | BindAction::AddAllocation | BindAction::AddReservation,
-            ) if self.conflicts + 1 < ATTEMPTS => {
-                self.conflicts += 1;
-                Stage::Open(Call { action: BindAction::Refresh, ..call })
-            }
-            (ApiAnswer::Done, _) => refused(&call, "the answer has no claim".to_owned(), cycle, tracker),
-            (ApiAnswer::Conflict(answer) | ApiAnswer::Unavailable(answer) | ApiAnswer::Failed(answer), _) => {
-                refused(&call, answer, cycle, tracker)
+                refused(&call, text, cycle, tracker)
             }
         };
+    }
+
+    /// Goes on after an answer with the claim.
+    fn shown(
+        &mut self,
+        call: Call,
+        claim: Arc<ResourceClaim>,
+        cycle: &mut PodCycle,
+        tracker: &mut ClaimTracker,
+        now: Timestamp,
+    ) -> Stage {
+        if call.action == BindAction::Create {
+            self.attempts = 0;
+            created(call.index, &claim, cycle, tracker);
+            return Self::decide(call.index, claim, cycle, tracker, now);
+        }
+        // An allocation that can't be counted holds nothing, here as in the watch.
+        let _ = tracker.assume(Arc::clone(&claim));
+        let writes = matches!(call.action, BindAction::AddAllocation | BindAction::AddReservation);
+        if !writes || uid_of(&claim) != uid_of(&call.claim) {
+            return Self::decide(call.index, claim, cycle, tracker, now);
+        }
+        if allocation_of(&claim).is_some() && is_reserved(&cycle.pod, &claim) {
+            return written(call.index, claim, cycle, tracker, now);
+        }
+        self.open(call, "the answer does not show what was written".to_owned(), cycle, tracker)
+    }
+
+    /// Goes on after an answer that leaves open if the call was carried out: the claim is read, up to a number of times.
+    fn open(&mut self, call: Call, answer: String, cycle: &mut PodCycle, tracker: &mut ClaimTracker) -> Stage {
+        let (most, next) = match call.action {
+            BindAction::Create => (0, BindAction::Create),
+            BindAction::UpdatePodStatus => (STATUS_ATTEMPTS, BindAction::UpdatePodStatus),
+            _ => (ATTEMPTS, BindAction::Refresh),
+        };
+        if self.attempts + 1 >= most {
+            return refused(&call, answer, cycle, tracker);
+        }
+        self.attempts += 1;
+        Stage::Open(Call { action: next, ..call })
     }
 
     /// Decides about a claim as it is now: the next write, or the end.
@@ -325,26 +358,27 @@ impl PreBind {
         now: Timestamp,
     ) -> Stage {
         let Some(wanted) = index.of(&cycle.claims) else { return Stage::Done };
-        let (chosen, consumer) = (&wanted.chosen, &wanted.consumer);
         let is_another = uid_of(&claim) != uid_of(&wanted.claim);
-        let stored = allocation_of(&claim);
-        if !is_another && chosen.is_none() && stored.is_some() && is_reserved(&cycle.pod, &claim) {
-            remember(index, &claim, cycle, tracker);
-            return complete(index, claim, cycle);
+        let (stored, is_reserved) = (allocation_of(&claim), is_reserved(&cycle.pod, &claim));
+        let is_chosen = match (&wanted.chosen, stored) {
+            (Some(chosen), Some(stored)) if chosen.devices == stored.devices => match wanted.consumer {
+                // Another pod of the group may have allocated it.
+                Consumer::PodGroup { .. } => cycle.options.group_allocations() == GroupAllocations::Accepted,
+                // Nobody else reserves it for this pod with the devices that were chosen here.
+                _ => is_reserved,
+            },
+            (Some(_), Some(_)) => false,
+            (None, stored) => stored.is_some(),
+            (Some(_), None) => false,
+        };
+        if !is_another && is_chosen && is_reserved {
+            return written(index, claim, cycle, tracker, now);
         }
         let error = if is_another || claim.metadata.deletion_timestamp.is_some() {
             Some(BindError::Deleted { claim: wanted.key() })
-        } else if let (Some(chosen), Some(stored)) = (chosen, stored) {
-            if is_of_group(chosen, stored, consumer, cycle) {
-                if is_reserved(&cycle.pod, &claim) {
-                    remember(index, &claim, cycle, tracker);
-                    return complete(index, claim, cycle);
-                }
-                None
-            } else {
-                Some(BindError::AllocatedElsewhere { claim: wanted.key() })
-            }
-        } else if chosen.is_none() && stored.is_none() {
+        } else if stored.is_some() && !is_chosen {
+            Some(BindError::AllocatedElsewhere { claim: wanted.key() })
+        } else if wanted.chosen.is_none() && stored.is_none() {
             Some(BindError::Deallocated { claim: wanted.key() })
         } else {
             None
@@ -404,11 +438,19 @@ fn after(index: Ix<CycleClaim>) -> Ix<CycleClaim> {
     Ix::from(usize::from(index) + 1)
 }
 
-/// Returns true if an allocation that is there already is the one that this pod shares with others of its group.
-fn is_of_group(chosen: &AllocationResult, stored: &AllocationResult, consumer: &Consumer, cycle: &PodCycle) -> bool {
-    cycle.options.group_allocations() == GroupAllocations::Accepted
-        && matches!(consumer, Consumer::PodGroup { .. })
-        && chosen.devices == stored.devices
+/// Goes on with a claim that has the allocation, and is reserved for the pod.
+fn written(
+    index: Ix<CycleClaim>,
+    claim: Arc<ResourceClaim>,
+    cycle: &mut PodCycle,
+    tracker: &mut ClaimTracker,
+    now: Timestamp,
+) -> Stage {
+    remember(index, &claim, cycle, tracker);
+    if index.of(&cycle.claims).is_some_and(CycleClaim::is_for_extended_resources) {
+        return Stage::Open(Call { index, action: BindAction::UpdatePodStatus, claim, now });
+    }
+    complete(index, claim, cycle)
 }
 
 /// Takes a written claim into the cycle, and goes on with the next one.
@@ -423,9 +465,11 @@ fn complete(index: Ix<CycleClaim>, written: Arc<ResourceClaim>, cycle: &mut PodC
 fn remember(index: Ix<CycleClaim>, written: &Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
     let Some(claim) = cycle.claim_mut(index) else { return };
     let assumed = tracker.assume(Arc::clone(written));
-    if std::mem::take(&mut claim.in_flight) {
-        let release = if assumed == Ok(true) { Release::All } else { Release::OneSharer };
-        tracker.release(uid_of(written), release);
+    let Some(share) = claim.in_flight.take() else { return };
+    if assumed == Ok(true) {
+        tracker.end_stored(uid_of(written));
+    } else {
+        tracker.release(uid_of(written), &share);
     }
 }
 
@@ -434,13 +478,19 @@ fn remember(index: Ix<CycleClaim>, written: &Arc<ResourceClaim>, cycle: &mut Pod
 fn created(index: Ix<CycleClaim>, created: &Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
     let Some(claim) = cycle.claim_mut(index) else { return };
     claim.release(tracker);
-    // The claim has no allocation yet, so that there is nothing to count.
-    let _ = tracker.observe(Arc::clone(created));
+    tracker.assume_created(created);
     claim.claim = Arc::clone(created);
     if let Some(chosen) = claim.chosen.clone() {
         let allocated = Arc::new(with_allocation(created, chosen));
-        claim.in_flight = tracker.add_in_flight(uid_of(created), &allocated).is_ok();
+        claim.in_flight = tracker.add_in_flight(uid_of(created), &allocated).ok();
     }
+}
+
+/// Ends the binding of a claim that is not there any more.
+fn gone(call: &Call, cycle: &mut PodCycle, tracker: &mut ClaimTracker) -> Stage {
+    tracker.observe_deleted(&ClaimId::from(&*call.claim));
+    let claim = ClaimKey::from_metadata(&call.claim.metadata);
+    fail(call.index, BindError::Deleted { claim }, cycle, tracker)
 }
 
 /// Ends the binding with the API server's refusal of a call.

@@ -9,6 +9,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use super::lookup::uid_of;
 use super::tracker::ClaimTracker;
 use super::write::{ATTEMPTS, ApiAnswer, ClaimWrite, FINALIZER};
+use crate::cluster::state::ClaimId;
 use crate::kubelet::ClaimKey;
 
 /// Calls that [`PodCycle::unreserve`](super::PodCycle::unreserve) and [`PostFilter`](super::PostFilter) decide on: writes of
@@ -30,8 +31,8 @@ use crate::kubelet::ClaimKey;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimCalls {
     open: VecDeque<Call>,
-    /// Number of conflicts of the current claim.
-    conflicts: u32,
+    /// Number of calls for the current claim that were made in vain.
+    attempts: u32,
     errors: Vec<String>,
 }
 
@@ -43,6 +44,8 @@ enum Call {
     Unprotect(Box<ResourceClaim>),
     /// The claim is read anew after a conflict.
     Refresh(ClaimKey),
+    /// The claim is read to know if its allocation was stored.
+    Settle(ClaimId),
     /// The claim is deleted. Nothing keeps it if it has no finalizers.
     Delete(Box<ResourceClaim>),
 }
@@ -54,7 +57,7 @@ impl ClaimCalls {
         Some(match self.open.front()? {
             Call::Write(write) => write.clone(),
             Call::Unprotect(claim) => ClaimWrite::Update { claim: claim.clone() },
-            Call::Refresh(ClaimKey { namespace, name }) => {
+            Call::Refresh(ClaimKey { namespace, name }) | Call::Settle(ClaimId { namespace, name, .. }) => {
                 ClaimWrite::Get { namespace: namespace.clone(), name: name.clone() }
             }
             Call::Delete(claim) => {
@@ -65,40 +68,68 @@ impl ClaimCalls {
     }
 
     /// Takes the answer to the call that [`ClaimCalls::next`] has returned, and tells `tracker` what it shows: until the watch
-    /// shows the write, memory would have the claim as it was before. Without an open call it does nothing.
+    /// shows the write, memory would have the claim as it was before. A call of which nobody knows if it was carried out is made
+    /// again, or the claim is read first, up to four times. Without an open call it does nothing.
     pub fn answer(&mut self, tracker: &mut ClaimTracker, answer: ApiAnswer) {
         let Some(call) = self.open.pop_front() else { return };
-        let (claim, error) = match answer {
-            ApiAnswer::Object(claim) => (Some(claim), None),
-            ApiAnswer::Done => (None, None),
-            ApiAnswer::Conflict(_) if matches!(call, Call::Unprotect(_)) && self.conflicts + 1 < ATTEMPTS => {
-                let Call::Unprotect(claim) = call else { return };
-                self.conflicts += 1;
-                return self.open.push_front(Call::Refresh(ClaimKey::from_metadata(&claim.metadata)));
-            }
-            ApiAnswer::Conflict(text) | ApiAnswer::Unavailable(text) | ApiAnswer::Failed(text) => (None, Some(text)),
-        };
-        if let Some(text) = error {
-            self.conflicts = 0;
-            return self.errors.push(call.error(&text));
-        }
-        match (call, claim) {
-            (Call::Write(_), Some(claim)) => self.remember(tracker, &claim),
-            (Call::Unprotect(_), Some(claim)) => {
+        match answer {
+            ApiAnswer::Object(claim) => {
                 self.remember(tracker, &claim);
+                self.go_on(call, Some(claim), tracker);
+            }
+            ApiAnswer::Done => self.go_on(call, None, tracker),
+            ApiAnswer::Conflict(text) => match call {
+                Call::Unprotect(claim) => self.again(Call::Unprotect(claim), &text),
+                call => self.end(&call, &text),
+            },
+            ApiAnswer::Lost(text) | ApiAnswer::Unavailable(text) => self.again(call, &text),
+            ApiAnswer::Failed(text) => self.end(&call, &text),
+        }
+    }
+
+    /// Goes on after a call that was carried out.
+    fn go_on(&mut self, call: Call, claim: Option<Box<ResourceClaim>>, tracker: &mut ClaimTracker) {
+        match (call, claim) {
+            (Call::Unprotect(_), Some(claim)) | (Call::Unprotect(claim), None) => {
                 self.open.push_front(Call::Delete(claim));
             }
-            (Call::Unprotect(claim), None) => self.open.push_front(Call::Delete(claim)),
             (Call::Refresh(_), Some(claim)) => self.open.push_front(unprotect(*claim)),
             (Call::Delete(claim), _) => {
-                self.conflicts = 0;
+                self.attempts = 0;
                 if claim.metadata.finalizers.iter().flatten().next().is_none() {
-                    let ClaimKey { namespace, name } = ClaimKey::from_metadata(&claim.metadata);
-                    tracker.observe_deleted(&namespace, &name);
+                    tracker.observe_deleted(&ClaimId::from(&*claim));
                 }
             }
-            (Call::Write(_) | Call::Refresh(_), None) => {}
+            (Call::Settle(id), None) => {
+                self.attempts = 0;
+                tracker.observe_deleted(&id);
+            }
+            (Call::Settle(id), Some(_)) => {
+                self.attempts = 0;
+                // Whatever was stored is known by now.
+                tracker.end_write(&id.uid);
+            }
+            (Call::Refresh(_), None) | (Call::Write(_), _) => self.attempts = 0,
         }
+    }
+
+    /// Makes a call again after a conflict or without an answer, up to a number of times; a claim is read before it is
+    /// changed again.
+    fn again(&mut self, call: Call, text: &str) {
+        if self.attempts + 1 >= ATTEMPTS {
+            return self.end(&call, text);
+        }
+        self.attempts += 1;
+        self.open.push_front(match call {
+            Call::Unprotect(claim) => Call::Refresh(ClaimKey::from_metadata(&claim.metadata)),
+            call => call,
+        });
+    }
+
+    /// Ends what is done with a claim.
+    fn end(&mut self, call: &Call, text: &str) {
+        self.attempts = 0;
+        self.errors.push(call.error(text));
     }
 
     /// Returns the errors of calls that failed, as texts.
@@ -132,6 +163,11 @@ impl ClaimCalls {
         self.open.push_back(unprotect(claim));
     }
 
+    /// Adds the call that reads a claim, to know if its allocation was stored.
+    pub(super) fn push_settling(&mut self, claim: &ResourceClaim) {
+        self.open.push_back(Call::Settle(ClaimId::from(claim)));
+    }
+
     fn remember(&mut self, tracker: &mut ClaimTracker, claim: &ResourceClaim) {
         if let Err(error) = tracker.assume(claim.clone()) {
             self.errors.push(error.to_string());
@@ -148,6 +184,7 @@ impl Call {
                 format!("update resourceclaim {}: {text}", ClaimKey::from_metadata(&claim.metadata))
             }
             Self::Refresh(claim) => format!("get resourceclaim {claim}: {text}"),
+            Self::Settle(claim) => format!("get resourceclaim {claim}: {text}"),
         }
     }
 }

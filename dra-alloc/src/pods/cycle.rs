@@ -14,6 +14,7 @@ use super::consumer::{Consumer, consumer_of_entry};
 use super::extended_requests::ExtendedRequests;
 use super::extended_resources::ExtendedResources;
 use super::identity::PodIdentity;
+use super::in_flight::Share;
 use super::lookup::uid_of;
 use super::options::PodOptions;
 use super::selector_problems;
@@ -24,6 +25,8 @@ use crate::config::gates::DraGate;
 use crate::kubelet::ClaimKey;
 
 /// One attempt to schedule one pod, from `PreFilter` on.
+///
+/// A cycle that is dropped gives back what it has in flight, unless its write may be stored. A copy has the same share in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodCycle {
     pub(super) pod: PodIdentity,
@@ -64,8 +67,8 @@ pub struct CycleClaim {
     pub(super) is_for_extended_resources: bool,
     /// Allocation that `Reserve` chose.
     pub(super) chosen: Option<AllocationResult>,
-    /// True while the tracker counts this pod among those that have the chosen allocation in flight.
-    pub(super) in_flight: bool,
+    /// Share in the chosen allocation while it is in flight.
+    pub(super) in_flight: Option<Share>,
 }
 
 /// Situation of a claim at the begin of a cycle.
@@ -74,7 +77,8 @@ pub struct CycleClaim {
 pub enum ClaimSituation {
     /// The claim is allocated. Its allocation stays, and the pod has to be added to its consumers.
     Allocated,
-    /// Another pod of the same group has this allocation in flight, and the pod shares it.
+    /// The claim has this allocation, and nothing shows it yet: another pod of the same group has it in flight and the pod
+    /// shares it, or an earlier attempt has written it and knows not if it was stored.
     Pending(Box<AllocationResult>),
     /// The claim has to be allocated.
     ToAllocate,
@@ -108,7 +112,7 @@ impl CycleClaim {
     /// Returns true if the chosen allocation is in flight: reserved, and not written or given back yet.
     #[must_use]
     pub const fn has_allocation_in_flight(&self) -> bool {
-        self.in_flight
+        self.in_flight.is_some()
     }
 
     /// Returns true for the claim that provides the pod's extended resources (KEP-5004).
@@ -124,7 +128,7 @@ impl CycleClaim {
             situation: ClaimSituation::ToAllocate,
             is_for_extended_resources: false,
             chosen: None,
-            in_flight: false,
+            in_flight: None,
         }
     }
 
@@ -310,6 +314,10 @@ fn situation_of(
             .into_result()
             .map(|()| ClaimSituation::Allocated)
             .map_err(|problems| Blocked::NodeSelector { problems });
+    }
+    // An allocation that may be stored or not is chosen again: its write will tell.
+    if let Some(allocation) = tracker.allocation_in_doubt(uid_of(claim)) {
+        return Ok(ClaimSituation::Pending(Box::new(allocation.clone())));
     }
     if let Some(allocation) = tracker.allocation_in_flight(uid_of(claim)) {
         if round.has(uid_of(claim)) {

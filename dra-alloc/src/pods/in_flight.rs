@@ -1,56 +1,175 @@
-//! Allocations in flight: chosen by this scheduler, and not yet in the API server.
+//! Allocations in flight: chosen by this scheduler, and not known to the API server, or not known to be.
 //!
 //! Source: `inFlightAllocations` of the plugin's `dra_manager.go`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
-use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+
+use super::tracker::allocation_of;
+use crate::cluster::version::Version;
 
 /// Claims whose allocation is in flight, by UID.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
     claims: BTreeMap<String, Shared>,
+    ends: Arc<AtomicU64>,
 }
 
-/// A claim with the allocation that is in flight, and the number of pods that count on it.
-#[derive(Clone, Debug, PartialEq)]
+/// A claim with the allocation that is in flight, and everybody who counts on it.
+#[derive(Clone, Debug)]
 struct Shared {
     claim: Arc<ResourceClaim>,
-    sharers: usize,
+    /// Cycles of pods. One that is dropped counts no more.
+    cycles: Vec<Weak<Life>>,
+    /// True while somebody else than a cycle counts on it.
+    is_elsewhere: bool,
+    /// Version of the claim that a write was made from, which may be stored or not.
+    open_write: Option<Version>,
 }
 
-/// Extent of the end of an allocation in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Release {
-    /// One pod less counts on it. The allocation ends with the last pod.
-    OneSharer,
-    /// The allocation ends for all pods.
-    All,
+/// Share of one cycle in an allocation in flight. The allocation ends with the last copy of the last share.
+#[derive(Clone, Debug)]
+pub(super) struct Share(Arc<Life>);
+
+#[derive(Debug)]
+struct Life {
+    ends: Arc<AtomicU64>,
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.ends.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Cycles that have a share are alike.
+impl PartialEq for Share {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Shared {
+    fn new(claim: Arc<ResourceClaim>) -> Self {
+        Self { claim, cycles: Vec::new(), is_elsewhere: false, open_write: None }
+    }
+
+    fn has_cycles(&self) -> bool {
+        self.cycles.iter().any(|cycle| cycle.strong_count() > 0)
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        self.open_write.is_some() && !self.is_elsewhere && !self.has_cycles()
+    }
+
+    fn lives(&self) -> bool {
+        self.is_elsewhere || self.open_write.is_some() || self.has_cycles()
+    }
 }
 
 impl InFlight {
+    /// Returns the number of shares that have ended so far, here and in copies.
+    pub(super) fn ends(&self) -> u64 {
+        self.ends.load(Ordering::Acquire)
+    }
+
     pub(super) fn get(&self, uid: &str) -> Option<&Arc<ResourceClaim>> {
-        self.claims.get(uid).map(|shared| &shared.claim)
+        self.claims.get(uid).filter(|shared| shared.lives()).map(|shared| &shared.claim)
     }
 
     pub(super) fn claims(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
-        self.claims.values().map(|shared| &shared.claim)
+        self.claims.values().filter(|shared| shared.lives()).map(|shared| &shared.claim)
     }
 
-    /// Adds an allocation. If one is in flight for the claim, it stays and has one sharer more.
-    pub(super) fn add(&mut self, uid: &str, claim: Arc<ResourceClaim>) {
-        let shared = self.claims.entry(uid.to_owned()).or_insert_with(|| Shared { claim, sharers: 0 });
-        shared.sharers = shared.sharers.saturating_add(1);
+    /// Returns the claims whose allocation nobody counts on any more.
+    pub(super) fn ended(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
+        self.claims.values().filter(|shared| !shared.lives()).map(|shared| &shared.claim)
     }
 
-    /// Ends an allocation for one sharer or for all. Returns the claim if its allocation is no longer in flight.
-    pub(super) fn release(&mut self, uid: &str, release: Release) -> Option<Arc<ResourceClaim>> {
+    /// Returns the claims with an allocation that may be stored or not, and that no cycle has.
+    pub(super) fn in_doubt(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
+        self.claims.values().filter(|shared| shared.is_in_doubt()).map(|shared| &shared.claim)
+    }
+
+    /// Returns the allocation of a claim if it may be stored or not, and no cycle has it.
+    pub(super) fn doubtful(&self, uid: &str) -> Option<&AllocationResult> {
+        let shared = self.claims.get(uid).filter(|shared| shared.is_in_doubt())?;
+        allocation_of(&shared.claim)
+    }
+
+    /// Adds a share of a cycle. If an allocation is in flight for the claim, it stays.
+    pub(super) fn add(&mut self, uid: &str, claim: &Arc<ResourceClaim>) -> Share {
+        let life = Arc::new(Life { ends: Arc::clone(&self.ends) });
+        self.entry(uid, claim).cycles.push(Arc::downgrade(&life));
+        Share(life)
+    }
+
+    /// Adds an allocation that somebody else than a cycle counts on.
+    pub(super) fn add_elsewhere(&mut self, uid: &str, claim: &Arc<ResourceClaim>) {
+        self.entry(uid, claim).is_elsewhere = true;
+    }
+
+    fn entry(&mut self, uid: &str, claim: &Arc<ResourceClaim>) -> &mut Shared {
+        self.claims.entry(uid.to_owned()).or_insert_with(|| Shared::new(Arc::clone(claim)))
+    }
+
+    /// Takes a share back. Returns the claim if its allocation is no longer in flight.
+    pub(super) fn release(&mut self, uid: &str, share: &Share) -> Option<Arc<ResourceClaim>> {
         let shared = self.claims.get_mut(uid)?;
-        if release == Release::OneSharer && shared.sharers > 1 {
-            shared.sharers -= 1;
+        shared.cycles.retain(|cycle| !std::ptr::eq(cycle.as_ptr(), Arc::as_ptr(&share.0)));
+        self.drop_ended(uid)
+    }
+
+    /// Ends what somebody else than a cycle counts on. Returns the claim if its allocation is no longer in flight.
+    pub(super) fn end_elsewhere(&mut self, uid: &str) -> Option<Arc<ResourceClaim>> {
+        self.claims.get_mut(uid)?.is_elsewhere = false;
+        self.drop_ended(uid)
+    }
+
+    /// Ends an allocation for everybody.
+    pub(super) fn end(&mut self, uid: &str) -> Option<Arc<ResourceClaim>> {
+        self.claims.remove(uid).map(|shared| shared.claim)
+    }
+
+    /// Notes that the allocation is being written, from a version of the claim.
+    pub(super) fn begin_write(&mut self, uid: &str, from: Version) {
+        if let Some(shared) = self.claims.get_mut(uid) {
+            shared.open_write = Some(from);
+        }
+    }
+
+    /// Notes that the allocation is not stored, and will not be. Returns the claim if its allocation is no longer in flight.
+    pub(super) fn end_write(&mut self, uid: &str) -> Option<Arc<ResourceClaim>> {
+        self.claims.get_mut(uid)?.open_write = None;
+        self.drop_ended(uid)
+    }
+
+    /// Notes a claim as the API server has it. A write from an earlier version, or of an allocation that is stored by now, is
+    /// part of it or can't be stored any more; and an allocation made elsewhere has come to its end if it is the stored one.
+    pub(super) fn show(&mut self, uid: &str, claim: &ResourceClaim) {
+        let Some(shared) = self.claims.get_mut(uid) else { return };
+        let (version, is_allocated) = (Version::of(&claim.metadata), allocation_of(claim).is_some());
+        shared.open_write = shared.open_write.filter(|from| !is_allocated && !version.is_newer_than(*from));
+        let devices = |claim: &ResourceClaim| allocation_of(claim).map(|allocation| allocation.devices.clone());
+        shared.is_elsewhere &= devices(&shared.claim) != devices(claim);
+        // Who counts the claim counts it anew after this.
+        drop(self.drop_ended(uid));
+    }
+
+    /// Removes the allocations that nobody counts on any more, and returns their claims.
+    pub(super) fn take_ended(&mut self) -> Vec<Arc<ResourceClaim>> {
+        let ended = self.ended().cloned().collect();
+        self.claims.retain(|_, shared| shared.lives());
+        ended
+    }
+
+    fn drop_ended(&mut self, uid: &str) -> Option<Arc<ResourceClaim>> {
+        if self.claims.get(uid)?.lives() {
             return None;
         }
-        self.claims.remove(uid).map(|shared| shared.claim)
+        self.end(uid)
     }
 }

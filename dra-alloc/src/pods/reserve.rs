@@ -6,7 +6,6 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::claim_calls::ClaimCalls;
 use super::cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
-use super::in_flight::Release;
 use super::lookup::{ClaimLookup, uid_of};
 use super::special_claim;
 use super::status_code::StatusCode;
@@ -67,9 +66,8 @@ impl PodCycle {
             }
             let Some(object) = claim.object_on_node(found.extended.as_ref()) else { continue };
             let allocated = Arc::new(with_allocation(&object, allocation.clone()));
-            tracker.add_in_flight(uid, &allocated)?;
-            round.add(uid);
-            claim.in_flight = true;
+            claim.in_flight = Some(tracker.add_in_flight(uid, &allocated)?);
+            round.add(uid_of(&claim.claim));
         }
         Ok(())
     }
@@ -78,14 +76,14 @@ impl PodCycle {
     /// `reservedFor`. Allocations that are written stay, but for the claim for the pod's extended resources: it is deleted if
     /// it was created. May be called twice, and at any point of the cycle.
     ///
-    /// An allocation in flight that other pods of the group share stays for them, however often this pod gives up;
+    /// An allocation whose write may be stored stays in flight until the claim was read, which is one of the calls. One that other pods of the group share stays for them, however often this pod gives up;
     /// kube-scheduler ends it for all of them if a failed `PreBind` and `Unreserve` count the pod twice.
     pub fn unreserve(&mut self, tracker: &mut ClaimTracker) -> ClaimCalls {
         let mut calls = ClaimCalls::default();
         for claim in &mut self.claims {
-            if claim.release(tracker) {
-                let key = claim.key();
-                tracker.restore(&key.namespace, &key.name);
+            claim.release(tracker);
+            if tracker.allocation_in_doubt(uid_of(&claim.claim)).is_some() {
+                calls.push_settling(&claim.claim);
             }
             if claim.is_for_extended_resources {
                 if !special_claim::is_in_memory(&claim.claim) {
@@ -118,9 +116,11 @@ impl PodCycle {
 }
 
 impl CycleClaim {
-    /// Ends the pod's share of the allocation in flight, if it has one. Returns true if that was the last one.
-    pub(super) fn release(&mut self, tracker: &mut ClaimTracker) -> bool {
-        std::mem::take(&mut self.in_flight) && tracker.release(uid_of(&self.claim), Release::OneSharer)
+    /// Ends the pod's share of the allocation in flight, if it has one.
+    pub(super) fn release(&mut self, tracker: &mut ClaimTracker) {
+        if let Some(share) = self.in_flight.take() {
+            tracker.release(uid_of(&self.claim), &share);
+        }
     }
 }
 

@@ -9,36 +9,45 @@ use std::sync::Arc;
 use dra_attrs::GateSet;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
 
+use super::claim_calls::ClaimCalls;
+use super::counted::Counted;
 use super::identity::PodIdentity;
-use super::in_flight::{InFlight, Release};
+use super::in_flight::{InFlight, Share};
 use super::lookup::{ClaimLookup, uid_of};
+use super::observed::{ClaimChange, ClaimDeletion, Observed};
 use super::special_claim;
-use crate::cluster::state::{AllocatedState, StateError};
+use crate::cluster::state::{AllocatedState, ClaimId, StateError};
 use crate::cluster::trie::{Trie, hash};
+use crate::cluster::version::Version;
 use crate::config::gates::DraGate;
+use crate::device::allocated::allocated_devices;
+use crate::device::device_id::DeviceId;
 
 /// Memory of one scheduler about the claims of a cluster, and the devices that they hold.
 ///
-/// A claim is in one or more of three states: *seen* (the watch showed it), *assumed* (an API call of this scheduler
-/// returned it, and the watch has not caught up), *in flight* (devices were chosen, and nothing is written yet). The
-/// devices of all three are in use, each allocation counted once: [`ClaimTracker::state`].
+/// A claim is in one or more of three states: *seen* (the watch showed it), *assumed* (an answer of the API server
+/// showed it, and the watch has not caught up), *in flight* (devices were chosen, and nothing is known to be written yet).
+/// The devices of all three are in use, each allocation counted once: [`ClaimTracker::state`].
 ///
-/// Nothing has to be given back by hand: a claim that is seen again replaces what was counted for it. A clone is a
-/// snapshot: it costs no more than what is in flight, and a change afterwards copies what it changes.
+/// Nothing has to be given back by hand: a claim that is seen again replaces what was counted for it, a cycle that is dropped
+/// gives back what it had in flight, and the deletion of a claim ends what is in flight for its UID. Only a write that may be
+/// stored or not keeps its devices: until the claim is shown in a later version, or the claim's next cycle writes the same
+/// allocation once more. A clone is a snapshot: it costs no more than what is in flight, and a change afterwards copies what
+/// it changes.
 ///
 /// ```
-/// use dra_alloc::pods::{ClaimLookup, ClaimTracker};
-/// use dra_alloc::{DeviceId, GateSet};
+/// use dra_alloc::pods::{ClaimChange, ClaimDeletion, ClaimLookup, ClaimTracker};
+/// use dra_alloc::{ClaimId, DeviceId, GateSet};
 /// use k8s_openapi::api::resource::v1::ResourceClaim;
 /// use serde_json::{from_value, json};
 /// let claim: ResourceClaim = from_value(json!({"metadata": {"namespace": "ns", "name": "c", "uid": "1"},
 ///     "status": {"allocation": {"devices": {"results": [
 ///         {"request": "r", "driver": "d.example.com", "pool": "p", "device": "a"}]}}}}))?;
 /// let mut tracker = ClaimTracker::new(GateSet::default());
-/// tracker.observe(claim.clone())?;
-/// tracker.observe(claim)?; // a watch may show an object twice
+/// assert_eq!(tracker.observe(claim.clone())?.change, ClaimChange::Added);
+/// tracker.observe(claim.clone())?; // a watch may show an object twice
 /// assert!(tracker.state().is_allocated(&DeviceId::new("d.example.com", "p", "a")));
-/// tracker.observe_deleted("ns", "c");
+/// assert_eq!(tracker.observe_deleted(&ClaimId::from(&claim)), ClaimDeletion::Deleted);
 /// assert!(tracker.claim("ns", "c").is_none());
 /// assert_eq!(tracker.state(), ClaimTracker::new(GateSet::default()).state());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -50,9 +59,8 @@ pub struct ClaimTracker {
     in_flight: InFlight,
     /// Claims for extended resources, by the hash of the pod's UID.
     made_for: Trie<MadeFor>,
-    /// UIDs of the claims with an allocation in flight while the API server has another one: both are counted.
-    beside: BTreeSet<String>,
-    state: AllocatedState,
+    /// Devices in use.
+    counted: Counted,
 }
 
 /// Namespaces and names of the claims that schedulers have made for the extended resources of one pod: one, or more if
@@ -67,29 +75,31 @@ struct MadeFor {
 /// A claim in the cache.
 #[derive(Clone, Debug)]
 struct Tracked {
-    /// The claim as the watch showed it.
-    seen: Arc<ResourceClaim>,
-    /// The claim as it counts: the one that was seen, or a later one that was assumed.
-    current: Arc<ResourceClaim>,
+    claim: Arc<ResourceClaim>,
+    /// False while only an answer has shown a claim of this UID: the watch is behind.
+    is_seen: bool,
 }
 
 impl ClaimTracker {
     /// Creates the memory of a scheduler with the feature gates `gates` that has seen nothing.
     #[must_use]
     pub fn new(gates: GateSet<DraGate>) -> Self {
-        Self {
-            claims: Trie::default(),
-            made_for: Trie::default(),
-            in_flight: InFlight::default(),
-            beside: BTreeSet::new(),
-            state: AllocatedState::new(gates),
-        }
+        let in_flight = InFlight::default();
+        let counted = Counted::new(AllocatedState::new(gates), in_flight.ends());
+        Self { claims: Trie::default(), made_for: Trie::default(), in_flight, counted }
     }
 
     /// Returns the devices in use: of claims that are allocated, and of allocations in flight.
+    ///
+    /// # Complexity
+    /// Constant. After cycles were dropped that had something in flight, the first call until the next change is linear in
+    /// their devices.
     #[must_use]
-    pub const fn state(&self) -> &AllocatedState {
-        &self.state
+    pub fn state(&self) -> &AllocatedState {
+        self.counted.without_ended(&self.in_flight, |held, claim| {
+            // What is given back needs no reading, and what stays has been counted before.
+            let _ = held.count(claim, self.same(claim).map(|known| &*known.claim), None);
+        })
     }
 
     /// Returns all claims as they count, also those that were assumed, by namespace and name.
@@ -112,97 +122,180 @@ impl ClaimTracker {
     /// # Complexity
     /// `n log n` in the number of claims.
     pub fn claims(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
-        let mut claims: Vec<&Arc<ResourceClaim>> = self.claims.iter().map(|known| &known.current).collect();
+        let mut claims: Vec<&Arc<ResourceClaim>> = self.claims.iter().map(|known| &known.claim).collect();
         claims.sort_unstable_by(|one, other| names_of(one).cmp(&names_of(other)));
         claims.into_iter()
     }
 
-    /// Records a claim that the watch shows. An object that is older than the known one changes nothing; a claim with
-    /// another UID replaces the one of its name.
+    /// Records a claim that the watch shows, and tells what is new. An object that is older than the known one changes
+    /// nothing. A claim with another UID replaces the one of its name, unless an answer has shown the known one and the watch
+    /// is behind it.
     ///
     /// # Errors
     /// A consumed capacity of the allocation is not a quantity. The claim is known then, and holds no device.
     ///
     /// # Complexity
     /// Logarithmic in the number of claims, and for each device of the allocation in the number of devices in use.
-    pub fn observe(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<(), StateError> {
-        let claim = claim.into();
-        let shown = || Tracked { seen: Arc::clone(&claim), current: Arc::clone(&claim) };
-        let names = names_of(&claim);
-        let mut is_new = false;
-        let added = || {
-            is_new = true;
-            shown()
-        };
-        let known = self.claims.entry(hash(names), |known| names_of(&known.current) == names, added);
-        if is_older(&claim, &known.current) && uid_of(&known.current) == uid_of(&claim) {
-            return Ok(());
-        }
-        let before = std::mem::replace(known, shown()).current;
-        self.index(Some(&*before).filter(|_| !is_new), Some(&claim));
-        if uid_of(&before) != uid_of(&claim) {
-            self.recount(&before, None)?;
-        }
-        self.recount(&claim, Some(&claim))
+    pub fn observe(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<Observed, StateError> {
+        self.show(claim.into(), |known| !known.is_seen)
     }
 
-    /// Records the claims of a new list of all claims. Claims that are not in it are gone, also those that this scheduler
-    /// has created: the list has to be newer than the answer to that call.
+    /// Records the claims of a new list of all claims. A claim that is not in it is gone, unless it is known in a version after
+    /// `version`, the `resourceVersion` of the list: an older list takes nothing away. Without a version, every claim that
+    /// is not in the list is gone, also one that this scheduler has created: such a list has to be newer than the answer to
+    /// that call.
     ///
     /// # Errors
     /// The first claim with a consumed capacity that is no quantity. The others are recorded.
     pub fn replace<C: Into<Arc<ResourceClaim>>>(
         &mut self,
         claims: impl IntoIterator<Item = C>,
+        version: Option<&str>,
     ) -> Result<(), StateError> {
+        let listed = Version::parse(version);
+        let is_later = |claim: &ResourceClaim| Version::of(&claim.metadata).is_newer_than(listed);
         let claims: Vec<Arc<ResourceClaim>> = claims.into_iter().map(Into::into).collect();
-        let known: Vec<Arc<ResourceClaim>> = self.claims.iter().map(|known| Arc::clone(&known.current)).collect();
-        let mut gone: BTreeSet<[&str; 2]> = known.iter().map(|claim| names_of(claim)).collect();
+        let known: Vec<Arc<ResourceClaim>> = self.claims.iter().map(|known| Arc::clone(&known.claim)).collect();
+        let mut gone: BTreeMap<[&str; 2], &ResourceClaim> =
+            known.iter().filter(|claim| !is_later(claim)).map(|claim| (names_of(claim), &**claim)).collect();
         for claim in &claims {
             gone.remove(&names_of(claim));
         }
-        for [namespace, name] in gone {
-            self.observe_deleted(namespace, name);
+        for claim in gone.into_values() {
+            self.observe_deleted(&ClaimId::from(claim));
         }
         let mut result = Ok(());
         for claim in claims {
-            let observed = self.observe(claim);
-            result = result.and(observed);
+            let observed = self.show(claim, |known| is_later(&known.claim));
+            result = result.and(observed.map(drop));
         }
         result
     }
 
-    /// Records that the watch shows a claim's deletion. An allocation in flight stays until the attempt that made it ends.
-    pub fn observe_deleted(&mut self, namespace: &str, name: &str) {
-        let names = [namespace, name];
-        let Some(gone) = self.claims.remove(hash(names), |known| names_of(&known.current) == names) else { return };
-        self.index(Some(&gone.current), None);
-        // Without an allocation of its own there is nothing to read, and so nothing to fail.
-        let _ = self.recount(&gone.current, None);
+    /// Records the deletion of a claim, by the watch or by the answer to a call, and tells if it was known. Another claim of the
+    /// same name stays. What is in flight for the UID has ended.
+    ///
+    /// # Complexity
+    /// That of [`ClaimTracker::observe`].
+    pub fn observe_deleted(&mut self, claim: &ClaimId) -> ClaimDeletion {
+        self.give_back_ended();
+        let names = [claim.namespace.as_str(), &claim.name];
+        let ended = self.in_flight.end(&claim.uid);
+        let uid = self.tracked(names).map(|known| uid_of(&known.claim) == claim.uid);
+        let gone = if uid == Some(true) {
+            self.claims.remove(hash(names), |known| names_of(&known.claim) == names).map(|gone| Arc::clone(&gone.claim))
+        } else {
+            None
+        };
+        if let Some(gone) = &gone {
+            self.index(Some(gone), None);
+        }
+        if let Some(claim) = gone.or(ended) {
+            // Without an allocation of its own there is nothing to read, and so nothing to fail.
+            let _ = self.recount(&claim);
+        }
+        match uid {
+            Some(true) => ClaimDeletion::Deleted,
+            Some(false) => ClaimDeletion::OtherUid,
+            None => ClaimDeletion::Unknown,
+        }
     }
 
-    /// Records a claim that an API call of this scheduler returned, ahead of the watch. Returns false, and changes
-    /// nothing, if the claim is not known, or known in a newer version.
+    /// Records a claim that an answer of the API server shows, ahead of the watch. Returns false, and changes nothing, if
+    /// the claim is not known, or known in a newer version. A claim of the same name with another UID and a later version
+    /// replaces the known one, which is gone.
     ///
     /// # Errors
     /// A consumed capacity of the allocation is not a quantity. The claim is known then, and holds no device.
     pub fn assume(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<bool, StateError> {
+        self.give_back_ended();
         let claim = claim.into();
-        let Some(known) = self.tracked_mut(names_of(&claim)) else { return Ok(false) };
-        if uid_of(&known.current) != uid_of(&claim) || version(&claim) < version(&known.current) {
+        let Some(known) = self.tracked(names_of(&claim)) else { return Ok(false) };
+        let (version, before) = (Version::of(&claim.metadata), Version::of(&known.claim.metadata));
+        let is_same = uid_of(&known.claim) == uid_of(&claim);
+        if if is_same { version.is_older_than(before) } else { !version.is_newer_than(before) } {
             return Ok(false);
         }
-        known.current = Arc::clone(&claim);
-        self.recount(&claim, Some(&claim)).map(|()| true)
+        let is_seen = is_same && known.is_seen;
+        self.put(Tracked { claim, is_seen }).map(|_| true)
     }
 
-    /// Forgets what was assumed about a claim: the claim that the watch showed counts again.
-    pub fn restore(&mut self, namespace: &str, name: &str) {
-        let Some(known) = self.tracked_mut([namespace, name]) else { return };
-        known.current = Arc::clone(&known.seen);
-        let seen = Arc::clone(&known.seen);
-        // What was seen has been counted before, or its error has been returned.
-        let _ = self.recount(&seen, Some(&seen));
+    /// Records a claim that a call of this scheduler has created, ahead of the watch.
+    pub(super) fn assume_created(&mut self, claim: &Arc<ResourceClaim>) {
+        self.give_back_ended();
+        // The claim has no allocation yet, so that there is nothing to count.
+        let _ = self.put(Tracked { claim: Arc::clone(claim), is_seen: false });
+    }
+
+    /// Records a claim that the API server has, unless the known one is newer. `is_ahead` tells if a known claim with another
+    /// UID can be newer than what is shown.
+    fn show(
+        &mut self,
+        claim: Arc<ResourceClaim>,
+        is_ahead: impl FnOnce(&Tracked) -> bool,
+    ) -> Result<Observed, StateError> {
+        self.give_back_ended();
+        if let Some(known) = self.tracked(names_of(&claim)) {
+            let is_older = Version::of(&claim.metadata).is_older_than(Version::of(&known.claim.metadata));
+            let is_same = uid_of(&known.claim) == uid_of(&claim);
+            if is_older && (is_same || is_ahead(known)) {
+                if is_same {
+                    self.note_seen(&claim);
+                }
+                return Ok(Observed::older());
+            }
+        }
+        let change = self.put(Tracked { claim: Arc::clone(&claim), is_seen: true })?;
+        Ok(Observed { change, held_twice: self.held_twice(&claim) })
+    }
+
+    fn note_seen(&mut self, claim: &ResourceClaim) {
+        let names = names_of(claim);
+        if let Some(known) = self.claims.find_mut(hash(names), |known| names_of(&known.claim) == names) {
+            known.is_seen = true;
+        }
+    }
+
+    /// Puts a claim in the place of the one of its name, and counts its devices.
+    fn put(&mut self, tracked: Tracked) -> Result<ClaimChange, StateError> {
+        let claim = Arc::clone(&tracked.claim);
+        let names = names_of(&claim);
+        let mut is_new = false;
+        let known = self.claims.entry(
+            hash(names),
+            |known| names_of(&known.claim) == names,
+            || {
+                is_new = true;
+                tracked.clone()
+            },
+        );
+        let before = std::mem::replace(known, tracked).claim;
+        let is_same = uid_of(&before) == uid_of(&claim);
+        self.index(Some(&*before).filter(|_| !is_new), Some(&claim));
+        self.in_flight.show(uid_of(&claim), &claim);
+        if !is_same {
+            self.in_flight.end(uid_of(&before));
+            self.recount(&before)?;
+        }
+        self.recount(&claim)?;
+        Ok(match (is_new, is_same) {
+            (true, _) => ClaimChange::Added,
+            (false, true) => ClaimChange::Changed,
+            (false, false) => ClaimChange::Replaced,
+        })
+    }
+
+    /// Returns the devices of a claim that another claim holds as well.
+    fn held_twice(&self, claim: &ResourceClaim) -> Vec<DeviceId> {
+        let devices = allocated_devices(claim).iter();
+        let ids = devices.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device));
+        let is_twice = |device: &DeviceId| {
+            self.counted
+                .state()
+                .device(device)
+                .is_some_and(|usage| usage.is_exclusive() && usage.holders().nth(1).is_some())
+        };
+        ids.filter(is_twice).collect()
     }
 
     /// Returns the claim that a scheduler has made for the extended resources of a pod, the first by name of several.
@@ -238,102 +331,139 @@ impl ClaimTracker {
         self.in_flight.claims()
     }
 
+    /// Returns calls that read the claims of which nobody knows if their allocation was stored, and that no cycle has any more: the
+    /// answers end the doubt. A cycle that was dropped during its write leaves one, and so does a server that did not answer
+    /// at all; [`PodCycle::unreserve`](super::PodCycle::unreserve) has the call among its own.
+    #[must_use]
+    pub fn calls_in_doubt(&self) -> ClaimCalls {
+        let mut calls = ClaimCalls::default();
+        self.in_flight.in_doubt().for_each(|claim| calls.push_settling(claim));
+        calls
+    }
+
     /// Records that an allocation is in flight, made elsewhere than by [`super::PodCycle::reserve`]: by another profile of
-    /// the scheduler, say. `claim` has the allocation in its status.
+    /// the scheduler, say. `claim` has the allocation in its status. It ends with [`ClaimTracker::end_allocation`], when the claim is
+    /// shown with this allocation, or when it is deleted.
     ///
     /// # Errors
     /// A consumed capacity of the allocation is not a quantity. Nothing is recorded then.
     pub fn begin_allocation(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<(), StateError> {
+        self.give_back_ended();
         let claim = claim.into();
-        let uid = uid_of(&claim).to_owned();
-        self.add_in_flight(&uid, &claim)
+        self.in_flight.add_elsewhere(uid_of(&claim), &claim);
+        self.recount(&claim).inspect_err(|_| self.end_allocation(uid_of(&claim)))
+    }
+
+    /// Ends an allocation that [`ClaimTracker::begin_allocation`] has begun, or one that is in doubt since nobody knows if its
+    /// write was stored, by the UID of its claim. Of an allocation that cycles have in flight it ends no more than that.
+    /// Nothing happens if there is none.
+    pub fn end_allocation(&mut self, uid: &str) {
+        self.give_back_ended();
+        self.end_write(uid);
+        if let Some(ended) = self.in_flight.end_elsewhere(uid) {
+            self.recount_known(&ended);
+        }
     }
 
     pub(super) fn allocation_in_flight(&self, uid: &str) -> Option<&AllocationResult> {
         allocation_of(self.in_flight.get(uid)?)
     }
 
-    pub(super) fn add_in_flight(&mut self, uid: &str, claim: &Arc<ResourceClaim>) -> Result<(), StateError> {
-        self.in_flight.add(uid, Arc::clone(claim));
-        let counted = self.recount_known(claim);
-        if counted.is_err() {
-            self.release(uid, Release::OneSharer);
-        }
-        counted
+    /// Returns the allocation of a claim that may be stored or not, and that no cycle has in flight.
+    pub(super) fn allocation_in_doubt(&self, uid: &str) -> Option<&AllocationResult> {
+        self.in_flight.doubtful(uid)
     }
 
-    /// Ends an allocation in flight, for one pod or for all. Returns true if it is no longer in flight and was before.
-    pub(super) fn release(&mut self, uid: &str, release: Release) -> bool {
-        let Some(ended) = self.in_flight.release(uid, release) else { return false };
-        // The cached claim has been counted before, or its error has been returned.
-        let _ = self.recount_known(&ended);
-        true
+    /// Adds an allocation in flight, for one cycle.
+    pub(super) fn add_in_flight(&mut self, uid: &str, claim: &Arc<ResourceClaim>) -> Result<Share, StateError> {
+        self.give_back_ended();
+        let share = self.in_flight.add(uid, claim);
+        match self.recount(claim) {
+            Ok(()) => Ok(share),
+            Err(error) => {
+                self.release(uid, &share);
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends one cycle's share of an allocation in flight.
+    pub(super) fn release(&mut self, uid: &str, share: &Share) {
+        self.give_back_ended();
+        if let Some(ended) = self.in_flight.release(uid, share) {
+            self.recount_known(&ended);
+        }
+    }
+
+    /// Ends an allocation in flight for all cycles: it is stored, and counted as such.
+    pub(super) fn end_stored(&mut self, uid: &str) {
+        self.give_back_ended();
+        if let Some(ended) = self.in_flight.end(uid) {
+            self.recount_known(&ended);
+        }
+    }
+
+    /// Notes that the allocation in flight for a claim is being written, from this version of the claim: it may be stored from
+    /// now on.
+    pub(super) fn begin_write(&mut self, claim: &ResourceClaim) {
+        self.in_flight.begin_write(uid_of(claim), Version::of(&claim.metadata));
+    }
+
+    /// Notes that the write of the allocation in flight for a claim was not stored, and will not be.
+    pub(super) fn end_write(&mut self, uid: &str) {
+        if let Some(ended) = self.in_flight.end_write(uid) {
+            self.recount_known(&ended);
+        }
     }
 
     fn tracked(&self, names: [&str; 2]) -> Option<&Tracked> {
-        self.claims.find(hash(names), |known| names_of(&known.current) == names)
+        self.claims.find(hash(names), |known| names_of(&known.claim) == names)
     }
 
-    fn tracked_mut(&mut self, names: [&str; 2]) -> Option<&mut Tracked> {
-        self.claims.find_mut(hash(names), |known| names_of(&known.current) == names)
+    /// Returns the known claim with name and UID of a claim.
+    fn same(&self, claim: &ResourceClaim) -> Option<&Tracked> {
+        self.tracked(names_of(claim)).filter(|known| uid_of(&known.claim) == uid_of(claim))
     }
 
-    /// Counts the allocations of a claim anew, after a change of the allocation in flight.
-    fn recount_known(&mut self, claim: &ResourceClaim) -> Result<(), StateError> {
-        let cached = self.tracked(names_of(claim)).map(|known| Arc::clone(&known.current));
-        let cached = cached.filter(|cached| uid_of(cached) == uid_of(claim));
-        self.recount(claim, cached.as_ref())
+    /// Gives back what dropped cycles had in flight.
+    fn give_back_ended(&mut self) {
+        let ends = self.in_flight.ends();
+        if !self.counted.forget_later(ends) {
+            return;
+        }
+        for ended in self.in_flight.take_ended() {
+            self.recount_known(&ended);
+        }
+    }
+
+    /// Counts the allocations of a claim anew that can be counted: nothing was added.
+    fn recount_known(&mut self, claim: &ResourceClaim) {
+        // The known claim has been counted before, or its error has been returned.
+        let _ = self.recount(claim);
     }
 
     /// Counts the allocations of a claim anew: that of the claim in the cache, and that in flight if it is another one.
-    fn recount(&mut self, claim: &ResourceClaim, cached: Option<&Arc<ResourceClaim>>) -> Result<(), StateError> {
-        let cached = cached.and_then(|cached| allocation_of(cached));
-        let in_flight = self.in_flight.get(uid_of(claim)).and_then(|in_flight| allocation_of(in_flight));
-        let other = in_flight.filter(|in_flight| cached.is_some_and(|cached| cached.devices != in_flight.devices));
-        if other.is_some() {
-            self.beside.insert(uid_of(claim).to_owned());
-        }
-        if other.is_some() || self.beside.remove(uid_of(claim)) {
-            count(&mut self.state, &in_flight_beside(claim), other)?;
-        }
-        count(&mut self.state, claim, cached.or(in_flight))
+    fn recount(&mut self, claim: &ResourceClaim) -> Result<(), StateError> {
+        let names = names_of(claim);
+        let known = self.claims.find(hash(names), |known| names_of(&known.claim) == names);
+        let cached = known.map(|known| &known.claim).filter(|known| uid_of(known) == uid_of(claim));
+        let in_flight = self.in_flight.get(uid_of(claim));
+        self.counted.held_mut().count(claim, cached.map(|claim| &**claim), in_flight.map(|claim| &**claim))
     }
 }
 
 /// Shows the claims and what is in flight. The devices in use follow from these.
 impl fmt::Debug for ClaimTracker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claims, in_flight, made_for: _, beside: _, state: _ } = self;
-        let claims: BTreeMap<_, _> = claims.iter().map(|known| (names_of(&known.current), known)).collect();
+        let Self { claims, in_flight, made_for: _, counted: _ } = self;
+        let claims: BTreeMap<_, _> = claims.iter().map(|known| (names_of(&known.claim), known)).collect();
         f.debug_struct("ClaimTracker").field("claims", &claims).field("in_flight", in_flight).finish_non_exhaustive()
     }
 }
 
-/// Counts an allocation of a claim, or that it has none. If the allocation can't be counted, the claim holds nothing.
-fn count(
-    state: &mut AllocatedState,
-    claim: &ResourceClaim,
-    allocation: Option<&AllocationResult>,
-) -> Result<(), StateError> {
-    let counted = allocation.map(|allocation| state.assume(claim, allocation));
-    if !matches!(counted, Some(Ok(_))) {
-        state.forget(claim);
-    }
-    counted.transpose().map(drop)
-}
-
-/// Returns the identity under which an allocation in flight is counted while the API server has another one.
-fn in_flight_beside(claim: &ResourceClaim) -> ResourceClaim {
-    let mut beside = ResourceClaim::default();
-    beside.metadata.namespace.clone_from(&claim.metadata.namespace);
-    beside.metadata.name.clone_from(&claim.metadata.name);
-    beside.metadata.uid = Some(format!("{} in flight", uid_of(claim)));
-    beside
-}
-
 impl ClaimLookup for ClaimTracker {
     fn claim(&self, namespace: &str, name: &str) -> Option<&Arc<ResourceClaim>> {
-        Some(&self.tracked([namespace, name])?.current)
+        Some(&self.tracked([namespace, name])?.claim)
     }
 }
 
@@ -351,15 +481,4 @@ pub(super) fn allocation_of(claim: &ResourceClaim) -> Option<&AllocationResult> 
 /// Returns namespace and name of a claim.
 fn names_of(claim: &ResourceClaim) -> [&str; 2] {
     [&claim.metadata.namespace, &claim.metadata.name].map(|text| text.as_deref().unwrap_or_default())
-}
-
-/// Returns the version of a claim as a number; versions of Kubernetes objects compare as numbers (KEP-5504). `None` if it
-/// has none that is a number.
-fn version(claim: &ResourceClaim) -> Option<u128> {
-    claim.metadata.resource_version.as_deref()?.parse().ok()
-}
-
-/// Returns true if `claim` is known to be older than `other`.
-fn is_older(claim: &ResourceClaim, other: &ResourceClaim) -> bool {
-    version(claim).is_some_and(|one| version(other).is_some_and(|other| one < other))
 }

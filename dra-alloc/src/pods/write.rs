@@ -105,20 +105,24 @@ impl ClaimWrite {
 
 /// Answer of the API server to a [`ClaimWrite`].
 ///
-/// A write whose answer was lost may have happened. Read the object again: if it shows the write, it is the answer; else repeat
-/// the write, or say [`Conflict`](Self::Conflict). Told as an error, the devices count as free until the watch shows the write.
+/// A write without an answer may have been stored. Say [`Lost`](Self::Lost): the claim is read, and the binding goes on from what
+/// is stored. [`Conflict`](Self::Conflict) and [`Unavailable`](Self::Unavailable) are as safe, since the claim is read
+/// after them as well; [`Failed`](Self::Failed) is not: say it only where the server itself has refused the call.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ApiAnswer {
     /// The object as it is stored now.
     Object(Box<ResourceClaim>),
-    /// The call has succeeded, and its object is no claim or is gone: a pod, or a deleted claim.
+    /// The call has succeeded, and its object is no claim or is gone: a pod, or a deleted claim. As the answer to a
+    /// [`ClaimWrite::Get`]: there is no such claim.
     Done,
     /// The object has changed since it was read. The text is the server's.
     Conflict(String),
-    /// The server could not handle the call: an internal error, service unavailable, or no connection. kube-scheduler
-    /// repeats writes of a pod's status then. The text is the server's.
+    /// Nobody knows if the call was carried out: there was no answer, or it was cut off. The text says what was missed.
+    Lost(String),
+    /// The server could not handle the call: an internal error, a gateway's timeout, service unavailable. It may have been
+    /// carried out nevertheless. The text is the server's.
     Unavailable(String),
-    /// Any other error. The text is the server's.
+    /// The server has refused the call, which was not carried out. The text is the server's.
     Failed(String),
 }

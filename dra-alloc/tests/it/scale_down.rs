@@ -177,7 +177,7 @@ impl World {
 
     fn tracker(&self) -> ClaimTracker {
         let mut tracker = ClaimTracker::new(PodOptions::new(Profile::V1_37).gates());
-        tracker.replace(self.claims.values().cloned()).unwrap();
+        tracker.replace(self.claims.values().cloned(), None).unwrap();
         self.in_flight.iter().for_each(|claim| tracker.begin_allocation(claim.clone()).unwrap());
         tracker
     }

@@ -347,7 +347,7 @@ fn an_attribute_that_nobody_knows_is_neither_yes_nor_no() {
         ),
     ];
     let pods = ["model", "not-that-root", "any-root", "pair", "derived"].map(|name| pod(name, &[name]));
-    tracker.replace(asked).unwrap();
+    tracker.replace(asked, None).unwrap();
     let simulator = simulator(&classes, &selectors, options);
     let refused = |devices: Value| {
         let template =

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{BindStep, ClaimTracker, GroupRound, NodeRefusal, PodCycle, PodExplanation, PreBind, StatusCode};
-use dra_alloc::{AllocatedState, Allocator, Budget, Detail, Ix, NodeVerdicts, allocated_devices};
+use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Detail, Ix, NodeVerdicts, allocated_devices};
 use k8s_openapi::api::core::v1::{Node, Pod, PodResourceClaim, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -221,8 +221,9 @@ impl<'s> Scheduler<'s> {
 
     fn delete(&mut self, claims: &[ClaimKey]) {
         for claim in claims {
-            self.server.remove(claim);
-            self.tracker.observe_deleted(&claim.namespace, &claim.name);
+            if let Some(removed) = self.server.remove(claim) {
+                self.tracker.observe_deleted(&ClaimId::from(&removed));
+            }
         }
     }
 

@@ -22,6 +22,11 @@ impl ApiServer {
         claim
     }
 
+    /// Returns the version of a list that is made now.
+    pub(crate) fn version(&self) -> Option<String> {
+        Some(self.version.to_string())
+    }
+
     pub(crate) fn list(&self) -> impl Iterator<Item = Arc<ResourceClaim>> {
         self.claims.values().cloned()
     }
@@ -38,7 +43,12 @@ impl ApiServer {
             | ClaimWrite::Get { namespace, name } => ClaimKey::new(namespace, name),
             other => panic!("{other:?}"),
         };
-        let Some(stored) = self.claims.get(&key).cloned() else { return ApiAnswer::Failed("not found".to_owned()) };
+        let Some(stored) = self.claims.get(&key).cloned() else {
+            return match write {
+                ClaimWrite::Get { .. } => ApiAnswer::Done,
+                _ => ApiAnswer::Failed("not found".to_owned()),
+            };
+        };
         let stored = ResourceClaim::clone(&stored);
         let changed = match write {
             ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim }

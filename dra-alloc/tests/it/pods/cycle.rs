@@ -1,8 +1,8 @@
 //! Cycles of pods: shared claims, groups, undoing, freeing.
 
 use dra_alloc::pods::{
-    BindError, Blocked, ClaimSituation, GroupAllocations, NodeRefusal, PodCycle, PostFilter, QueueHint, StatusCode,
-    claims_score, hint_after_claim_change,
+    ApiAnswer, BindError, BindStep, Blocked, ClaimLookup, ClaimSituation, ClaimWrite, GroupAllocations, NodeRefusal,
+    PodCycle, PostFilter, PreBind, QueueHint, StatusCode, claims_score, hint_after_claim_change,
 };
 use dra_alloc::{Allocator, Budget, DeviceId, DraGate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -151,6 +151,112 @@ fn conflicts_are_answered_by_reading_and_deciding_anew() {
     assert_eq!(error.code(), StatusCode::Error);
     world.unreserve(&mut late);
     assert_eq!(world.reserved_for("d"), ["other"]);
+}
+
+/// Binds a pod whose `UpdateStatus` of the claim is stored or not, and answered with `told` the first time.
+fn bind_with_lost_answer(world: &mut World, cycle: &mut PodCycle, is_stored: bool, told: ApiAnswer) -> BindStep {
+    let (mut binding, mut told) = (PreBind::default(), Some(told));
+    loop {
+        let write = match binding.next(cycle, &mut world.tracker, NOW) {
+            BindStep::Write(write) => write,
+            step => return step,
+        };
+        let lost = told.take_if(|_| matches!(write, ClaimWrite::UpdateStatus { .. }));
+        let answer = match lost {
+            Some(_) if !is_stored => lost,
+            _ => Some(world.server.call(&write)).filter(|_| lost.is_none()).or(lost),
+        };
+        binding.answer(cycle, &mut world.tracker, answer.unwrap(), NOW);
+    }
+}
+
+#[test]
+fn a_write_without_an_answer_is_looked_for() {
+    let told = |text: &str| {
+        let text = text.to_owned();
+        [
+            ApiAnswer::Lost(text.clone()),
+            ApiAnswer::Conflict(text.clone()),
+            ApiAnswer::Unavailable(text),
+            ApiAnswer::Done,
+        ]
+    };
+    for (is_stored, told) in [true, false].into_iter().flat_map(|is_stored| told("?").map(|told| (is_stored, told))) {
+        let mut world = World::new(1, [claim("c", 1), claim("d", 2)]);
+        let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+        let end = bind_with_lost_answer(&mut world, &mut cycle, is_stored, told);
+        assert_eq!(end, BindStep::Done);
+        drop(cycle);
+        assert_eq!((world.reserved_for("c"), world.tracker.state().len()), (vec!["p".to_owned()], 1));
+        // The watch has not shown it yet.
+        let next = world.begin(&pod("q", &["d"], None), None);
+        assert_eq!(world.filter(&next, "n1").refusal(), Some(&NodeRefusal::CannotAllocate));
+    }
+}
+
+#[test]
+fn a_claim_that_somebody_else_has_allocated_is_held() {
+    let mut world = World::new(1, [claim("c", 1), claim("d", 1)]);
+    let mut late = world.reserve(&pod("q", &["d"], None), None, "n1");
+    world.store(allocated("d", "n1", "b", &["other"]));
+    assert!(matches!(world.bind(&mut late), Err(BindError::AllocatedElsewhere { .. })));
+    world.unreserve(&mut late);
+    let held: Vec<String> = world.tracker.state().devices().map(|(device, _)| device.device).collect();
+    assert_eq!(held, ["b"], "and the chosen one is free");
+}
+
+#[test]
+fn a_claim_that_is_not_found_is_gone() {
+    let mut world = World::new(1, [claim("c", 1)]);
+    let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+    let mut binding = PreBind::default();
+    for answer in [ApiAnswer::Conflict("modified".to_owned()), ApiAnswer::Done] {
+        assert!(matches!(binding.next(&mut cycle, &mut world.tracker, NOW), BindStep::Write(_)));
+        binding.answer(&mut cycle, &mut world.tracker, answer, NOW);
+    }
+    let end = binding.next(&mut cycle, &mut world.tracker, NOW);
+    assert!(matches!(end, BindStep::Failed(BindError::Deleted { .. })), "{end:?}");
+    assert!(world.tracker.claim("ns", "c").is_none() && world.tracker.state().is_empty());
+}
+
+#[test]
+fn a_write_that_nobody_knows_of_keeps_its_devices() {
+    let mut world = World::new(1, [claim("c", 1), claim("d", 2)]);
+    let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+    let mut binding = PreBind::default();
+    // The finalizer is written, and then the server is gone.
+    while let BindStep::Write(write) = binding.next(&mut cycle, &mut world.tracker, NOW) {
+        let answer = match write {
+            ClaimWrite::Update { .. } => world.server.call(&write),
+            _ => ApiAnswer::Lost("no answer".to_owned()),
+        };
+        binding.answer(&mut cycle, &mut world.tracker, answer, NOW);
+    }
+    let calls = cycle.unreserve(&mut world.tracker);
+    assert!(matches!(calls.next(), Some(ClaimWrite::Get { .. })));
+    drop((cycle, calls));
+    assert_eq!(world.tracker.state().len(), 1, "the allocation may be stored");
+    // The next attempt takes the same devices, and its write tells.
+    let mut again = world.reserve(&pod("p", &["c"], None), None, "n1");
+    assert!(matches!(again.claims()[0].situation(), ClaimSituation::Pending(_)));
+    world.bind(&mut again).unwrap();
+    assert_eq!((world.tracker.in_flight().count(), world.tracker.state().len()), (0, 1));
+    // Or the claim is read.
+    let mut world = World::new(1, [claim("c", 1)]);
+    let mut dropped = world.reserve(&pod("p", &["c"], None), None, "n1");
+    let mut binding = PreBind::default();
+    while let BindStep::Write(write) = binding.next(&mut dropped, &mut world.tracker, NOW) {
+        if matches!(write, ClaimWrite::UpdateStatus { .. }) {
+            break;
+        }
+        let answer = world.server.call(&write);
+        binding.answer(&mut dropped, &mut world.tracker, answer, NOW);
+    }
+    drop(dropped);
+    let mut calls = world.tracker.calls_in_doubt();
+    assert_eq!((calls.len(), world.tracker.state().len()), (1, 1));
+    calls.answer(&mut world.tracker, world.server.call(&calls.next().unwrap()));
+    assert!(calls.is_empty() && world.tracker.state().is_empty());
 }
 
 #[test]

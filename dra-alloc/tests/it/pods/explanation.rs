@@ -70,7 +70,7 @@ fn a_gang_names_the_devices_that_it_holds_itself() {
     let (inventory, classes) = (Inventory::new([slice]), Classes::new([class]));
     let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_explanation(Detail::Summary);
     let mut tracker = ClaimTracker::new(GateSet::default());
-    tracker.replace([claim("c1", 1), claim("c2", 1)]).unwrap();
+    tracker.replace([claim("c1", 1), claim("c2", 1)], None).unwrap();
     let fit = |_: &Pod, node: &Node, _: &[GangPlacement]| match node.metadata.name.as_deref() {
         Some("n2") => Err("Insufficient memory".to_owned()),
         _ => Ok(()),

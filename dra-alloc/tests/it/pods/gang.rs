@@ -158,7 +158,7 @@ fn a_gang_is_a_loop_over_its_pods_with_rollback() {
         let case = case().new_tree(&mut runner).unwrap().current();
         let cluster = case.cluster();
         let mut tracker = ClaimTracker::new(GateSet::default());
-        tracker.replace(cluster.claims.clone()).unwrap();
+        tracker.replace(cluster.claims.clone(), None).unwrap();
         let before = tracker.state().clone();
         let order: Vec<usize> = (0..cluster.pods.len()).collect();
         let expected = one_by_one(&cluster, &order, case.room);

@@ -8,6 +8,7 @@ mod explanation;
 mod exploration;
 mod extended;
 mod gang;
+mod histories;
 mod node_allocatable;
 mod tracker;
 mod world;

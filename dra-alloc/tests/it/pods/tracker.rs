@@ -1,15 +1,25 @@
 //! The memory of a scheduler: each claim counts once, in every order of events.
 
-use dra_alloc::pods::{ClaimLookup, ClaimTracker};
-use dra_alloc::{AllocatedState, DeviceId, GateSet};
+use dra_alloc::pods::{ClaimChange, ClaimDeletion, ClaimLookup, ClaimTracker};
+use dra_alloc::{AllocatedState, ClaimId, DeviceId, GateSet};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use proptest::prelude::*;
 
-use super::world::{allocated, claim};
+use super::world::{World, allocated, claim, pod};
 
 fn versioned(mut claim: ResourceClaim, version: u64) -> ResourceClaim {
     claim.metadata.resource_version = Some(version.to_string());
     claim
+}
+
+fn other_uid(mut claim: ResourceClaim) -> ResourceClaim {
+    claim.metadata.uid = Some("other".to_owned());
+    claim
+}
+
+/// The identity of the claim that [`claim`] makes.
+fn id(name: &str) -> ClaimId {
+    ClaimId::from(&claim(name, 1))
 }
 
 fn holds(tracker: &ClaimTracker, device: &str) -> bool {
@@ -24,8 +34,6 @@ fn older_objects_change_nothing_and_assumed_ones_win() {
     assert_eq!(tracker.assume(versioned(allocated("c", "n1", "a", &[]), 6)), Ok(true));
     tracker.observe(versioned(claim("c", 1), 5)).unwrap();
     assert!(holds(&tracker, "a"), "the watch is behind");
-    tracker.restore("ns", "c");
-    assert!(!holds(&tracker, "a"));
     tracker.observe(versioned(allocated("c", "n1", "b", &[]), 10)).unwrap();
     assert!(holds(&tracker, "b"), "versions are numbers, not texts");
 }
@@ -50,10 +58,15 @@ fn an_allocation_in_flight_and_written_is_counted_once() {
     let once = tracker.state().clone();
     tracker.observe(versioned(allocated("c", "n1", "a", &[]), 2)).unwrap();
     assert_eq!(*tracker.state(), once);
+    assert_eq!(tracker.in_flight().count(), 0, "it is stored");
+    tracker.begin_allocation(allocated("c", "n1", "a", &[])).unwrap();
     tracker.observe(versioned(allocated("c", "n1", "b", &[]), 3)).unwrap();
     assert!(holds(&tracker, "a") && holds(&tracker, "b"), "written by somebody else");
-    tracker.observe_deleted("ns", "c");
-    assert_eq!(*tracker.state(), once, "the attempt has not ended");
+    tracker.end_allocation("c-uid");
+    assert!(!holds(&tracker, "a") && holds(&tracker, "b"), "given back");
+    tracker.begin_allocation(allocated("c", "n1", "a", &[])).unwrap();
+    assert_eq!(tracker.observe_deleted(&id("c")), ClaimDeletion::Deleted);
+    assert!(tracker.state().is_empty(), "nobody can write it any more");
 }
 
 #[test]
@@ -71,13 +84,88 @@ fn an_allocation_that_cannot_be_counted_is_an_error_and_holds_nothing() {
     assert_eq!(tracker.in_flight().count(), 0);
 }
 
+#[test]
+fn what_is_observed_is_told() {
+    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut change = |claim| tracker.observe(claim).unwrap().change;
+    assert_eq!(change(versioned(claim("c", 1), 4)), ClaimChange::Added);
+    assert_eq!(change(versioned(claim("c", 1), 5)), ClaimChange::Changed);
+    assert_eq!(change(versioned(allocated("c", "n1", "a", &[]), 4)), ClaimChange::Older);
+    assert_eq!(change(versioned(allocated("c", "n1", "a", &[]), 6)), ClaimChange::Changed);
+    assert_eq!(change(other_uid(versioned(claim("c", 1), 7))), ClaimChange::Replaced);
+    let other = id("c");
+    assert_eq!(tracker.observe_deleted(&other), ClaimDeletion::OtherUid);
+    assert!(tracker.claim("ns", "c").is_some(), "the deletion of the former claim is late");
+    assert_eq!(tracker.observe_deleted(&id("d")), ClaimDeletion::Unknown);
+    let without_uid = ClaimId { uid: String::new(), ..id("c") };
+    assert_eq!(tracker.observe_deleted(&without_uid), ClaimDeletion::OtherUid);
+}
+
+#[test]
+fn a_device_that_two_claims_hold_is_told() {
+    let mut tracker = ClaimTracker::new(GateSet::default());
+    assert_eq!(tracker.observe(allocated("c", "n1", "a", &[])).unwrap().held_twice, []);
+    let observed = tracker.observe(allocated("d", "n1", "a", &[])).unwrap();
+    assert_eq!(observed.held_twice, [DeviceId::new("d.example.com", "n1", "a")]);
+    tracker.observe_deleted(&id("c"));
+    assert!(holds(&tracker, "a"), "one holder is left");
+}
+
+#[test]
+fn an_older_list_takes_nothing_away() {
+    let mut tracker = ClaimTracker::new(GateSet::default());
+    tracker.observe(versioned(allocated("c", "n1", "a", &[]), 5)).unwrap();
+    tracker.observe(versioned(allocated("d", "n1", "b", &[]), 8)).unwrap();
+    tracker.replace(Vec::<ResourceClaim>::new(), Some("6")).unwrap();
+    assert!(!holds(&tracker, "a") && holds(&tracker, "b"), "one is newer than the list");
+    tracker.replace([other_uid(versioned(claim("d", 1), 6))], Some("7")).unwrap();
+    assert!(holds(&tracker, "b"), "the former claim of the name");
+    tracker.replace(Vec::<ResourceClaim>::new(), None).unwrap();
+    assert!(tracker.state().is_empty());
+}
+
+#[test]
+fn an_answer_shows_that_a_claim_is_gone_before_the_watch_does() {
+    let mut tracker = ClaimTracker::new(GateSet::default());
+    tracker.observe(versioned(claim("c", 1), 1)).unwrap();
+    let made_anew = other_uid(versioned(allocated("c", "n1", "a", &[]), 5));
+    assert_eq!(tracker.assume(made_anew.clone()), Ok(true));
+    // The watch is late.
+    assert_eq!(tracker.observe(versioned(allocated("c", "n1", "b", &[]), 2)).unwrap().change, ClaimChange::Older);
+    assert_eq!(tracker.observe_deleted(&id("c")), ClaimDeletion::OtherUid);
+    assert!(holds(&tracker, "a") && !holds(&tracker, "b"));
+    assert_eq!(tracker.observe(made_anew).unwrap().change, ClaimChange::Changed);
+}
+
+#[test]
+fn a_dropped_cycle_gives_back_what_it_had_in_flight() {
+    let mut world = World::new(1, [claim("c", 1), claim("d", 1)]);
+    let [first, second] = ["c", "d"].map(|name| world.reserve(&pod(name, &[name], None), None, "n1"));
+    let snapshot = world.tracker.clone();
+    let copy = first.clone();
+    drop(first);
+    assert_eq!(world.tracker.state().len(), 2, "a copy has the same share");
+    drop(copy);
+    assert_eq!((world.tracker.state().len(), world.tracker.in_flight().count()), (1, 1));
+    assert_eq!(snapshot.state().len(), 1);
+    drop(second);
+    assert!(world.tracker.state().is_empty());
+    // The next change forgets them.
+    world.tracker.observe(claim("e", 1)).unwrap();
+    assert!(world.tracker.state().is_empty());
+    let again = world.reserve(&pod("p", &["c"], None), None, "n1");
+    assert_eq!(world.tracker.state().len(), 1);
+    assert_eq!(world.tracker.observe_deleted(&id("c")), ClaimDeletion::Deleted);
+    assert!(world.tracker.state().is_empty(), "the claim is deleted");
+    drop(again);
+}
+
 /// An event of a watch or of the scheduler, over three claims and two devices.
 #[derive(Clone, Debug)]
 enum Event {
     Seen(usize, Option<usize>),
     Deleted(usize),
     Assumed(usize, Option<usize>),
-    Restored(usize),
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -86,7 +174,6 @@ fn event() -> impl Strategy<Value = Event> {
         (0_usize..3, device.clone()).prop_map(|(claim, device)| Event::Seen(claim, device)),
         (0_usize..3).prop_map(Event::Deleted),
         (0_usize..3, device).prop_map(|(claim, device)| Event::Assumed(claim, device)),
-        (0_usize..3).prop_map(Event::Restored),
     ]
 }
 
@@ -104,10 +191,9 @@ proptest! {
         let mut tracker = ClaimTracker::new(GateSet::default());
         for (version, event) in (1_u64..).zip(&events) {
             match event {
-                Event::Seen(claim, device) => tracker.observe(made(*claim, *device, version)).unwrap(),
-                Event::Deleted(claim) => tracker.observe_deleted("ns", names[*claim]),
+                Event::Seen(claim, device) => drop(tracker.observe(made(*claim, *device, version)).unwrap()),
+                Event::Deleted(claim) => drop(tracker.observe_deleted(&id(names[*claim]))),
                 Event::Assumed(claim, device) => drop(tracker.assume(made(*claim, *device, version)).unwrap()),
-                Event::Restored(claim) => tracker.restore("ns", names[*claim]),
             }
         }
         let cached: Vec<ResourceClaim> =

@@ -72,7 +72,7 @@ impl ApiServer {
         let injected = self.failures.iter().position(|failure| failure.call == call);
         let (answer, error) = if let Some(index) = injected {
             let error = self.failures.remove(index).answer;
-            (failed(error, &name), Some(error))
+            (failed(error, resource, &name), Some(error))
         } else {
             let answer = self.store.call(write);
             let is_conflict = matches!(answer, ApiAnswer::Conflict(_));
@@ -84,11 +84,13 @@ impl ApiServer {
     }
 }
 
-fn failed(answer: &str, name: &str) -> ApiAnswer {
-    match answer {
-        "conflict" => conflict(name),
-        "invalid" => ApiAnswer::Failed(format!("ResourceClaim.resource.k8s.io {name:?} is invalid")),
-        other => ApiAnswer::Unavailable(format!("Internal error occurred: {other}")),
+/// Answers a call that fails. Nothing of it is stored here, so that the claim need not be read to know it.
+fn failed(answer: &str, resource: &str, name: &str) -> ApiAnswer {
+    match (answer, resource) {
+        ("conflict", _) => conflict(name),
+        ("invalid", _) => ApiAnswer::Failed(format!("ResourceClaim.resource.k8s.io {name:?} is invalid")),
+        (other, "resourceclaims") => ApiAnswer::Failed(format!("Internal error occurred: {other}")),
+        (other, _) => ApiAnswer::Unavailable(format!("Internal error occurred: {other}")),
     }
 }
 

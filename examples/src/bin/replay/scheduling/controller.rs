@@ -210,7 +210,9 @@ impl<'w> Run<'w> {
                 self.controller.observe_claim(claim.clone());
                 ControllerAnswer::Claim(claim)
             }
-            ApiAnswer::Conflict(text) | ApiAnswer::Failed(text) => ControllerAnswer::Failed(text),
+            ApiAnswer::Conflict(text) | ApiAnswer::Unavailable(text) | ApiAnswer::Failed(text) => {
+                ControllerAnswer::Failed(text)
+            }
             _ => ControllerAnswer::Done,
         }
     }

@@ -237,7 +237,7 @@ impl<'w> Run<'w> {
                 self.world.pods.first().and_then(|pod| pod.metadata.namespace.as_deref()).unwrap_or_default();
             self.world.deletes.iter().for_each(|name| store.remove(&ClaimKey::new(namespace, name)));
         }
-        let shown = self.tracker.replace(store.claims().values().cloned());
+        let shown = self.tracker.replace(store.claims().values().cloned(), None);
         shown.map_err(|error| Refusal::field("apiUpdates", error.to_string()))?;
         Ok(Vec::new())
     }
