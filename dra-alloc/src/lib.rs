@@ -44,6 +44,8 @@
 //!
 //! - **Parsing is not validating.** Objects are read as they are; the allocator checks what it relies on when the search
 //!   reaches it, and an error names the field. [`validate`] checks the rest.
+//! - **Objects come decoded.** Those of a cluster are decoded after [`dra_attrs::saturate_times`]: k8s-openapi can't hold
+//!   times after 9999-12-30T22:00Z, which an API server stores.
 //! - **A "no" is an answer.** `Err` is for input that no node can make good ([`AllocateError`]).
 //! - **Bounded.** Each step of a search counts against the caller's budget, each evaluation of a selector has a cost limit of
 //!   its own, and explanations have bounds beside the budget.

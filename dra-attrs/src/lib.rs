@@ -28,8 +28,14 @@
 //! - **Constraints** (KEP-4381, KEP-5491): [`MatchState`] and [`DistinctState`] decide `matchAttribute` and
 //!   `distinctAttribute` over [`ValueSet`]s, read leniently as the allocator of kube-scheduler does.
 //! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`Ix`] (a position in a list),
-//!   [`Resources`], [`ClaimAmounts`], [`node_selector_matches`], and the modules [`label`], [`dns`] and [`format`](mod@format) with the API server's rules
+//!   [`Resources`], [`ClaimAmounts`], [`node_selector_matches`], [`saturate_times`], and the modules [`label`], [`dns`] and [`format`](mod@format) with the API server's rules
 //!   for names.
+//!
+//! # Times after 9999-12-30T22:00Z
+//!
+//! k8s-openapi's `Time` and `MicroTime` end there, and an API server stores times until the end of year 9999. Objects that
+//! come from one are decoded by way of `serde_json::Value`, after [`saturate_times`]; otherwise one object with a later
+//! time, such as a taint's `timeAdded`, makes its whole list unreadable.
 //!
 //! # Guarantees
 //!
@@ -66,6 +72,7 @@ mod semver;
 mod server_version;
 mod standard;
 mod sysfs;
+mod time_range;
 mod value;
 mod vendor;
 
@@ -87,6 +94,7 @@ pub use semver::{Version, VersionError};
 pub use server_version::{ServerVersionError, server_minor};
 pub use standard::{NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, StandardAttribute};
 pub use sysfs::{Sysfs, SysfsError, SysfsMap};
+pub use time_range::{has_saturated_time, saturate_times};
 pub use value::{
     AttributeValue, DeviceAttributesError, MAX_ATTRIBUTE_TEXT_LEN, MAX_ENTRIES_PER_DEVICE, MAX_VALUES_PER_DEVICE,
     Scalar, ValueError, check_device_attributes,

@@ -1,9 +1,10 @@
 //! Manifests: Kubernetes objects as people write them and `kubectl get` prints them.
 //!
 //! Reads YAML and JSON, several documents in a file, and lists of objects. An object that can't be read becomes a
-//! [`Problem`] with file, line and field; all others are read.
+//! [`Problem`] with file, line and field; all others are read. A list that is not whole is such an object.
 
 mod kind;
+mod list;
 mod problem;
 mod source;
 mod tree;
@@ -28,6 +29,7 @@ use readiness::{GatedNode, GatedPod, KubeletConfiguration};
 use serde_json::Value;
 
 use kind::{Kind, read_object, traced};
+use list::Implied;
 use problem::Fault;
 pub use problem::Problem;
 pub use source::{MAX_MANIFEST_LEN, manifest_files, read_text};
@@ -184,7 +186,7 @@ impl Manifests {
     pub fn read(&mut self, file: &str, text: &str) {
         for (line, document) in tree::documents(text) {
             match Tree::parse(document, line) {
-                Ok(tree) => self.visit(file, &tree, None),
+                Ok(tree) => self.visit(file, &tree, Implied::default()),
                 Err((line, reason)) => self.problems.push(Problem::new(file, line, "", &[], reason)),
             }
         }
@@ -215,12 +217,12 @@ impl Manifests {
         }
     }
 
-    /// Reads an object or a list of objects. Items of a typed list need not repeat the kind.
-    fn visit(&mut self, file: &str, tree: &Tree, implied: Option<&str>) {
+    /// Reads an object or a list of objects.
+    fn visit(&mut self, file: &str, tree: &Tree, implied: Implied<'_>) {
         if tree.is_null() {
             return;
         }
-        let Some(kind) = tree.text(&["kind"]).or(implied) else {
+        let Some(kind) = tree.text(&["kind"]).or(implied.kind) else {
             if self.scope == Scope::Readiness && tree.keys().eq(["status"]) {
                 return self.enter_status(file, tree);
             }
@@ -231,32 +233,42 @@ impl Manifests {
             };
             return self.refuse(file, tree, "", &fault);
         };
-        match (kind.strip_suffix("List"), tree.get("items")) {
-            (Some(of), Some(items)) => {
-                let implied = Some(of).filter(|of| !of.is_empty());
-                items.elements().for_each(|item| self.visit(file, item, implied));
-            }
-            _ => self.visit_object(file, tree, kind),
+        match list::kind_of_items(tree, kind) {
+            Some(of) => self.visit_list(file, tree, (kind, of)),
+            None => self.visit_object(file, tree, kind, implied.api_version),
         }
     }
 
-    fn visit_object(&mut self, file: &str, tree: &Tree, kind: &str) {
+    fn visit_list(&mut self, file: &str, tree: &Tree, (kind, of): (&str, &str)) {
+        let implied = match Implied::by_list(tree, of) {
+            Ok(implied) => implied,
+            Err(fault) => return self.refuse(file, tree, kind, &fault),
+        };
+        let (items, fault) = list::items(tree, implied);
+        items.into_iter().for_each(|item| self.visit(file, item, implied));
+        if let Some(fault) = fault {
+            self.refuse(file, tree, kind, &fault);
+        }
+    }
+
+    fn visit_object(&mut self, file: &str, tree: &Tree, kind: &str, implied_api: Option<&str>) {
+        let api = tree.text(&["apiVersion"]).or(implied_api);
         match (self.scope, kind) {
-            (Scope::Devices, "Node") => self.enter::<Node>(file, tree),
-            (Scope::Devices, "Pod") => self.enter::<Pod>(file, tree),
-            (Scope::Devices, "PodGroup") => self.enter::<PodGroup>(file, tree),
-            (Scope::Devices, "ResourceSlice") => self.enter::<ResourceSlice>(file, tree),
-            (Scope::Devices, "DeviceClass") => self.enter::<DeviceClass>(file, tree),
-            (Scope::Devices, "ResourceClaim") => self.enter::<ResourceClaim>(file, tree),
-            (Scope::Devices, "ResourceClaimTemplate") => self.enter::<ResourceClaimTemplate>(file, tree),
-            (Scope::Devices, "DeviceTaintRule") => self.enter::<DeviceTaintRule>(file, tree),
-            (Scope::Devices, "ClusterRole") => self.enter::<ClusterRole>(file, tree),
-            (Scope::Devices, "ResourcePoolStatusRequest") => self.enter_request(file, tree),
-            (Scope::Readiness, "Node") => self.enter::<GatedNode>(file, tree),
-            (Scope::Readiness, "Pod") => self.enter::<GatedPod>(file, tree),
-            (Scope::Readiness, "KubeletConfiguration") => self.enter::<KubeletConfiguration>(file, tree),
-            (Scope::Readiness, "ReadinessTaintRule") => self.enter::<ReadinessTaintRule>(file, tree),
-            (Scope::Readiness, "NodeReadinessRule") => self.enter::<NodeReadinessRule>(file, tree),
+            (Scope::Devices, "Node") => self.enter::<Node>(file, tree, api),
+            (Scope::Devices, "Pod") => self.enter::<Pod>(file, tree, api),
+            (Scope::Devices, "PodGroup") => self.enter::<PodGroup>(file, tree, api),
+            (Scope::Devices, "ResourceSlice") => self.enter::<ResourceSlice>(file, tree, api),
+            (Scope::Devices, "DeviceClass") => self.enter::<DeviceClass>(file, tree, api),
+            (Scope::Devices, "ResourceClaim") => self.enter::<ResourceClaim>(file, tree, api),
+            (Scope::Devices, "ResourceClaimTemplate") => self.enter::<ResourceClaimTemplate>(file, tree, api),
+            (Scope::Devices, "DeviceTaintRule") => self.enter::<DeviceTaintRule>(file, tree, api),
+            (Scope::Devices, "ClusterRole") => self.enter::<ClusterRole>(file, tree, api),
+            (Scope::Devices, "ResourcePoolStatusRequest") => self.enter_request(file, tree, api),
+            (Scope::Readiness, "Node") => self.enter::<GatedNode>(file, tree, api),
+            (Scope::Readiness, "Pod") => self.enter::<GatedPod>(file, tree, api),
+            (Scope::Readiness, "KubeletConfiguration") => self.enter::<KubeletConfiguration>(file, tree, api),
+            (Scope::Readiness, "ReadinessTaintRule") => self.enter::<ReadinessTaintRule>(file, tree, api),
+            (Scope::Readiness, "NodeReadinessRule") => self.enter::<NodeReadinessRule>(file, tree, api),
             _ => self.visit_other(file, tree, kind),
         }
     }
@@ -277,8 +289,8 @@ impl Manifests {
         *count = count.saturating_add(1);
     }
 
-    fn enter<T: Kind>(&mut self, file: &str, tree: &Tree) {
-        let api = tree.text(&["apiVersion"]).map(|api| api.rsplit_once('/').unwrap_or(("", api)));
+    fn enter<T: Kind>(&mut self, file: &str, tree: &Tree, api: Option<&str>) {
+        let api = api.map(|api| api.rsplit_once('/').unwrap_or(("", api)));
         match api {
             Some((group, _)) if !T::VERSIONS.is_empty() && group != T::GROUP => {
                 return self.ignore(&format!("{} of group {group}", T::KIND));
@@ -303,9 +315,9 @@ impl Manifests {
         }
     }
 
-    fn enter_request(&mut self, file: &str, tree: &Tree) {
+    fn enter_request(&mut self, file: &str, tree: &Tree, api: Option<&str>) {
         let json = tree.object_json();
-        let request = match tree.text(&["apiVersion"]) {
+        let request = match api {
             Some("resource.k8s.io/v1alpha3") => {
                 traced(json).map(|request| PoolStatusRequest::V1alpha3(Box::new(request)))
             }

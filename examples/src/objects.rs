@@ -2,6 +2,7 @@
 //!
 //! All programs read them here, with one deserializer: the code that reads a type is large, and is made once.
 
+use dra_attrs::saturate_times;
 use k8s_openapi::api::core::v1::{Binding, Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
@@ -15,7 +16,7 @@ use serde_path_to_error::Error as PathError;
 
 /// Kubernetes object that several programs read.
 pub trait KubeObject: Sized {
-    /// Reads an object.
+    /// Reads an object. Times that its type can't hold are read as the nearest that it can ([`saturate_times`]).
     ///
     /// # Errors
     /// A field is missing or of a wrong type.
@@ -33,7 +34,8 @@ pub trait KubeObject: Sized {
 macro_rules! kube_objects {
     ($($object:ty),*) => {
         $(impl KubeObject for $object {
-            fn from_json(json: Value) -> Result<Self, PathError<Error>> {
+            fn from_json(mut json: Value) -> Result<Self, PathError<Error>> {
+                saturate_times(&mut json);
                 serde_path_to_error::deserialize(json)
             }
         })*

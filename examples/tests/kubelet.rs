@@ -141,6 +141,66 @@ fn active_pods_that_are_not_recognised_keep_their_devices() {
 }
 
 #[test]
+fn lists_that_are_not_whole_take_nothing_away() {
+    let node = Node::new();
+    node.succeeds(None, &["prepare", "infer", MANIFEST]);
+    let before = fs::read(node.state()).unwrap();
+    let file = node.folder.path().join("pods.json");
+    let name = file.to_str().unwrap();
+    let not_whole = ": the list is not whole: the server has more objects; ask without a limit\n";
+    let page = r#""metadata": {"continue": "eyJ2IjoibWV0YS5rOHMuaW8vdjEi", "remainingItemCount": 2}"#;
+    let other = r#"{"metadata": {"name": "other", "namespace": "default", "uid": "other"}}"#;
+    for (list, said) in [
+        (format!(r#"{{"kind": "PodList", {page}, "items": [{other}]}}"#), format!("PodList: metadata.continue{not_whole}")),
+        (format!(r#"{{"kind": "List", {page}, "items": [{other}]}}"#), format!("List: metadata.continue{not_whole}")),
+        (
+            format!(r#"{{"kind": "List", "items": [{{"kind": "PodList", "items": [{other}]}}, {{"kind": "PodList", {page}, "items": []}}]}}"#),
+            format!("PodList: metadata.continue{not_whole}"),
+        ),
+        (
+            format!(r#"{{"kind": "PodList", "metadata": {{"continue": 7}}, "items": [{other}]}}"#),
+            format!("PodList: metadata.continue{not_whole}"),
+        ),
+        (r#"{"kind": "PodList", "items": null}"#.to_owned(), "PodList: items: must be a list\n".to_owned()),
+        (format!(r#"{{"kind": "PodList", "items": {other}}}"#), "PodList: items: must be a list\n".to_owned()),
+        (r#"{"kind": "PodList"}"#.to_owned(), "PodList: items: must be set\n".to_owned()),
+        (
+            format!(r#"{{"kind": "PodList", "items": [{other}, null, null]}}"#),
+            "PodList: items[1]: null in place of an object; the first of 2 such items\n".to_owned(),
+        ),
+        (
+            r#"{"kind": "NodeList", "items": [{"kind": "Pod", "metadata": {"name": "other", "uid": "other"}}]}"#.to_owned(),
+            "NodeList: items[0].kind: Pod in a list of kind NodeList\n".to_owned(),
+        ),
+        (
+            format!(r#"{{"apiVersion": "example.com/v1", "kind": "PodList", "items": [{other}]}}"#),
+            "with nothing active, every claim would be unprepared; if that is meant, say --none-active instead\n".to_owned(),
+        ),
+        (format!(r#"{{"kind": "PodList", "items": [{other}, {{}}]}}"#), "Pod: metadata.name: must be set\n".to_owned()),
+        (
+            format!(r#"{{"kind": "PodList", "items": [{other}, {{"metadata": {{"name": "", "uid": "u"}}}}]}}"#),
+            "Pod: metadata.name: must be set\n".to_owned(),
+        ),
+        (
+            format!(r#"{{"kind": "PodList", "items": [{other}, {{"metadata": {{"name": "p", "namespace": "n", "uid": ""}}}}]}}"#),
+            "kubelet: Pod n/p: metadata.uid: must be set; take the object from the cluster, as kubectl get -o yaml prints it\n"
+                .to_owned(),
+        ),
+    ] {
+        fs::write(&file, &list).unwrap();
+        let output = node.run(None, &["reconcile", name]);
+        let error = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{list}: {error}");
+        assert!(error.ends_with(&said), "{list}: {error}");
+        assert_eq!(fs::read(node.state()).unwrap(), before, "{list}");
+    }
+    // A UID that nobody knows is that of a pod that is there; the one that has claims is not.
+    fs::write(&file, format!(r#"{{"kind": "PodList", "metadata": {{"continue": ""}}, "items": [{other}]}}"#)).unwrap();
+    let gone = node.succeeds(None, &["reconcile", name]);
+    assert_eq!(gone, "pod pod-infer:\nskipped NodeUnprepareResources of fabric.example.com\n");
+}
+
+#[test]
 fn misspelt_fields_are_not_passed_over() {
     let node = Node::new();
     let file = node.folder.path().join("pods.yaml");

@@ -36,6 +36,8 @@
 //! # Guarantees
 //!
 //! - **No IO, deterministic.** The same events give the same commands. Time is an argument.
+//! - **Objects come decoded.** Those of a cluster are decoded after [`dra_attrs::saturate_times`]: k8s-openapi can't hold
+//!   times after 9999-12-30T22:00Z, which an API server stores.
 //! - **An illegal event changes nothing**: it is an [`IllegalTransition`].
 //! - **The empty name of a node means unset** wherever one is read.
 //! - **Out of scope**: filtering and scoring of nodes, choice of victims, allocation of devices. Devices are counted as

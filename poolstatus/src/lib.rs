@@ -43,6 +43,8 @@
 //!
 //! - **Parsing is not validating.** Objects are read as they are. A quantity that can't be read counts as zero and adds a
 //!   [`PoolWarning`], as do numbers of slices that contradict each other. A claim without results counts as nothing.
+//! - **Objects come decoded.** Those of a cluster are decoded after [`dra_attrs::saturate_times`]: k8s-openapi can't hold
+//!   times after 9999-12-30T22:00Z, which an API server stores.
 //! - **No names of consumers.** Claims are counted, never named: no output has the name of a claim, of its namespace or pod,
 //!   or of a device that only a claim names.
 //! - **Deterministic.** The order of the objects does not matter, provided that slices have names: the slices of a pool are

@@ -46,6 +46,8 @@
 //! # Guarantees
 //!
 //! - **No IO, no clock.** Time is an argument. The same input gives the same output.
+//! - **Objects come decoded.** Those of a cluster are decoded after [`dra_attrs::saturate_times`]: k8s-openapi can't hold
+//!   times after 9999-12-30T22:00Z, which an API server stores.
 //! - **Bounded, without panics**, for objects of any form: also for those that the API server would refuse.
 //! - **Versioned state.** [`NodeState`] and [`network::HoldDown`] are JSON with a `version`; another version is a
 //!   [`StoredStateError`].

@@ -18,6 +18,7 @@ mod positions;
 mod quantity;
 mod resources;
 mod semver;
+mod time_range;
 mod traits;
 mod values;
 mod vendor;

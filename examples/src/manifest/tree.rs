@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use dra_attrs::saturate_times;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
@@ -188,10 +189,11 @@ impl Tree {
 
     /// Returns the text at the end of a path.
     pub(super) fn text(&self, path: &[&str]) -> Option<&str> {
-        match path.iter().try_fold(self, |tree, key| tree.get(key)).map(|tree| &tree.part) {
-            Some(Part::Scalar(Value::String(text))) => Some(text),
-            _ => None,
-        }
+        path.iter().try_fold(self, |tree, key| tree.get(key))?.as_text()
+    }
+
+    pub(super) fn as_text(&self) -> Option<&str> {
+        if let Part::Scalar(Value::String(text)) = &self.part { Some(text) } else { None }
     }
 
     /// Returns the elements of a list; none for other values.
@@ -224,13 +226,15 @@ impl Tree {
         parts.join(" ")
     }
 
-    /// Returns the value without `apiVersion` and `kind`, since it may be read as another version.
+    /// Returns the value without `apiVersion` and `kind`, since it may be read as another version, and with times in the
+    /// range of their types.
     pub(super) fn object_json(&self) -> Value {
         let mut json = self.json();
         if let Value::Object(fields) = &mut json {
             fields.remove("apiVersion");
             fields.remove("kind");
         }
+        saturate_times(&mut json);
         json
     }
 

@@ -1,5 +1,6 @@
 //! Error lines, and reading of input with errors that name the field.
 
+use dra_attrs::saturate_times;
 use examples::objects::KubeObject;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -49,11 +50,13 @@ impl Refusal {
     }
 }
 
-/// Reads a value. An error names the path of the field that could not be read.
+/// Reads a value, with times in the range of their types ([`saturate_times`]). An error names the path of the field that
+/// could not be read.
 ///
 /// # Errors
 /// `InvalidInput` for a wrong type or a missing field.
-pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
+pub(super) fn read<T: DeserializeOwned>(mut value: Value) -> Result<T, Refusal> {
+    saturate_times(&mut value);
     serde_path_to_error::deserialize(Objects(value)).map_err(unreadable)
 }
 
