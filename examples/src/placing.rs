@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use dra_alloc::pods::{PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores};
-use dra_alloc::{AllocatedState, Allocator, Budget, Inventory};
+use dra_alloc::pods::{NodeRefusal, PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores};
+use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, DeviceId, Inventory, allocated_devices};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
 
@@ -16,6 +17,9 @@ pub enum NoNode {
     /// The search could not be carried out.
     #[error("{0}")]
     Failed(String),
+    /// The search took too long: nobody knows if a node can serve the pod's claims.
+    #[error("{0}")]
+    TimedOut(String),
     /// No node can serve the pod's claims.
     #[error("{0}")]
     Nowhere(Arc<PodExplanation>),
@@ -35,11 +39,35 @@ pub enum NodeVerdict {
 /// work, which is some seconds.
 const MAX_QUESTIONS: u64 = 2_000_000;
 
+/// Longest time of the searches for a pod, on all nodes together: that of kube-scheduler's `Filter` on one.
+const MAX_TIME: Duration = Duration::from_secs(10);
+
+/// Calls a function with a budget for all searches of a pod together that ends after ten seconds, too.
+pub fn with_deadline<T>(search: impl FnOnce(Budget<'_>) -> T) -> T {
+    let (begin, questions) = (Instant::now(), AtomicU64::new(0));
+    let is_over = || questions.fetch_add(1, Ordering::Relaxed) >= MAX_QUESTIONS || begin.elapsed() >= MAX_TIME;
+    search(Budget::default().with_stop(&is_over))
+}
+
 /// Calls a function with a budget for all searches of a pod or a gang together.
 pub fn with_budget<T>(search: impl FnOnce(Budget<'_>) -> T) -> T {
     let questions = AtomicU64::new(0);
     let is_over = || questions.fetch_add(1, Ordering::Relaxed) >= MAX_QUESTIONS;
     search(Budget::default().with_stop(&is_over))
+}
+
+/// Returns a device that a cycle has chosen and another claim holds as well, with that claim: two schedulers have given it away.
+#[must_use]
+pub fn rival(cycle: &PodCycle, state: &AllocatedState) -> Option<(DeviceId, ClaimId)> {
+    cycle.claims().iter().filter(|claim| claim.chosen().is_some()).find_map(|claim| {
+        let own = ClaimId::from(claim.claim());
+        allocated_devices(claim.claim()).iter().find_map(|result| {
+            let device = DeviceId::new(&result.driver, &result.pool, &result.device);
+            let usage = state.device(&device).filter(|usage| usage.is_exclusive())?;
+            let other = usage.holders().find(|holder| **holder != own)?.clone();
+            Some((device, other))
+        })
+    })
 }
 
 /// Preference among nodes with the same score.
@@ -109,6 +137,9 @@ pub fn judge(
     let (name, verdict) = (name_in(node), cycle.filter(node, allocator, state, now, budget));
     let failed = |error: &dyn std::fmt::Display| NoNode::Failed(error.to_string());
     if let Some(refusal) = verdict.refusal() {
+        if matches!(refusal, NodeRefusal::TimedOut { .. }) {
+            return Err(NoNode::TimedOut(refusal.to_string()));
+        }
         if refusal.code() == StatusCode::Error {
             return Err(failed(refusal));
         }

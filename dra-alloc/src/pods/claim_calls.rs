@@ -158,6 +158,11 @@ impl ClaimCalls {
         self.open.push_back(Call::Write(write));
     }
 
+    /// Adds calls after those that are open.
+    pub(super) fn append(&mut self, mut calls: Self) {
+        self.open.append(&mut calls.open);
+    }
+
     /// Adds the removal of a claim: its finalizer is taken off, with up to four repetitions after conflicts, and it is deleted.
     pub(super) fn push_removal(&mut self, claim: ResourceClaim) {
         self.open.push_back(unprotect(claim));

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceClaimConsumerReference};
 
 use super::claim_calls::ClaimCalls;
 use super::cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
 use super::lookup::{ClaimLookup, uid_of};
+use super::post_filter::deallocated;
 use super::special_claim;
 use super::status_code::StatusCode;
 use super::tracker::{ClaimTracker, allocation_of};
@@ -97,6 +98,30 @@ impl PodCycle {
                 calls.push(ClaimWrite::remove_consumer(claim, &self.pod.uid));
             }
         }
+        calls
+    }
+
+    /// Takes back what the cycle has reserved as [`PodCycle::unreserve`] does, and the allocations that it has written as well: the
+    /// calls deallocate the claims whose allocation the cycle chose and that nobody but the pod has reserved. For a scheduler
+    /// that sees, before it binds the pod, that another one has given the same devices away.
+    pub fn give_way(&mut self, tracker: &mut ClaimTracker) -> ClaimCalls {
+        let pod = self.pod.uid.clone();
+        let is_written = |claim: &&CycleClaim| {
+            let of_pod = |entry: &ResourceClaimConsumerReference| entry.uid == pod;
+            let mut consumers = claim.claim.status.iter().flat_map(|status| status.reserved_for.iter().flatten());
+            claim.chosen.is_some() && allocation_of(&claim.claim).is_some() && consumers.all(of_pod)
+        };
+        let written = self.claims.iter().filter(|claim| !claim.is_for_extended_resources).filter(is_written);
+        let written: Vec<ResourceClaim> = written.map(|claim| deallocated(&claim.claim)).collect();
+        let mut calls = ClaimCalls::default();
+        for claim in &mut self.claims {
+            if written.iter().any(|other| uid_of(other) == uid_of(&claim.claim)) {
+                claim.release(tracker);
+                claim.claim = Arc::new(deallocated(&claim.claim));
+            }
+        }
+        written.into_iter().for_each(|claim| calls.push(ClaimWrite::UpdateStatus { claim: Box::new(claim) }));
+        calls.append(self.unreserve(tracker));
         calls
     }
 

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker};
-use dra_alloc::{Classes, DraGate, GateSet, Inventory, InventoryEvent, allocated_devices};
+use dra_alloc::{ClaimId, Classes, DraGate, GateSet, Inventory, InventoryEvent, allocated_devices};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Api;
 use kube::runtime::watcher::{Config, Event};
 
 use super::connect::Cluster;
@@ -23,6 +22,9 @@ use crate::output::say;
 
 /// Silence after which the state of long lists is told.
 const PROGRESS: Duration = Duration::from_secs(5);
+
+/// Longest time that a question which is asked once waits for lists.
+const ONCE: Duration = Duration::from_secs(30);
 
 /// Kinds that a view consists of.
 const KINDS: usize = 6;
@@ -60,14 +62,14 @@ struct NewLists {
 /// Begins the watches that a view needs.
 #[must_use]
 pub fn watch_cluster(cluster: &Cluster) -> Watches {
-    let client = || cluster.client.clone();
+    let client = &cluster.client;
     let mut watches = Watches::default();
-    watches.add("nodes", Api::all(client()), Config::default(), Change::Node);
-    watches.add("pods", Api::all(client()), Config::default(), Change::Pod);
-    watches.add("resourceslices", Api::all(client()), Config::default(), Change::Slice);
-    watches.add("deviceclasses", Api::all(client()), Config::default(), Change::Class);
-    watches.add("devicetaintrules", Api::all(client()), Config::default(), Change::TaintRule);
-    watches.add("resourceclaims", Api::all(client()), Config::default(), Change::Claim);
+    watches.add("nodes", client, Config::default(), Change::Node);
+    watches.add("pods", client, Config::default(), Change::Pod);
+    watches.add("resourceslices", client, Config::default(), Change::Slice);
+    watches.add("deviceclasses", client, Config::default(), Change::Class);
+    watches.add_taint_rules(client);
+    watches.add("resourceclaims", client, Config::default(), Change::Claim);
     watches
 }
 
@@ -90,6 +92,15 @@ impl ClusterView {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.listed.len() == KINDS
+    }
+
+    /// Reads until the view is complete, for who answers once: not for ever.
+    ///
+    /// # Errors
+    /// A kind can't be listed, or not in half a minute.
+    pub async fn complete_once(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
+        let completed = tokio::time::timeout(ONCE, self.complete(watches)).await;
+        completed.unwrap_or_else(|_| Err(LiveError::NotListed { listed: self.listed.len(), kinds: KINDS }))
     }
 
     /// Reads until the view is complete.
@@ -124,7 +135,15 @@ impl ClusterView {
             Change::Class(event) => self.class(event),
             Change::TaintRule(event) => self.rule(event),
             Change::Claim(event) => self.claim(event),
-            Change::PoolStatusRequest(_) => Touched::Nothing,
+            Change::LeftOut("resourceclaims", metadata) => {
+                // What it holds is not free.
+                let ClaimKey { namespace, name } = ClaimKey::from_metadata(&metadata);
+                if let Some(known) = self.claims.claim(&namespace, &name) {
+                    self.new.claims.keep(ResourceClaim::clone(known));
+                }
+                Touched::Nothing
+            }
+            Change::PoolStatusRequest(_) | Change::LeftOut(..) => Touched::Nothing,
             Change::Failed(error) => return Err(error),
         })
     }
@@ -199,13 +218,15 @@ impl ClusterView {
             Step::Gone(slice) => (slice, false),
         };
         let (driver, pool) = (slice.spec.driver.clone(), slice.spec.pool.name.clone());
+        // Of a slice that can't be read the name is known, and nothing else.
+        let is_identity = driver.is_empty();
         let before = self.nodes_of_pool(&driver, &pool);
         self.input(if is_there {
             InventoryEvent::Slice((*slice).into())
         } else {
             InventoryEvent::SliceDeleted(name(&slice.metadata))
         });
-        Touched::Nodes(before.and(self.nodes_of_pool(&driver, &pool)))
+        Touched::Nodes(if is_identity { Nodes::All } else { before.and(self.nodes_of_pool(&driver, &pool)) })
     }
 
     fn rule(&mut self, event: Event<DeviceTaintRule>) -> Touched {
@@ -243,7 +264,7 @@ impl ClusterView {
             Step::More => return Touched::Nothing,
             Step::All(claims) => {
                 self.listed.insert("claims");
-                self.claims.replace(claims).unwrap_or_else(|error| say(&error));
+                self.claims.replace(claims, None).unwrap_or_else(|error| say(&error));
                 return Touched::Nodes(Nodes::All);
             }
             Step::One(claim) => (claim, true),
@@ -251,16 +272,24 @@ impl ClusterView {
         };
         let key = ClaimKey::from_metadata(&claim.metadata);
         let known = |claims: &ClaimTracker| claims.claim(&key.namespace, &key.name).cloned();
-        let before = known(&self.claims);
+        let (before, mut held_twice) = (known(&self.claims), Vec::new());
         if is_there {
-            self.claims.observe(*claim).unwrap_or_else(|error| say(&error));
+            match self.claims.observe(*claim) {
+                Ok(observed) => held_twice = observed.held_twice,
+                Err(error) => say(&error),
+            }
         } else {
-            self.claims.observe_deleted(&key.namespace, &key.name);
+            self.claims.observe_deleted(&ClaimId::from(&*claim));
         }
         let after = known(&self.claims);
         let [before, after] =
             [&before, &after].map(|claim| claim.as_deref().map(allocated_devices).unwrap_or_default());
         let nodes = if before == after { Nodes::default() } else { self.nodes_of(before.iter().chain(after)) };
+        if before != after {
+            held_twice
+                .iter()
+                .for_each(|device| say(&format_args!("{device}: held by another claim than {key} as well")));
+        }
         Touched::Claim(key, nodes)
     }
 }

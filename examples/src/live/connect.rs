@@ -1,11 +1,13 @@
 //! The way to a cluster.
 
 use dra_attrs::server_minor;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use super::failure::LiveError;
 use super::retry::answered_within;
+use super::times::TimesLayer;
 use crate::cluster_args::{ClusterArgs, ClusterPlace};
 
 /// Attempts before a server counts as absent: some seconds.
@@ -34,7 +36,8 @@ impl Cluster {
     pub async fn connect(args: &ClusterArgs) -> Result<Self, LiveError> {
         let config = config(&args.place).await?;
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
+        let builder = ClientBuilder::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
+        let client = builder.with_layer(&TimesLayer).build();
         let version = answered_within(FIRST_ATTEMPTS, || client.apiserver_version()).await.outcome;
         let version = version.map_err(|error| LiveError::from_first_call(url.clone(), &error))?;
         Ok(Self { minor: server_minor(&version)?, client, url, namespace })

@@ -69,10 +69,24 @@ pub enum LiveError {
         error: String,
     },
     /// Another copy of the program works now.
-    #[error("another copy of the program holds the lease {lease} now; this one ends, and may be started again")]
-    LeaseLost {
+    #[error(
+        "{holder} holds the lease {lease} now: another copy of the program works; this one ends, and may be started again"
+    )]
+    LeaseTaken {
         /// Namespace and name of the lease.
         lease: String,
+        /// Holder of the lease.
+        holder: String,
+    },
+    /// Lists of a cluster did not come in time.
+    #[error(
+        "the lists of the cluster did not come in half a minute: {listed} of {kinds} kinds; the lines above say why"
+    )]
+    NotListed {
+        /// Number of kinds whose list is there.
+        listed: usize,
+        /// Number of all kinds.
+        kinds: usize,
     },
     /// The version of the server can't be read.
     #[error(transparent)]
@@ -224,7 +238,7 @@ const NEEDS: [(&str, &str); 4] = [
         "resourcepoolstatusrequests",
         "it needs Kubernetes 1.36 with the gate DRAResourcePoolStatus and v1alpha3 of resource.k8s.io",
     ),
-    ("devicetaintrules", "v1 of resource.k8s.io has it since Kubernetes 1.37"),
+    ("devicetaintrules", "Kubernetes 1.36 has it in v1beta2, with the gate DRADeviceTaintRules, and 1.37 in v1"),
     ("deviceclasses", "v1 of resource.k8s.io has it since Kubernetes 1.34"),
     ("resource", "v1 of resource.k8s.io has it since Kubernetes 1.34"),
 ];

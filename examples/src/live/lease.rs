@@ -1,5 +1,6 @@
 //! Lease of a program of which one copy works at a time.
 
+use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +9,11 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client, Error};
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::failure::{LiveError, Trouble, trouble};
+use super::failure::{LiveError, Trouble, text, trouble};
 use super::now;
 use super::stop::told_to_stop;
 use crate::cluster_args::LeaseArgs;
@@ -25,28 +26,51 @@ const RENEWALS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Works while no other copy of the program does: waits for the lease `name`, holds it during `work`, and gives it back. Ends
-/// when the work does, when the program is told to stop, or when the lease is lost.
+/// when the work does, when the program is told to stop, or when another copy has the lease. A server that is away is waited
+/// for: the work is dropped when the lease could not be renewed, and begun anew with the lease.
 ///
 /// # Errors
-/// Those of the work; leases can't be read or written; the lease is lost.
+/// Those of the work; leases can't be read or written; another copy has the lease.
 pub async fn work_alone<E: From<LiveError>>(
     client: &Client,
     lease: &LeaseArgs,
     name: &str,
-    work: impl AsyncFnOnce() -> Result<(), E>,
+    mut work: impl AsyncFnMut() -> Result<(), E>,
 ) -> Result<(), E> {
     let mut stop = pin!(told_to_stop());
-    let mut lease = tokio::select! {
-        lease = HeldLease::acquire(client, lease, name) => lease?,
-        stopped = &mut stop => return Ok(stopped?),
-    };
-    let ended = tokio::select! {
-        ended = work() => ended,
-        lost = lease.lost() => Err(lost.into()),
-        stopped = &mut stop => stopped.map_err(E::from),
-    };
-    lease.release(client).await;
-    ended
+    loop {
+        let mut held = tokio::select! {
+            held = HeldLease::acquire(client, lease, name) => held?,
+            stopped = &mut stop => return Ok(stopped?),
+        };
+        let ended = tokio::select! {
+            ended = work() => Some(ended),
+            end = held.end() => match end {
+                LeaseEnd::NotRenewed(reason) => {
+                    say(&format_args!("{reason}; nothing is done until the lease is held again"));
+                    None
+                }
+                LeaseEnd::Failed(error) => Some(Err(error.into())),
+            },
+            stopped = &mut stop => Some(stopped.map_err(E::from)),
+        };
+        match ended {
+            Some(ended) => {
+                held.release(client).await;
+                return ended;
+            }
+            None => held.renewal.abort(),
+        }
+    }
+}
+
+/// End of a lease that this program did not want.
+#[derive(Debug)]
+enum LeaseEnd {
+    /// The lease could not be renewed in time, for a reason that may pass.
+    NotRenewed(String),
+    /// Another copy has the lease, or the server refuses this one.
+    Failed(LiveError),
 }
 
 /// Lease that this program holds. It is renewed in the background, and given back by [`HeldLease::release`].
@@ -56,7 +80,7 @@ pub async fn work_alone<E: From<LiveError>>(
 #[derive(Debug)]
 struct HeldLease {
     place: Arc<Place>,
-    is_lost: watch::Receiver<bool>,
+    ended: oneshot::Receiver<LeaseEnd>,
     renewal: JoinHandle<()>,
 }
 
@@ -69,7 +93,17 @@ struct Place {
     duration: Duration,
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
 impl Place {
+    fn not_renewed(&self, reason: &str) -> LeaseEnd {
+        LeaseEnd::NotRenewed(format!("the lease {self} was not renewed for {} s: {reason}", self.duration.as_secs()))
+    }
+
     fn renewal(&self) -> Duration {
         self.duration.checked_div(RENEWALS).unwrap_or_default()
     }
@@ -87,30 +121,26 @@ impl HeldLease {
         loop {
             match attempt(&api, &place, &mut seen).await? {
                 Attempt::Held => break,
-                Attempt::Again => {}
+                Attempt::Again(_) => {}
                 Attempt::Other(holder) => {
-                    say(&format_args!(
-                        "waiting for the lease {}/{}, which {holder} holds",
-                        place.namespace, place.name
-                    ));
+                    say(&format_args!("waiting for the lease {place}, which {holder} holds"));
                     tokio::time::sleep(place.renewal()).await;
                 }
             }
         }
-        let (lost, is_lost) = watch::channel(false);
+        let (end, ended) = oneshot::channel();
         let renewed = Arc::clone(&place);
         let renewal = tokio::spawn(async move {
-            renew(&api, &renewed).await;
-            let _ = lost.send(true);
+            // Who has stopped to work needs no reason.
+            let _ = end.send(renew(&api, &renewed).await);
         });
-        Ok(Self { place, is_lost, renewal })
+        Ok(Self { place, ended, renewal })
     }
 
-    /// Waits until the lease is lost, which may be never.
-    async fn lost(&mut self) -> LiveError {
-        // An ended task has lost it too.
-        let _ = self.is_lost.wait_for(|is_lost| *is_lost).await;
-        LiveError::LeaseLost { lease: format!("{}/{}", self.place.namespace, self.place.name) }
+    /// Waits for the end of the lease, which may be never.
+    async fn end(&mut self) -> LeaseEnd {
+        let ended = (&mut self.ended).await;
+        ended.unwrap_or_else(|_| LeaseEnd::NotRenewed(format!("the lease {} is not renewed any more", self.place)))
     }
 
     /// Gives the lease back, so that another copy need not wait.
@@ -135,7 +165,8 @@ fn identity() -> String {
 /// Outcome of one attempt to take a lease.
 enum Attempt {
     Held,
-    Again,
+    /// It did not come to an end, for this reason.
+    Again(String),
     Other(String),
 }
 
@@ -205,22 +236,29 @@ async fn again(verb: &'static str, error: &Error) -> Result<Attempt, LiveError> 
         return Err(LiveError::from_call(verb, "leases", error));
     }
     tokio::time::sleep(PAUSE).await;
-    Ok(Attempt::Again)
+    Ok(Attempt::Again(text(error)))
 }
 
-/// Renews a lease until somebody else has it, or it was not renewed in time.
-async fn renew(api: &Api<Lease>, place: &Place) {
-    let mut renewed = Instant::now();
+/// Renews a lease until somebody else has it, or it was not renewed in time. Returns what has ended it.
+async fn renew(api: &Api<Lease>, place: &Place) -> LeaseEnd {
+    let (mut renewed, mut trouble) = (Instant::now(), None);
     while renewed.elapsed() < place.duration {
         let mut seen = None;
         match tokio::time::timeout(place.renewal(), attempt(api, place, &mut seen)).await {
             Ok(Ok(Attempt::Held)) => {
-                renewed = Instant::now();
+                (renewed, trouble) = (Instant::now(), None);
                 tokio::time::sleep(place.renewal()).await;
             }
-            Ok(Ok(Attempt::Other(_))) => return,
-            Ok(Err(_)) => tokio::time::sleep(PAUSE).await,
-            Ok(Ok(Attempt::Again)) | Err(_) => {}
+            Ok(Ok(Attempt::Other(holder))) => {
+                return LeaseEnd::Failed(LiveError::LeaseTaken { lease: place.to_string(), holder });
+            }
+            Ok(Err(error)) => {
+                trouble = Some(LeaseEnd::Failed(error));
+                tokio::time::sleep(PAUSE).await;
+            }
+            Ok(Ok(Attempt::Again(reason))) => trouble = Some(place.not_renewed(&reason)),
+            Err(_) => trouble = Some(place.not_renewed("no answer")),
         }
     }
+    trouble.unwrap_or_else(|| place.not_renewed("this program did not come to it"))
 }

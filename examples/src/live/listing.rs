@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use kube::api::ListParams;
-use kube::{Api, Error};
+use kube::core::ApiResource;
+use kube::{Api, Client, Error, Resource};
 use serde::de::DeserializeOwned;
 
 use super::connect::Cluster;
 use super::failure::LiveError;
+use super::readable::{Readable, Unreadable};
 use super::retry::answered;
-use super::watching::NO_TAINT_RULES;
+use super::taint_rules;
 use crate::manifest::Manifests;
 use crate::output::say;
 
@@ -24,19 +24,29 @@ const GONE: u16 = 410;
 /// Number of times that a list which became too old is begun anew.
 const ATTEMPTS: usize = 3;
 
-/// Lists all objects of a kind, page by page.
+/// Lists all objects of a kind, page by page. An object that can't be read is named, and left out.
 ///
 /// # Errors
 /// The kind can't be listed.
-pub async fn list<K>(api: &Api<K>, resource: &'static str) -> Result<Vec<K>, LiveError>
+pub async fn list<K>(client: &Client, resource: &'static str) -> Result<Vec<K>, LiveError>
 where
-    K: Clone + DeserializeOwned + fmt::Debug,
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
+{
+    list_as(&Api::all_with(client.clone(), &ApiResource::erase::<K>(&())), resource).await
+}
+
+async fn list_as<K>(api: &Api<Readable<K>>, resource: &'static str) -> Result<Vec<K>, LiveError>
+where
+    K: Resource + Clone + DeserializeOwned + fmt::Debug,
 {
     let mut attempts = 0_usize;
     loop {
         attempts = attempts.saturating_add(1);
         match pages(api).await {
-            Ok(objects) => return Ok(objects),
+            Ok(objects) => {
+                let mut unreadable = Unreadable::new(resource);
+                return Ok(objects.into_iter().filter_map(|object| unreadable.read(object).ok()).collect());
+            }
             Err(Error::Api(status)) if status.code == GONE && attempts < ATTEMPTS => {}
             Err(error) => return Err(LiveError::from_call("list", resource, &error)),
         }
@@ -63,16 +73,16 @@ where
 /// # Errors
 /// A kind can't be listed. A server without taint rules has none.
 pub async fn list_devices(cluster: &Cluster) -> Result<Manifests, LiveError> {
-    let client = || cluster.client.clone();
     let mut objects = Manifests::default();
-    objects.slices = list(&Api::<ResourceSlice>::all(client()), "resourceslices").await?;
-    objects.claims = list(&Api::<ResourceClaim>::all(client()), "resourceclaims").await?;
-    objects.taint_rules = match list(&Api::<DeviceTaintRule>::all(client()), "devicetaintrules").await {
-        Err(LiveError::NotServed { .. }) => {
-            say(&NO_TAINT_RULES);
+    objects.slices = list(&cluster.client, "resourceslices").await?;
+    objects.claims = list(&cluster.client, "resourceclaims").await?;
+    let served = taint_rules::served(&cluster.client).await;
+    objects.taint_rules = match served.map_err(|error| LiveError::from_call("list", taint_rules::PLURAL, &error))? {
+        Some(resource) => list_as(&Api::all_with(cluster.client.clone(), &resource), taint_rules::PLURAL).await?,
+        None => {
+            say(&taint_rules::NONE);
             Vec::new()
         }
-        listed => listed?,
     };
     Ok(objects)
 }
@@ -83,6 +93,6 @@ pub async fn list_devices(cluster: &Cluster) -> Result<Manifests, LiveError> {
 /// A kind can't be listed.
 pub async fn list_devices_and_pods(cluster: &Cluster) -> Result<Manifests, LiveError> {
     let mut objects = list_devices(cluster).await?;
-    objects.pods = list(&Api::<Pod>::all(cluster.client.clone()), "pods").await?;
+    objects.pods = list(&cluster.client, "pods").await?;
     Ok(objects)
 }

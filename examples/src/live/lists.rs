@@ -25,6 +25,11 @@ impl<K> Default for List<K> {
 }
 
 impl<K> List<K> {
+    /// Adds an object that the list has, and that comes from elsewhere.
+    pub(super) fn keep(&mut self, object: K) {
+        self.0.push(object);
+    }
+
     /// Takes an event of the watch, and returns what it completes.
     pub(super) fn take(&mut self, event: Event<K>) -> Step<K> {
         match event {

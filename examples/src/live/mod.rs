@@ -19,6 +19,10 @@
 //! | `events` | writes events about pods, without repeating itself |
 //! | `why` | says why pods are pending |
 //! | `lists` | puts the lists of a watch in one piece |
+//! | `readable` | keeps a watch going at an object that can't be decoded |
+//! | `times` | reads times of year 9999 that can't be held |
+//! | `outage` | makes pauses grow while a watch has trouble |
+//! | `taint_rules` | finds the version in which the server has taint rules |
 //! | `listing` | lists kinds once, page by page |
 //! | `pool_view` | takes the changes into `PoolIndex` of poolstatus, and keeps the requests |
 //! | `pool_request_calls` | writes the status of requests, and deletes expired ones |
@@ -47,12 +51,16 @@ pub mod listing;
 mod lists;
 pub mod metrics;
 pub mod node_calls;
+pub mod outage;
 pub mod pod_calls;
 pub mod pool_request_calls;
 pub mod pool_view;
+mod readable;
 pub mod retry;
 pub mod slice_calls;
 pub mod stop;
+mod taint_rules;
+mod times;
 pub mod touched;
 pub mod vitals;
 pub mod watching;

@@ -6,8 +6,8 @@ use dra_alloc::InventoryError;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
 use kube::runtime::watcher::{Config, Event};
-use kube::{Api, Resource};
 use poolstatus::{GateSet, InputKind, PoolIndex, PoolIndexEvent, PoolStatusGate};
 
 use super::connect::Cluster;
@@ -63,18 +63,17 @@ pub enum Seen {
 /// Begins the watches of slices, claims and taint rules.
 #[must_use]
 pub fn watch_pools(cluster: &Cluster) -> Watches {
-    let client = || cluster.client.clone();
+    let client = &cluster.client;
     let mut watches = Watches::default();
-    watches.add("resourceslices", Api::all(client()), Config::default(), Change::Slice);
-    watches.add("resourceclaims", Api::all(client()), Config::default(), Change::Claim);
-    watches.add("devicetaintrules", Api::all(client()), Config::default(), Change::TaintRule);
+    watches.add("resourceslices", client, Config::default(), Change::Slice);
+    watches.add("resourceclaims", client, Config::default(), Change::Claim);
+    watches.add_taint_rules(client);
     watches
 }
 
 /// Begins the watch of requests too.
 pub fn watch_requests(cluster: &Cluster, watches: &mut Watches) {
-    let api = Api::all(cluster.client.clone());
-    watches.add("resourcepoolstatusrequests", api, Config::default(), Change::PoolStatusRequest);
+    watches.add("resourcepoolstatusrequests", &cluster.client, Config::default(), Change::PoolStatusRequest);
 }
 
 impl PoolView {

@@ -21,7 +21,7 @@ pub struct Pauses {
 
 impl Pauses {
     const FIRST: Duration = Duration::from_millis(50);
-    const LONGEST: Duration = Duration::from_secs(5);
+    const LONGEST: Duration = Duration::from_secs(10);
 }
 
 impl Default for Pauses {
@@ -56,6 +56,15 @@ pub struct Answered<T> {
     pub was_lost: bool,
 }
 
+/// Waits for the answer to a call that is made once, for ten seconds at most.
+///
+/// # Errors
+/// Those of the call; there is no answer.
+pub async fn once<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let answer = tokio::time::timeout(ANSWER_TIMEOUT, call).await;
+    answer.unwrap_or_else(|_| Err(Error::Service("no answer within ten seconds".into())))
+}
+
 /// Makes a call, again if there is no answer or the server asks for patience: ten times in all, within half a minute unless
 /// the server is silent.
 pub async fn answered<T, F: Future<Output = Result<T, Error>>>(call: impl Fn() -> F) -> Answered<T> {
@@ -66,8 +75,7 @@ pub async fn answered<T, F: Future<Output = Result<T, Error>>>(call: impl Fn() -
 pub async fn answered_within<T, F: Future<Output = Result<T, Error>>>(most: u32, call: impl Fn() -> F) -> Answered<T> {
     let (mut pauses, mut was_lost, mut attempts) = (Pauses::default(), false, 0_u32);
     loop {
-        let outcome = tokio::time::timeout(ANSWER_TIMEOUT, call()).await;
-        let outcome = outcome.unwrap_or_else(|_| Err(Error::Service("no answer within ten seconds".into())));
+        let outcome = once(call()).await;
         attempts = attempts.saturating_add(1);
         let kind = match &outcome {
             Err(error) if attempts < most => trouble(error),

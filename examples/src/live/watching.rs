@@ -2,27 +2,28 @@
 //! nothing grows.
 
 use std::fmt;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
-use kube::runtime::WatchStreamExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::ApiResource;
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Resource};
+use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
 use super::failure::{LiveError, watch_text};
-use super::retry::Pauses;
+use super::outage::Outage;
+use super::readable::{Readable, Unreadable};
+use super::taint_rules;
 use crate::output::say;
 
 /// Number of changes that wait for the reader.
 const WAITING: usize = 256;
-
-/// Sentence for a server that does not know taint rules.
-pub(super) const NO_TAINT_RULES: &str = "the API server has no device taint rules: none are in force";
 
 /// Change of a cluster, of a kind that programs look at.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub enum Change {
     Claim(Event<ResourceClaim>),
     /// Change of a request for the status of pools, or a new list.
     PoolStatusRequest(Event<ResourcePoolStatusRequest>),
+    /// An object of a resource is there, in a list or changed, and can't be read.
+    LeftOut(&'static str, Box<ObjectMeta>),
     /// A watch has ended for good.
     Failed(LiveError),
 }
@@ -63,48 +66,36 @@ impl Default for Watches {
 }
 
 impl Watches {
-    /// Adds the watch of a kind: lists, then watches from there; lists anew where a watch can't go on.
+    /// Adds the watch of a kind: lists, then watches from there; lists anew where a watch can't go on. An object that can't be
+    /// read is named once, and left out.
     pub fn add<K>(
         &mut self,
         resource: &'static str,
-        api: Api<K>,
+        client: &Client,
         config: watcher::Config,
         change: fn(Event<K>) -> Change,
     ) where
-        K: Resource + Clone + DeserializeOwned + fmt::Debug + Send + 'static,
+        K: Resource<DynamicType = ()> + Clone + Default + DeserializeOwned + fmt::Debug + Send + Sync + 'static,
     {
-        let sender = self.sender.clone();
+        let api = Api::all_with(client.clone(), &ApiResource::erase::<K>(&()));
+        let (sender, kind) = (self.sender.clone(), Watched { resource, config, change });
         self.tasks.spawn(async move {
-            let mut events = std::pin::pin!(watcher(api, config).backoff(Pauses::default()));
-            let mut was_down = false;
-            while let Some(event) = events.next().await {
-                let change = match event {
-                    Ok(event) => change(event),
-                    Err(error) => match LiveError::from_watch(resource, &error) {
-                        Some(LiveError::NotServed { resource: "devicetaintrules" }) => {
-                            say(&NO_TAINT_RULES);
-                            let _ = sender.send(Change::TaintRule(Event::Init)).await;
-                            let _ = sender.send(Change::TaintRule(Event::InitDone)).await;
-                            return;
-                        }
-                        Some(failure) => Change::Failed(failure),
-                        None => {
-                            if !was_down && !matches!(error, watcher::Error::WatchError(_)) {
-                                say(&format_args!(
-                                    "{resource}: the watch is interrupted and tried again: {}",
-                                    watch_text(&error)
-                                ));
-                            }
-                            was_down = true;
-                            continue;
-                        }
-                    },
-                };
-                was_down = false;
-                if sender.send(change).await.is_err() {
-                    return;
-                }
+            if let Some(failure) = kind.watch(api, &sender).await {
+                // Nobody reads any more: there is nobody to tell.
+                let _ = sender.send(Change::Failed(failure)).await;
             }
+        });
+    }
+
+    /// Adds the watch of taint rules, in the version that the server has; none if it has none.
+    pub fn add_taint_rules(&mut self, client: &Client) {
+        let (sender, client) = (self.sender.clone(), client.clone());
+        self.tasks.spawn(async move {
+            let failure = watch_taint_rules(&client, &sender).await;
+            let _ = match failure {
+                Some(failure) => sender.send(Change::Failed(failure)).await,
+                None => Ok(()),
+            };
         });
     }
 
@@ -116,5 +107,78 @@ impl Watches {
     /// Returns a change that has come already.
     pub fn next_waiting(&mut self) -> Option<Change> {
         self.receiver.try_recv().ok()
+    }
+}
+
+/// Kind that is watched.
+struct Watched<K> {
+    resource: &'static str,
+    config: watcher::Config,
+    change: fn(Event<K>) -> Change,
+}
+
+impl<K> Watched<K>
+where
+    K: Resource + Clone + Default + DeserializeOwned + fmt::Debug + Send + Sync + 'static,
+{
+    /// Watches until nobody reads the changes any more, or until it can't go on: then the reason is returned.
+    async fn watch(&self, api: Api<Readable<K>>, changes: &Sender<Change>) -> Option<LiveError> {
+        let mut events = std::pin::pin!(watcher(api, self.config.clone()));
+        let (mut outage, mut unreadable) = (Outage::default(), Unreadable::new(self.resource));
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    let left_out = |metadata| Change::LeftOut(self.resource, Box::new(metadata));
+                    let change = unreadable.event(event).map_or_else(left_out, self.change);
+                    if changes.send(change).await.is_err() {
+                        return None;
+                    }
+                }
+                Err(error) => {
+                    if let Some(failure) = LiveError::from_watch(self.resource, &error) {
+                        return Some(failure);
+                    }
+                    let (pause, is_new) = outage.goes_on();
+                    if is_new && !matches!(error, watcher::Error::WatchError(_)) {
+                        let (resource, text) = (self.resource, watch_text(&error));
+                        say(&format_args!("{resource}: the watch is interrupted and tried again: {text}"));
+                    }
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Time after which a server that has no taint rules is asked again: it may be another release by then.
+const ASK_AGAIN: Duration = Duration::from_secs(300);
+
+async fn watch_taint_rules(client: &Client, changes: &Sender<Change>) -> Option<LiveError> {
+    let kind = Watched { resource: taint_rules::PLURAL, config: watcher::Config::default(), change: Change::TaintRule };
+    let (mut outage, mut said_none) = (Outage::default(), false);
+    loop {
+        match taint_rules::served(client).await {
+            Ok(Some(resource)) => match kind.watch(Api::all_with(client.clone(), &resource), changes).await {
+                Some(LiveError::NotServed { .. }) => tokio::time::sleep(outage.goes_on().0).await,
+                ended => return ended,
+            },
+            Ok(None) => {
+                if !std::mem::replace(&mut said_none, true) {
+                    say(&taint_rules::NONE);
+                }
+                for event in [Event::Init, Event::InitDone] {
+                    changes.send(Change::TaintRule(event)).await.ok()?;
+                }
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
+            Err(error) => {
+                let failure = LiveError::from_call("list", taint_rules::PLURAL, &error);
+                if matches!(failure, LiveError::Unauthenticated(_) | LiveError::Forbidden { .. }) {
+                    return Some(failure);
+                }
+                tokio::time::sleep(outage.goes_on().0).await;
+            }
+        }
     }
 }

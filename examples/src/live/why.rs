@@ -121,7 +121,7 @@ impl Question<'_> {
                 answer.devices = shown.collect();
                 answer.node = Some(node);
             }
-            Err(NoNode::Failed(reason)) => answer.reason = Some(reason),
+            Err(NoNode::Failed(reason) | NoNode::TimedOut(reason)) => answer.reason = Some(reason),
             Err(NoNode::Nowhere(explanation)) => {
                 answer.reason = Some(explanation.to_string());
                 answer.explanation = Some(Arc::unwrap_or_clone(explanation));

@@ -152,7 +152,7 @@ impl Args {
         output: Format,
     ) -> Result<String, DraError> {
         let (mut view, mut watches) = (ClusterView::new(gates), watch_cluster(cluster));
-        view.complete(&mut watches).await?;
+        view.complete_once(&mut watches).await?;
         let selectors = SelectorCache::default();
         let allocator = Allocator::new(self.profile, &view.inventory, &view.classes)
             .with_selector_cache(&selectors)

@@ -81,7 +81,11 @@ async fn show(args: &Args, question: Option<&Question<'_>>) -> Result<(), Autosc
     vitals.serve(args.vitals.metrics_address).await?;
     let cluster = Cluster::connect(&args.server).await?;
     let (mut view, mut watches) = (ClusterView::new(args.scaling.gates()?), watch_cluster(&cluster));
-    view.complete(&mut watches).await?;
+    if args.watch {
+        view.complete(&mut watches).await?
+    } else {
+        view.complete_once(&mut watches).await?
+    }
     match question {
         Some(question) => keep_answer(args, question, view, watches, &vitals, &counts).await,
         None => keep_list(args, view, watches, &vitals, &counts).await,

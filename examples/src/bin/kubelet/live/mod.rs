@@ -27,7 +27,7 @@ use examples::output::{LineForm, OutputError, put_line, say};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::{Config, Event};
 use nnn::PodKey;
 use tokio::time::Instant;
@@ -90,6 +90,10 @@ struct View {
     /// Pods of the node by UID.
     pods: BTreeMap<String, Pod>,
     new_pods: Vec<Pod>,
+    /// UIDs of pods that can't be read.
+    unread: BTreeSet<String>,
+    /// True if there is a pod without name or UID: it may be any, so that none is taken for gone.
+    has_strangers: bool,
     is_listed: bool,
     /// Pods that were said to run, by UID.
     running: BTreeSet<String>,
@@ -148,7 +152,7 @@ impl NodeAgent<'_> {
     async fn work<'w>(&'w self, operations: &mut Operations<'w>, vitals: &Vitals) -> Result<(), LiveError> {
         let mut watches = Watches::default();
         let own = Config::default().fields(&format!("spec.nodeName={}", self.node));
-        watches.add("pods", Api::all(self.cluster.client.clone()), own, Change::Pod);
+        watches.add("pods", &self.cluster.client, own, Change::Pod);
         loop {
             vitals.round();
             for (uid, subject) in self.view.borrow_mut().begin(&self.agent, self.options) {
@@ -192,19 +196,33 @@ impl NodeAgent<'_> {
 impl View {
     fn apply(&mut self, change: Change) -> Result<(), LiveError> {
         match change {
-            Change::Pod(Event::Init) => self.new_pods.clear(),
-            Change::Pod(Event::InitApply(pod)) => self.new_pods.push(pod),
-            Change::Pod(Event::InitDone) => {
-                let pods = std::mem::take(&mut self.new_pods).into_iter();
-                self.pods = pods.map(|pod| (uid_of(&pod), pod)).collect();
-                self.is_listed = true;
+            Change::Pod(Event::Init) => {
+                self.new_pods.clear();
+                self.unread.clear();
+                self.has_strangers = false;
             }
-            Change::Pod(Event::Apply(pod)) => drop(self.pods.insert(uid_of(&pod), pod)),
+            Change::Pod(Event::InitApply(pod)) if is_identified(&pod.metadata) => self.new_pods.push(pod),
+            Change::Pod(Event::InitApply(_)) => self.has_strangers = true,
+            Change::Pod(Event::InitDone) => self.take_list(),
+            Change::Pod(Event::Apply(pod)) if is_identified(&pod.metadata) => drop(self.pods.insert(uid_of(&pod), pod)),
+            // It is there, whatever it is.
+            Change::LeftOut(_, metadata) if is_identified(&metadata) => self.unread.extend(metadata.uid),
+            Change::LeftOut(..) => self.has_strangers = true,
             Change::Pod(Event::Delete(pod)) => drop(self.pods.remove(&uid_of(&pod))),
             Change::Failed(error) => return Err(error.into()),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Takes a list of all pods.
+    fn take_list(&mut self) {
+        let pods = std::mem::take(&mut self.new_pods).into_iter();
+        self.pods = pods.map(|pod| (uid_of(&pod), pod)).collect();
+        self.is_listed = true;
+        if self.has_strangers {
+            note("the list of pods has one without name and UID, which may be any: no pod is taken for gone");
+        }
     }
 
     /// Chooses what is worked on next: pods that are due, and what has claims but is no pod of the node any more. None of
@@ -223,7 +241,8 @@ impl View {
         let pods = &self.pods;
         self.delayed.retain(|uid, _| pods.contains_key(uid) || held.contains_key(uid));
         self.running.retain(|uid| pods.contains_key(uid));
-        let orphans = held.keys().filter(|uid| !pods.contains_key(*uid));
+        let is_gone = |uid: &&String| !self.has_strangers && !self.unread.contains(*uid) && !pods.contains_key(*uid);
+        let orphans = held.keys().filter(is_gone);
         let orphans: Vec<(String, Subject)> = orphans.map(|uid| (uid.clone(), Subject::Orphan)).collect();
         let pods = pods.iter().filter(|(uid, pod)| pods::needs_work(pod, self.running.contains(*uid)));
         let pods = pods.map(|(uid, pod)| (uid.clone(), Subject::Pod(Box::new(pod.clone()))));
@@ -253,6 +272,11 @@ impl View {
         let now = Instant::now();
         self.delayed.insert(uid.to_owned(), (now.checked_add(pause).unwrap_or(now), pause));
     }
+}
+
+/// Returns true if an object has a name and a UID.
+fn is_identified(metadata: &ObjectMeta) -> bool {
+    [&metadata.name, &metadata.uid].into_iter().all(|text| text.as_ref().is_some_and(|text| !text.is_empty()))
 }
 
 fn uid_of(pod: &Pod) -> String {

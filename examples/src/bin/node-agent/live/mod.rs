@@ -26,7 +26,6 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use kube::Api;
 use kube::runtime::watcher::{Config, Event};
 use readiness::{EvaluatorRole, GatedNodeView, NodeState, NodeWrite, Policy, step};
 
@@ -147,12 +146,14 @@ fn lease_name(args: &Args) -> String {
 
 impl Evaluator<'_> {
     async fn work(&mut self, args: &Args, vitals: &Vitals) -> Result<(), LiveError> {
+        // After a time without the lease everything is seen anew.
+        self.is_listed = false;
         let mut watches = Watches::default();
         let nodes = match args.role {
             RoleArg::Kubelet => Config::default().fields(&format!("metadata.name={}", args.node)),
             _ => Config::default(),
         };
-        watches.add("nodes", Api::all(self.cluster.client.clone()), nodes, Change::Node);
+        watches.add("nodes", &self.cluster.client, nodes, Change::Node);
         loop {
             vitals.round();
             if let Ok(Some(change)) = tokio::time::timeout(LOOK, watches.next()).await {

@@ -85,6 +85,10 @@ impl<'a> Controller<'a> {
     }
 
     async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
+        // After a time without the lease everything is seen anew.
+        self.view = PoolView::new(self.gates);
+        self.decisions = RequestController::new(self.gates, self.gates);
+        self.pending.clear();
         loop {
             self.vitals.round();
             for change in std::iter::from_fn(|| watches.next_waiting()).take(MOST_CHANGES) {

@@ -235,7 +235,7 @@ impl<'w> Run<'w> {
             self.world.updates.iter().for_each(|claim| drop(store.put(claim.clone())));
             let namespace =
                 self.world.pods.first().and_then(|pod| pod.metadata.namespace.as_deref()).unwrap_or_default();
-            self.world.deletes.iter().for_each(|name| store.remove(&ClaimKey::new(namespace, name)));
+            self.world.deletes.iter().for_each(|name| drop(store.remove(&ClaimKey::new(namespace, name))));
         }
         let shown = self.tracker.replace(store.claims().values().cloned(), None);
         shown.map_err(|error| Refusal::field("apiUpdates", error.to_string()))?;

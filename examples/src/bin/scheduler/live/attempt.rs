@@ -7,13 +7,14 @@ use examples::live::claim_calls::carry_out;
 use examples::live::failure::text;
 use examples::live::kinds::KindName;
 use examples::live::{now, pod_calls};
-use examples::placing::{self, NoNode, NodeVerdict, with_budget};
+use examples::placing::{self, NoNode, NodeVerdict, with_deadline};
 use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};
 use nnn::binding::announce;
 use nnn::{BindingClaim, Command, PermitWait, PodKey};
 use tokio::time::Instant;
 
 use super::counts::Outcome;
+use super::queue::Setback;
 use super::{LiveError, LiveScheduler, allocator, note, place_of};
 
 /// Pod with a node, on its way to it.
@@ -30,12 +31,13 @@ pub(super) struct OpenBinding {
 /// Reason that a pod has no node, and its cycle if nodes were tried.
 struct Unplaced {
     reason: String,
+    setback: Setback,
     cycle: Option<Box<PodCycle>>,
 }
 
 impl Unplaced {
     fn new(reason: &dyn ToString) -> Self {
-        Self { reason: reason.to_string(), cycle: None }
+        Self { reason: reason.to_string(), setback: Setback::NoNode, cycle: None }
     }
 }
 
@@ -43,6 +45,8 @@ impl LiveScheduler<'_> {
     /// Goes on with bindings, then tries the pods whose time has come.
     pub(super) async fn look(&mut self) -> Result<(), LiveError> {
         self.go_on_with_bindings().await?;
+        let doubts = self.view.claims.calls_in_doubt();
+        self.make(doubts).await;
         for place in self.queue.take_due() {
             let Some(pod) = self.view.pods.get(&place).cloned() else { continue };
             let uid = pod.metadata.uid.clone().unwrap_or_default();
@@ -64,11 +68,11 @@ impl LiveScheduler<'_> {
         );
         if let Some(wish) = foreign_wish(pod) {
             let message = format!("{wish}: this scheduler knows claims, taints and node selectors only");
-            return self.refuse(&key, &message, begin).await;
+            return self.refuse(&key, &message, Setback::NoNode, begin).await;
         }
         match self.place(pod) {
-            Err(Unplaced { reason, cycle }) => {
-                self.refuse(&key, &reason, begin).await?;
+            Err(Unplaced { reason, setback, cycle }) => {
+                self.refuse(&key, &reason, setback, begin).await?;
                 if let Some(cycle) = cycle {
                     self.free(pod, &cycle).await;
                 }
@@ -78,7 +82,7 @@ impl LiveScheduler<'_> {
                 if let Err(error) = self.announce(&key, &node, cycle.as_ref()).await {
                     self.counts.attempt(Outcome::Error, begin.elapsed());
                     note(format_args!("{key}: not nominated to {node}: {}", text(&error)));
-                    self.queue.delay(&place_of(&key));
+                    self.queue.delay(&place_of(&key), Setback::Write);
                     if let Some(mut cycle) = cycle {
                         self.touch_devices_of(&cycle);
                         // Nothing is written yet: there is nothing to take back but memory.
@@ -118,8 +122,11 @@ impl LiveScheduler<'_> {
         let node = match self.choose(pod, cycle.as_mut()) {
             Ok(node) => node,
             Err(NoNode::Failed(reason)) => return Err(Unplaced::new(&reason)),
+            Err(NoNode::TimedOut(reason)) => {
+                return Err(Unplaced { setback: Setback::TimedOut, ..Unplaced::new(&reason) });
+            }
             Err(NoNode::Nowhere(explanation)) => {
-                return Err(Unplaced { reason: explanation.to_string(), cycle: cycle.map(Box::new) });
+                return Err(Unplaced { cycle: cycle.map(Box::new), ..Unplaced::new(&explanation) });
             }
         };
         let Some(mut cycle) = cycle else { return Ok((node, None)) };
@@ -141,7 +148,7 @@ impl LiveScheduler<'_> {
         let kind = KindName::of(pod, cycle.as_deref());
         let best_score = cycle.as_ref().map_or(0, |cycle| cycle.best_score());
         let only = cycle.as_ref().and_then(|cycle| only_node(cycle)).and_then(|name| view.nodes.get(&name));
-        with_budget(|budget| {
+        with_deadline(|budget| {
             let mut judge = |node: &Node| {
                 counts.judged(1);
                 match (refusal(pod, node), &mut cycle) {
@@ -168,10 +175,10 @@ impl LiveScheduler<'_> {
     }
 
     /// Says why a pod is not placed, once, and tries it later.
-    async fn refuse(&mut self, pod: &PodKey, reason: &str, begin: Instant) -> Result<(), LiveError> {
+    async fn refuse(&mut self, pod: &PodKey, reason: &str, setback: Setback, begin: Instant) -> Result<(), LiveError> {
         self.counts.attempt(Outcome::Unschedulable, begin.elapsed());
         let client = &self.cluster.client;
-        if self.queue.delay(&place_of(pod)) {
+        if self.queue.delay(&place_of(pod), setback) {
             note(format_args!("{pod}: {reason}"));
             if let Err(error) = pod_calls::write_unschedulable(client, pod, reason).await {
                 note(format_args!("{pod}: condition not written: {}", text(&error)));

@@ -4,10 +4,12 @@ use dra_alloc::pods::BindStep;
 use examples::live::claim_calls::carry_out;
 use examples::live::failure::text;
 use examples::live::{now, pod_calls};
+use examples::placing::rival;
 
 use super::attempt::OpenBinding;
 use super::counts::Outcome;
 use super::line::Line;
+use super::queue::Setback;
 use super::{LiveError, LiveScheduler, note, place_of};
 
 /// State of a binding after its claims were looked at.
@@ -44,6 +46,10 @@ impl LiveScheduler<'_> {
                 self.give_up(open, &reason).await;
                 Ok(())
             }
+            Progress::Ready if self.gives_way(&open)? => {
+                self.give_way(open).await;
+                Ok(())
+            }
             Progress::Ready => match pod_calls::bind(&self.cluster.client, &open.pod, &open.node).await {
                 Ok(()) => self.bound(&open).await,
                 Err(error) => {
@@ -67,6 +73,30 @@ impl LiveScheduler<'_> {
                 _ => return Progress::Ready,
             }
         }
+    }
+
+    /// Looks at the claims once more, as they are watched now. Returns true if another claim holds a device that this binding has
+    /// chosen: another scheduler has given it away, too. What is written after this look nobody undoes.
+    fn gives_way(&mut self, open: &OpenBinding) -> Result<bool, LiveError> {
+        self.take_changes()?;
+        let Some((cycle, _)) = &open.claims else { return Ok(false) };
+        let rival = rival(cycle, self.view.claims.state());
+        if let Some((device, claim)) = &rival {
+            note(format_args!(
+                "{}: {device} is held by {claim} as well, which another scheduler has allocated",
+                open.pod
+            ));
+        }
+        Ok(rival.is_some())
+    }
+
+    /// Gives the devices of a binding back that another claim holds as well, and tries the pod later.
+    async fn give_way(&mut self, mut open: OpenBinding) {
+        if let Some((cycle, _)) = &mut open.claims {
+            let calls = cycle.give_way(&mut self.view.claims);
+            self.make(calls).await;
+        }
+        self.give_up(open, "another scheduler has given its devices away").await;
     }
 
     async fn bound(&mut self, open: &OpenBinding) -> Result<(), LiveError> {
@@ -98,7 +128,7 @@ impl LiveScheduler<'_> {
             self.make(calls).await;
             self.touch_devices_of(&before);
         }
-        self.queue.delay(&place_of(&pod));
+        self.queue.delay(&place_of(&pod), Setback::Write);
         self.events.warning(&self.cluster.client, &pod, "FailedScheduling", reason).await;
     }
 }

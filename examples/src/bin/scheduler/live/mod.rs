@@ -60,6 +60,7 @@ struct LiveScheduler<'a> {
     options: PodOptions,
     /// Name that pods ask for in `schedulerName`.
     name: &'a str,
+    watches: Watches,
     view: ClusterView,
     queue: Queue,
     kinds: Kinds,
@@ -79,7 +80,9 @@ struct LiveScheduler<'a> {
 /// # Errors
 /// The cluster can't be reached, or another copy works now.
 pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
+    // The search works on this thread; lease, watches and health have one of their own.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
         let cluster = Cluster::connect(&args.server).await?;
         let scheduler = LiveScheduler::new(&cluster, settings, args);
@@ -99,6 +102,7 @@ impl<'a> LiveScheduler<'a> {
             settings,
             options: PodOptions::new(settings.profile).with_gates(settings.gates),
             name: &args.scheduler_name,
+            watches: Watches::default(),
             view: ClusterView::new(settings.gates),
             queue: Queue::new(args.scheduler_name.clone()),
             kinds: Kinds::default(),
@@ -115,7 +119,7 @@ impl<'a> LiveScheduler<'a> {
     /// Explains what is pending.
     async fn why(mut self, name: Option<&str>, args: &Args) -> Result<(), LiveError> {
         let mut watches = watch_cluster(self.cluster);
-        self.view.complete(&mut watches).await?;
+        self.view.complete_once(&mut watches).await?;
         let question = Question {
             allocator: &allocator(self.settings, &self.view, &self.selectors),
             options: self.options,
@@ -129,15 +133,24 @@ impl<'a> LiveScheduler<'a> {
         self.vitals.serve(args.vitals.metrics_address).await?;
         let (cluster, lease) = (self.cluster, format!("{}-scheduler", self.name));
         let bind = async || {
-            let mut watches = watch_cluster(cluster);
+            self.begin_anew();
             self.tell(&Line::Binds { scheduler: self.name.to_owned(), server: cluster.url.clone() })?;
-            self.work(&mut watches).await
+            self.work().await
         };
         work_alone(&cluster.client, &args.lease, &lease, bind).await
     }
 
-    async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
-        self.view.complete(watches).await?;
+    /// Forgets what was seen: after a time without the lease it may be otherwise.
+    fn begin_anew(&mut self) {
+        self.watches = watch_cluster(self.cluster);
+        self.view = ClusterView::new(self.settings.gates);
+        self.queue = Queue::new(self.name.to_owned());
+        self.kinds = Kinds::default();
+        self.open.clear();
+    }
+
+    async fn work(&mut self) -> Result<(), LiveError> {
+        self.view.complete(&mut self.watches).await?;
         self.take(Touched::Pods);
         loop {
             self.vitals.round();
@@ -146,16 +159,22 @@ impl<'a> LiveScheduler<'a> {
             let next =
                 self.queue.next_due().map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK));
             // Changes that come together are one reason to look.
-            if let Ok(Some(change)) = tokio::time::timeout(next, watches.next()).await {
+            if let Ok(Some(change)) = tokio::time::timeout(next, self.watches.next()).await {
                 let touched = self.view.apply(change)?;
                 self.take(touched);
                 tokio::time::sleep(GATHERING).await;
             }
-            while let Some(change) = watches.next_waiting() {
-                let touched = self.view.apply(change)?;
-                self.take(touched);
-            }
+            self.take_changes()?;
         }
+    }
+
+    /// Takes the changes that have come already.
+    fn take_changes(&mut self) -> Result<(), LiveError> {
+        while let Some(change) = self.watches.next_waiting() {
+            let touched = self.view.apply(change)?;
+            self.take(touched);
+        }
+        Ok(())
     }
 
     /// Notes what a change has touched.

@@ -6,15 +6,35 @@ use std::time::Duration;
 use dra_alloc::kubelet::ClaimKey;
 use examples::candidates::{claims_of, is_pending};
 use examples::live::touched::Place;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::time::Instant;
 
-/// Pause after the first attempt that failed.
+/// Pause after the first attempt that found no node.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// Longest pause between two attempts.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// Reason that an attempt has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setback {
+    /// No node fits: changes of nodes and claims bring the next attempt forward.
+    NoNode,
+    /// A write was refused, or somebody else has the devices. Nothing brings the next attempt forward but another pod spec: the
+    /// events that follow may be those of the own writes.
+    Write,
+    /// The search took too long, and will again.
+    TimedOut,
+}
+
+impl Setback {
+    /// Returns the first and the longest pause.
+    const fn pauses(self) -> (Duration, Duration) {
+        match self {
+            Self::NoNode => (FIRST_PAUSE, Duration::from_secs(10)),
+            Self::Write => (Duration::from_secs(1), Duration::from_secs(30)),
+            Self::TimedOut => (Duration::from_secs(1), Duration::from_secs(300)),
+        }
+    }
+}
 
 /// Pods that wait for a node of one scheduler.
 #[derive(Debug)]
@@ -36,8 +56,9 @@ struct Waiting {
     /// Time at which the pod was first seen to wait.
     since: Instant,
     due: Option<Instant>,
-    /// Pause after the last attempt; `None` before the first one has failed.
-    pause: Option<Duration>,
+    /// Reason that the last attempt has failed, and the pause after it; `None` before the first one.
+    setback: Option<(Setback, Duration)>,
+    spec: Option<PodSpec>,
 }
 
 impl Queue {
@@ -71,9 +92,15 @@ impl Queue {
             claims: BTreeSet::new(),
             since: now,
             due: None,
-            pause: None,
+            setback: None,
+            spec: pod.spec.clone(),
         });
-        let is_new = waiting.due.is_none() && waiting.pause.is_none();
+        let is_new = waiting.due.is_none() && waiting.setback.is_none();
+        if waiting.spec != pod.spec {
+            // Another wish: what went wrong before may be over.
+            (waiting.spec, waiting.setback) =
+                (pod.spec.clone(), waiting.setback.map(|_| (Setback::NoNode, FIRST_PAUSE)));
+        }
         for claim in waiting.claims.difference(&claims) {
             remove_place(&mut self.by_claim, claim, place);
         }
@@ -130,12 +157,14 @@ impl Queue {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Plans another attempt, later than after the last one that failed. Returns true after the first.
-    pub(super) fn delay(&mut self, place: &Place) -> bool {
+    /// Plans another attempt, later than after the last one that failed likewise. Returns true after the first.
+    pub(super) fn delay(&mut self, place: &Place, setback: Setback) -> bool {
         let Some(waiting) = self.pods.get_mut(place) else { return false };
-        let known = waiting.pause;
-        let pause = known.map_or(FIRST_PAUSE, |known| known.saturating_mul(2)).min(LONGEST_PAUSE);
-        waiting.pause = Some(pause);
+        let known = waiting.setback;
+        let (first, longest) = setback.pauses();
+        let last = known.filter(|(known, _)| *known == setback).map(|(_, pause)| pause);
+        let pause = last.map_or(first, |last| last.saturating_mul(2)).min(longest);
+        waiting.setback = Some((setback, pause));
         let now = Instant::now();
         self.set_due(place, now.checked_add(pause).unwrap_or(now));
         known.is_none()
@@ -150,7 +179,9 @@ impl Queue {
     fn soon(&mut self, place: &Place) {
         let now = Instant::now();
         let soon = now.checked_add(FIRST_PAUSE).unwrap_or(now);
-        if self.pods.get(place).and_then(|waiting| waiting.due).is_some_and(|due| soon < due) {
+        let waits_for_news = |waiting: &&Waiting| waiting.setback.is_none_or(|(setback, _)| setback == Setback::NoNode);
+        let waiting = self.pods.get(place).filter(waits_for_news);
+        if waiting.and_then(|waiting| waiting.due).is_some_and(|due| soon < due) {
             self.set_due(place, soon);
         }
     }

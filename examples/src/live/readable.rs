@@ -1,0 +1,131 @@
+//! Objects of a watch, of which one that can't be decoded does not end the watch or the list that it is in.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use kube::core::ApiResource;
+use kube::runtime::watcher::Event;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::output::say;
+
+/// Largest number of objects of a watch that are named.
+const MOST_NAMED: usize = 1000;
+
+/// Object as the server has sent it, read or not.
+#[derive(Clone, Debug)]
+pub(super) enum Readable<K> {
+    Read(Box<K>),
+    /// Identity of the object, and the reason why it can't be read.
+    Unreadable(Box<ObjectMeta>, String),
+}
+
+impl<'de, K: DeserializeOwned> Deserialize<'de> for Readable<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(match serde_json::from_str::<K>(text.get()) {
+            Ok(object) => Self::Read(Box::new(object)),
+            Err(error) => Self::Unreadable(Box::new(identity(text.get())), error.to_string()),
+        })
+    }
+}
+
+/// Returns what identifies an object.
+fn identity(text: &str) -> ObjectMeta {
+    let object: Value = serde_json::from_str(text).unwrap_or_default();
+    let field = |name: &str| Some(object.get("metadata")?.get(name)?.as_str()?.to_owned());
+    ObjectMeta {
+        namespace: field("namespace"),
+        name: field("name"),
+        uid: field("uid"),
+        resource_version: field("resourceVersion"),
+        ..ObjectMeta::default()
+    }
+}
+
+impl<K: Resource> Resource for Readable<K> {
+    type DynamicType = ApiResource;
+    type Scope = K::Scope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        (&resource.kind).into()
+    }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        (&resource.group).into()
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        (&resource.version).into()
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        (&resource.plural).into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        match self {
+            Self::Read(object) => object.meta(),
+            Self::Unreadable(metadata, _) => metadata,
+        }
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::Read(object) => object.meta_mut(),
+            Self::Unreadable(metadata, _) => metadata,
+        }
+    }
+}
+
+/// Objects of one watch that can't be read. Each is named once.
+#[derive(Debug)]
+pub(super) struct Unreadable {
+    resource: &'static str,
+    named: BTreeSet<String>,
+}
+
+impl Unreadable {
+    pub(super) const fn new(resource: &'static str) -> Self {
+        Self { resource, named: BTreeSet::new() }
+    }
+
+    /// Returns the object, or names it and returns its identity.
+    pub(super) fn read<K>(&mut self, object: Readable<K>) -> Result<K, ObjectMeta> {
+        match object {
+            Readable::Read(object) => Ok(*object),
+            Readable::Unreadable(metadata, reason) => {
+                let text = |text: &Option<String>| text.clone().unwrap_or_default();
+                let name = match &metadata.namespace {
+                    Some(namespace) => format!("{namespace}/{}", text(&metadata.name)),
+                    None => text(&metadata.name),
+                };
+                if self.named.len() < MOST_NAMED && self.named.insert(name.clone()) {
+                    say(&format_args!("{} {name}: can't be read, and is left out: {reason}", self.resource));
+                }
+                Err(*metadata)
+            }
+        }
+    }
+
+    /// Returns an event about an object that can be read, or the identity of one that can't. A deletion needs no more than that.
+    pub(super) fn event<K: Resource + Default>(&mut self, event: Event<Readable<K>>) -> Result<Event<K>, ObjectMeta> {
+        Ok(match event {
+            Event::Init => Event::Init,
+            Event::InitDone => Event::InitDone,
+            Event::InitApply(object) => Event::InitApply(self.read(object)?),
+            Event::Apply(object) => Event::Apply(self.read(object)?),
+            Event::Delete(Readable::Read(object)) => Event::Delete(*object),
+            Event::Delete(Readable::Unreadable(metadata, _)) => {
+                let mut deleted = K::default();
+                *deleted.meta_mut() = *metadata;
+                Event::Delete(deleted)
+            }
+        })
+    }
+}
