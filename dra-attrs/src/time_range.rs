@@ -242,7 +242,7 @@ fn has_fraction(text: &str) -> bool {
 fn position(text: &str) -> Option<Position> {
     let unsigned = text.strip_prefix('-');
     let (year, rest) = unsigned.unwrap_or(text).split_once('-')?;
-    if year.len() < 4 || !year.bytes().all(|digit| digit.is_ascii_digit()) {
+    if year.len() < 4 || !year.bytes().all(|digit| digit.is_ascii_digit()) || !has_form_after_year(rest) {
         return None;
     }
     match (unsigned.is_some(), year) {
@@ -253,6 +253,21 @@ fn position(text: &str) -> Option<Position> {
         (false, "0000") => position_in_first_year(text),
         _ => None,
     }
+}
+
+/// Returns true if the text after a year and its hyphen has the form that Go reads. jiff reads others, too.
+fn has_form_after_year(rest: &str) -> bool {
+    const FORM: &str = "dd-ddTdd:dd:dd";
+    let fits = |text: &str, form: &str| {
+        text.len() == form.len()
+            && text.bytes().zip(form.bytes()).all(|(c, kind)| if kind == b'd' { c.is_ascii_digit() } else { c == kind })
+    };
+    let Some((time, rest)) = rest.split_at_checked(FORM.len()) else { return false };
+    let fraction = rest.strip_prefix(['.', ',']);
+    let zone = fraction.map_or(rest, |fraction| fraction.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let is_zone = zone == "Z" || fits(zone, "+dd:dd") || fits(zone, "-dd:dd");
+    // jiff takes a leap second for the second before.
+    fits(time, FORM) && is_zone && !time.ends_with(":60")
 }
 
 /// Returns true if a text is a time without its year.

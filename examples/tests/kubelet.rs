@@ -166,7 +166,7 @@ fn lists_that_are_not_whole_take_nothing_away() {
         (r#"{"kind": "PodList"}"#.to_owned(), "PodList: items: must be set\n".to_owned()),
         (
             format!(r#"{{"kind": "PodList", "items": [{other}, null, null]}}"#),
-            "PodList: items[1]: null in place of an object; the first of 2 such items\n".to_owned(),
+            "PodList: items[1]: null in place of an object; the first of 2 items that can't be read\n".to_owned(),
         ),
         (
             r#"{"kind": "NodeList", "items": [{"kind": "Pod", "metadata": {"name": "other", "uid": "other"}}]}"#.to_owned(),

@@ -356,6 +356,14 @@ fn a_server_has_a_clock_and_reads_strictly() {
     assert_eq!(stored(&json!({"now": now, "new": rule(None)})), Some(json!(now)));
     let spaced = json!({"new": rule(Some("2026-01-01 00:00:00Z"))});
     refused(op, &spaced, "InvalidInput", Some("new.spec.taint.timeAdded"));
+    // Times after the last of the types, which a server stores.
+    for late in ["9999-12-30T22:00:01Z", "9999-12-31T23:59:59.5-12:00"] {
+        let read = if late.contains('.') { "9999-12-30T22:00:00.000000Z" } else { "9999-12-30T22:00:00Z" };
+        let time: Value = stored(&json!({"new": rule(Some(late))})).unwrap();
+        assert!(read.starts_with(&time.as_str().unwrap()[..19]), "{time}");
+    }
+    let beyond_the_calendar = json!({"new": rule(Some("9999-12-32T00:00:00Z"))});
+    refused(op, &beyond_the_calendar, "InvalidInput", Some("new.spec.taint.timeAdded"));
     let mut empty = slice_with(&json!([]));
     empty["spec"]["devices"] = json!([{"name": "a", "capacity": {"m": {"value": ""}}}]);
     let field = "new.spec.devices[0].capacity[m].value";

@@ -376,6 +376,41 @@ status:
 }
 
 #[test]
+fn lists_that_are_not_whole_are_refused_and_the_others_count() {
+    let page =
+        "kind: ResourceSliceList\nmetadata: {continue: next, remainingItemCount: 7}\nitems: [{metadata: {name: x}}]\n";
+    let whole = "---\napiVersion: v1\nkind: NodeList\nmetadata: {continue: \"\"}\nitems: [{metadata: {name: a}}, null, {kind: Pod}]\n";
+    let run = run(&["-"], &format!("{page}{whole}---\n{}", list(&cpus(&["b"]))));
+    assert_eq!(run.code, 1);
+    let expected = "\
+stdin:2: ResourceSliceList: metadata.continue: the list is not whole: the server has more objects; ask without a limit
+stdin:8: NodeList: items[1]: null in place of an object; the first of 2 items that can't be read
+";
+    assert!(run.stderr.starts_with(expected), "{}", run.stderr);
+}
+
+#[test]
+fn times_after_the_last_of_the_types_are_read() {
+    let late = json!([{"name": "cpu-0", "taints": [
+        {"key": "example.com/never", "effect": "None", "timeAdded": "9999-12-31T23:59:59Z"}]}]);
+    let mut node = object(
+        "Node",
+        "a",
+        &json!({"taints": [
+        {"key": "example.com/never", "effect": "PreferNoSchedule", "timeAdded": "9999-12-31T12:00:00-12:00"}]}),
+    );
+    node["metadata"]["annotations"] = json!({"time": "9999-12-31T23:59:59Z"});
+    let claim = object(
+        "ResourceClaim",
+        "c",
+        &json!({"devices": {"requests": [
+        {"name": "cpu", "exactly": {"deviceClassName": "cpu"}}]}}),
+    );
+    let run = clean(&["-"], &list(&[node, slice("a", &late), class(), claim]));
+    assert_eq!(run.devices("c"), ["cpu a/cpu-0"]);
+}
+
+#[test]
 fn what_the_allocator_must_not_see_is_refused() {
     let held = "{driver: d, pool: p, device: x, request: r, shareID: s, consumedCapacity: {cores: 3q}}";
     for (text, expected) in [

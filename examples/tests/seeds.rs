@@ -15,7 +15,7 @@ use dra_alloc::selector::{self, Selector, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{Classes, GateSet, Inventory, SelectorCache};
 use dra_attrs::numa::CpuSet;
-use dra_attrs::{PciAddress, Profile, QualifiedName, Quantity, Version};
+use dra_attrs::{PciAddress, Profile, QualifiedName, Quantity, Version, has_saturated_time, saturate_times};
 use examples::manifest::Manifests;
 use examples::nominate::{Player, Writers, read_timeline};
 use examples::simulation::{Description, Recorded, Simulation, Statistics};
@@ -35,7 +35,7 @@ use serde_json::{Value, json};
 /// Check that parses a text; a valid text must print a text that reads back as the same value.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 23] = [
+const TARGETS: [(&str, Check); 24] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -45,6 +45,13 @@ const TARGETS: [(&str, Check); 23] = [
         if let Ok(quantity) = text.parse::<Quantity>() {
             assert_eq!(quantity.to_string().parse(), Ok(quantity));
         }
+    }),
+    ("attrs_time_range", |text| {
+        // A time, or an object with times; other lines are the end of one.
+        let mut object = serde_json::from_str(text).unwrap_or_else(|_| json!({"time": text}));
+        let (found, count) = (has_saturated_time(&object), saturate_times(&mut object));
+        assert!(found || count == 0);
+        assert_eq!((has_saturated_time(&object), saturate_times(&mut object)), (found, 0));
     }),
     ("attrs_pci", |text| {
         if let Ok(address) = PciAddress::parse_extended(text) {

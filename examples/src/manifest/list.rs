@@ -62,7 +62,7 @@ pub(super) fn items<'t>(tree: &'t Tree, implied: Implied<'_>) -> (Vec<&'t Tree>,
         }
     }
     let fault = first.map(|(index, (field, reason))| {
-        let more = if count > 1 { format!("; the first of {count} such items") } else { String::new() };
+        let more = if count > 1 { format!("; the first of {count} items that can't be read") } else { String::new() };
         let field = Some(field).filter(|field| !field.is_empty()).map(Step::from);
         let path = ["items".into(), Step::Index(index)].into_iter().chain(field).collect();
         Fault { path, reason: format!("{reason}{more}") }

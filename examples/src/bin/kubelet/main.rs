@@ -117,7 +117,7 @@ enum Command {
     Unprepare(PodArgs),
     /// Unprepare the claims of all pods that are not in the manifests
     Reconcile {
-        /// Manifests with all active pods: files, directories, - for stdin
+        /// Manifests with all active pods, each with its UID, in whole lists: files, directories, - for stdin
         #[arg(required_unless_present = "none_active")]
         files: Vec<String>,
         /// No pod is active: unprepare every claim
