@@ -12,7 +12,7 @@ const DEFAULT_MEMORY: usize = 64 << 20;
 /// Cache of compiled expressions that the caller keeps across calls, limited in memory. When it is full, it drops the
 /// entries that were used least recently, a quarter of its memory.
 ///
-/// Only successful compilations are kept, and none that alone would take more than a quarter of the memory. It can be
+/// Errors of compilation are kept too, and nothing that alone would take more than a quarter of the memory. It can be
 /// shared among threads.
 ///
 /// ```
@@ -58,9 +58,9 @@ impl Entries {
     }
 
     fn add(&mut self, purpose: Purpose, text: &str, entry: Entry) {
-        self.memory += entry.selector.memory();
+        self.memory += entry.memory;
         if let Some(former) = self.of_mut(purpose).insert(text.to_owned(), entry) {
-            self.memory -= former.selector.memory();
+            self.memory -= former.memory;
         }
     }
 
@@ -76,7 +76,7 @@ impl Entries {
                 return;
             }
             if let Some(dropped) = self.of_mut(purpose).remove(&text) {
-                self.memory -= dropped.selector.memory();
+                self.memory -= dropped.memory;
             }
         }
     }
@@ -84,14 +84,16 @@ impl Entries {
 
 /// Purpose of an expression: selector or derived attribute.
 #[derive(Clone, Copy, Debug)]
-enum Purpose {
+pub(super) enum Purpose {
     Selector,
     Derived,
 }
 
 #[derive(Debug)]
 struct Entry {
-    selector: Arc<Selector>,
+    compiled: Result<Arc<Selector>, CompileError>,
+    /// Memory, in bytes.
+    memory: usize,
     used: AtomicU64,
 }
 
@@ -146,7 +148,7 @@ impl SelectorCache {
         self.compiled(Purpose::Derived, expression, || Selector::compile_derived(expression, &Options::stored()))
     }
 
-    fn compiled(
+    pub(super) fn compiled(
         &self,
         purpose: Purpose,
         text: &str,
@@ -156,21 +158,32 @@ impl SelectorCache {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = entries.of(purpose).get(text) {
             entry.used.store(now, Ordering::Relaxed);
-            return Ok(Arc::clone(&entry.selector));
+            return entry.compiled.clone();
         }
         drop(entries);
-        let selector = Arc::new(compile()?);
-        if selector.memory() <= self.limit / 4 {
-            self.keep(purpose, text, &selector, now);
+        let compiled = compile().map(Arc::new);
+        let memory = match &compiled {
+            Ok(selector) => selector.memory(),
+            Err(error) => size_of::<Entry>() + text.len() + error.memory(),
+        };
+        if memory <= self.limit / 4 {
+            self.keep(purpose, text, Entry { compiled: compiled.clone(), memory, used: AtomicU64::new(now) });
         }
-        Ok(selector)
+        compiled
     }
 
-    fn keep(&self, purpose: Purpose, text: &str, selector: &Arc<Selector>, now: u64) {
+    fn keep(&self, purpose: Purpose, text: &str, entry: Entry) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.memory + selector.memory() > self.limit {
+        if entries.memory + entry.memory > self.limit {
             entries.shrink(self.limit / 4 * 3);
         }
-        entries.add(purpose, text, Entry { selector: Arc::clone(selector), used: AtomicU64::new(now) });
+        entries.add(purpose, text, entry);
+    }
+
+    /// Returns the number of entries and their memory in bytes.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> (usize, usize) {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        (entries.selectors.len() + entries.derived.len(), entries.memory)
     }
 }

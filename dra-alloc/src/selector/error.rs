@@ -91,6 +91,11 @@ impl Report {
         Self { issues, shown: shown.join("\n") }
     }
 
+    fn memory(&self) -> usize {
+        let issues: usize = self.issues.iter().map(|issue| size_of::<Issue>() + issue.message.len()).sum();
+        issues + self.shown.len()
+    }
+
     /// Returns the problems in the order of the text. There is at least one.
     #[must_use]
     pub fn issues(&self) -> &[Issue] {
@@ -144,7 +149,8 @@ pub enum CompileError {
         /// Type of the result.
         actual: String,
     },
-    /// A part of the expression that does not depend on a device fails: `int('x')`, a pattern that is none.
+    /// A part of the expression that does not depend on a device fails: `int('x')`, a pattern that is none. Or the
+    /// selector takes, with those before it in the list, too much memory.
     #[error("program instantiation failed: {message}")]
     Program {
         /// Reason that it fails.
@@ -156,6 +162,16 @@ impl CompileError {
     /// Returns the error of an expression whose compiled form takes too much memory.
     pub(super) fn too_large() -> Self {
         Self::Program { message: TOO_LARGE.to_owned() }
+    }
+
+    /// Returns the memory of the texts of the error, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Self::Syntax { report } | Self::Type { report } => report.memory(),
+            Self::NotBool { actual: text } | Self::NotAttribute { actual: text } | Self::Program { message: text } => {
+                text.len()
+            }
+        }
     }
 }
 

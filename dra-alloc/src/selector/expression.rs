@@ -14,6 +14,22 @@ pub(crate) type Compiled = OnceLock<Result<Arc<Selector>, CompileError>>;
 /// Most memory of the compiled selectors of one list, in bytes: of a class, or of a request.
 const LARGEST_LIST: usize = 8 << 20;
 
+/// Selectors of one list that are compiled, in order. Validation and allocation refuse the same ones.
+#[derive(Debug, Default)]
+pub(crate) struct ListMemory(usize);
+
+impl ListMemory {
+    /// Adds a selector; the error is that it takes, with those before it in the list, too much memory.
+    pub(crate) fn add(&mut self, selector: &Selector) -> Result<(), CompileError> {
+        let memory = self.0 + selector.memory();
+        if memory > LARGEST_LIST {
+            return Err(CompileError::too_large());
+        }
+        self.0 = memory;
+        Ok(())
+    }
+}
+
 /// Owner of a selector in error messages: a class or a claim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Owner<'p> {
@@ -48,11 +64,10 @@ impl<'p> Expression<'p> {
         Some(compiled.get_or_init(|| self.limited(selectors.compile(text)?)).as_deref())
     }
 
-    /// Refuses a selector that takes, with those before it in the list, too much memory.
     fn limited(&self, selector: Arc<Selector>) -> Result<Arc<Selector>, CompileError> {
         let before = self.compiled.iter().take(self.index).filter_map(|compiled| compiled.get()?.as_ref().ok());
-        let memory: usize = before.map(|selector| selector.memory()).sum();
-        if memory + selector.memory() <= LARGEST_LIST { Ok(selector) } else { Err(CompileError::too_large()) }
+        let mut memory = ListMemory(before.map(|selector| selector.memory()).sum());
+        memory.add(&selector).map(|()| selector)
     }
 }
 

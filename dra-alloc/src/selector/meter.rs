@@ -31,6 +31,12 @@ impl<'s> Meter<'s> {
         Self { cost: 0, limit, work: MOST_WORK, bytes: MOST_BYTES, question: MOST_WORK - WORK_PER_QUESTION, stop }
     }
 
+    /// Sets work apart that is done besides what is counted.
+    pub(super) const fn reserve(&mut self, units: usize) {
+        self.work = self.work.saturating_sub(units);
+        self.question = self.work.saturating_sub(WORK_PER_QUESTION);
+    }
+
     pub(super) const fn cost(&self) -> u64 {
         self.cost
     }

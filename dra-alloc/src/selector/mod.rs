@@ -352,8 +352,8 @@ impl Selector {
         self.direct.is_some()
     }
 
-    /// Returns the memory of the compiled expression, in bytes, roughly: its patterns count with the limit that they were
-    /// compiled with.
+    /// Returns the memory of the compiled expression, in bytes, roughly: its patterns count with the estimated size of their
+    /// compiled forms.
     pub(crate) const fn memory(&self) -> usize {
         self.memory
     }
@@ -419,6 +419,7 @@ impl Selector {
         read: impl FnOnce(&value::Value<'_>, &mut Meter<'_>) -> Result<T, EvaluationError>,
     ) -> (Result<T, EvaluationError>, u64) {
         let mut meter = Meter::new(self.cost_limit, stop);
+        meter.reserve(self.program.compilation());
         let result = match self.program.run(input, &mut meter) {
             Ok(value) => read(&value, &mut meter),
             Err(fault) => Err(fault.into()),

@@ -7,6 +7,7 @@ use k8s_openapi::api::resource::v1::DeviceSelector;
 use super::context::ValidationContext;
 use super::limits;
 use super::list::List;
+use crate::selector::expression::ListMemory;
 use crate::selector::{CompileError, Options, Selector};
 
 /// Origin of an expression: a new one is compiled, a stored one is not, because it was valid before.
@@ -23,12 +24,17 @@ pub(super) fn check_list(
     at: &FieldPath<'_>,
     context: &mut ValidationContext,
 ) {
+    let mut memory = ListMemory::default();
+    let mut compile = |text: &str, options: &Options| {
+        let selector = Selector::compile(text, options)?;
+        memory.add(&selector).map(|()| selector)
+    };
     List::new(selectors).at_most(limits::SELECTORS).each(at, context, |selector, at, context| {
         let at = at.child("cel");
         match &selector.cel {
             None => context.push(FieldError::required(&at, "")),
             Some(_) if stored == Stored::Yes => {}
-            Some(cel) => check_expression(&cel.expression, Selector::compile, &at.child("expression"), context),
+            Some(cel) => check_expression(&cel.expression, &mut compile, &at.child("expression"), context),
         }
     });
 }
@@ -36,7 +42,7 @@ pub(super) fn check_list(
 /// Checks the length of an expression, compiles it with `compile`, and looks at what it could cost.
 pub(super) fn check_expression(
     expression: &str,
-    compile: impl Fn(&str, &Options) -> Result<Selector, CompileError>,
+    compile: impl FnOnce(&str, &Options) -> Result<Selector, CompileError>,
     at: &FieldPath<'_>,
     context: &mut ValidationContext,
 ) {

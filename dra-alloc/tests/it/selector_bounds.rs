@@ -3,8 +3,13 @@
 use std::thread;
 
 use dra_alloc::selector::{CompileError, EvaluationError, Options, Selector, SelectorInput};
+use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{AllocateError, GateSet};
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::Device;
+use serde_json::{Value, json};
 
+use crate::cluster::{Cluster, claim, node, pool, request};
 use crate::selector::{DRIVER, evaluate, gpu, int, ints};
 
 /// Returns expressions that would not terminate, or would exceed the memory, without a cost limit.
@@ -210,7 +215,33 @@ fn the_patterns_of_an_expression_have_a_limited_size() {
     let different = |count: usize| (100..100 + count).map(search).collect::<Vec<_>>().join("||");
     assert!(Selector::compile(&different(10), &Options::stored()).is_ok());
     let many = Selector::compile(&different(100), &Options::stored());
-    assert!(matches!(many, Err(CompileError::Program { .. })), "{many:?}");
+    let Err(CompileError::Type { report }) = many else { panic!("{many:?}") };
+    assert_eq!(report.issues()[0].message(), "error parsing regexp: expression too large");
     // A pattern that is repeated counts once.
     assert!(Selector::compile(&vec![search(100); 100].join("||"), &Options::stored()).is_ok());
+}
+
+#[test]
+fn a_list_of_selectors_is_refused_by_validation_and_allocation_alike() {
+    let selector = |number: usize| format!("!device.driver.matches(r'^\\pL{{24}}x{number}$')");
+    let list =
+        |count: usize| -> Value { (0..count).map(|number| json!({"cel": {"expression": selector(number)}})).collect() };
+    let device = json!([{"name": "gpu-0"}]);
+    for (count, refused) in [(7, None), (9, Some(7))] {
+        let requests = json!([request("gpu", "gpu", json!({"selectors": list(count)}))]);
+        let claim = claim("claim", requests, json!([]));
+        let written = ApiServer::new(Profile::V1_37, GateSet::all()).validate_claim(Write::create(&claim));
+        let found = written.err().unwrap_or_default();
+        let found: Vec<&str> = found.iter().map(|error| error.field.as_str()).collect();
+        let path = |index| format!("spec.devices.requests[0].exactly.selectors[{index}].cel.expression");
+        assert_eq!(found.first().map(ToString::to_string), refused.map(path));
+        let cluster = Cluster::new([pool("gpu.example", "node-1", device.clone())]);
+        let allocated = cluster.try_allocate(&node("node-1"), &[claim]);
+        let index = match allocated {
+            Ok(_) => None,
+            Err(AllocateError::SelectorCompile { index, .. }) => Some(index.get()),
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(index, refused);
+    }
 }

@@ -8,6 +8,7 @@ pub(super) mod validators;
 use super::declarations::names::{DeviceFields, Name};
 use super::declarations::{Declarations, Overload, declarations};
 use super::error::Issue;
+use super::functions::regex::Patterns;
 use super::syntax::token::Position;
 use super::syntax::tree::{Kind, Literal, NodeId, Tree};
 use super::types::{DEVICE, Free, Type, TypeId, Types};
@@ -46,6 +47,8 @@ pub(super) struct Checked<'s> {
     pub(super) fields: DeviceFields,
     of_nodes: Vec<TypeId>,
     references: Vec<Reference>,
+    /// Patterns that are literals.
+    pub(super) patterns: Patterns,
     /// Nodes in the order in which they got their types: parts before what they are parts of, range and initial value of
     /// a loop before what reads its variables.
     pub(super) order: Vec<NodeId>,
@@ -175,9 +178,12 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
     if types.is_too_large {
         issues.push(Issue::new(Position::NOWHERE, "expression is too large: types nest too deeply".to_owned()));
     }
-    let expression = Checked { tree, root, types, fields, of_nodes, references, order };
+    let mut patterns = Patterns::default();
+    let mut expression =
+        Checked { tree, root, types, fields, of_nodes, references, order, patterns: Patterns::default() };
     if issues.is_empty() {
-        issues = validators::validate(&expression);
+        issues = validators::validate(&expression, &mut patterns);
+        expression.patterns = patterns;
     }
     issues.sort_by_key(|issue| issue.at);
     if issues.is_empty() { Ok(expression) } else { Err(issues) }

@@ -3,15 +3,16 @@
 
 use super::Checked;
 use crate::selector::error::Issue;
+use crate::selector::fault::TOO_LARGE;
 use crate::selector::functions::format::{Piece, pieces, refusal};
-use crate::selector::functions::regex::Pattern;
+use crate::selector::functions::regex::{Patterns, WITH_PATTERN, is_pattern};
 use crate::selector::functions::time;
 use crate::selector::syntax::tree::{Element, Kind, Literal, NodeId};
 use crate::selector::types::{Type, TypeId};
 
-/// Returns what is wrong with the literals of an expression.
-pub(in crate::selector) fn validate(checked: &Checked<'_>) -> Vec<Issue> {
-    let mut validator = Validator { checked, issues: Vec::new() };
+/// Returns what is wrong with the literals of an expression, and adds its patterns to `patterns`.
+pub(in crate::selector) fn validate(checked: &Checked<'_>, patterns: &mut Patterns) -> Vec<Issue> {
+    let mut validator = Validator { checked, issues: Vec::new(), searched: Vec::new() };
     // What is to be visited, and whether a call of `format` is around it.
     let mut waiting = vec![(checked.root, false)];
     while let Some((node, formats)) = waiting.pop() {
@@ -19,12 +20,15 @@ pub(in crate::selector) fn validate(checked: &Checked<'_>) -> Vec<Issue> {
         validator.visit(node, formats);
         waiting.extend(checked.tree.children(node).into_iter().map(|child| (child, formats || is_format)));
     }
+    validator.limit(patterns);
     validator.issues
 }
 
 struct Validator<'c, 's> {
     checked: &'c Checked<'s>,
     issues: Vec<Issue>,
+    /// Literals that are patterns.
+    searched: Vec<NodeId>,
 }
 
 impl Validator<'_, '_> {
@@ -74,7 +78,25 @@ impl Validator<'_, '_> {
         }
     }
 
+    /// Finds the first pattern that is too large together with those before it. Patterns that are none are the matter of
+    /// the call.
+    fn limit(&mut self, patterns: &mut Patterns) {
+        self.searched.sort_unstable();
+        let checked = self.checked;
+        let is_too_large = |node: &NodeId| {
+            let added = checked.tree.text(*node).map(|text| patterns.add(text));
+            matches!(added, Some(Err(reason)) if reason == TOO_LARGE)
+        };
+        if let Some(node) = self.searched.clone().into_iter().find(is_too_large) {
+            self.issue(node, TOO_LARGE);
+        }
+    }
+
     fn call(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
+        if WITH_PATTERN.contains(&function) {
+            let pattern = target.iter().chain(arguments).nth(1).copied();
+            self.searched.extend(pattern.filter(|pattern| self.checked.tree.text(*pattern).is_some()));
+        }
         let Some(argument) = arguments.first().copied() else { return };
         if function == "format" {
             return self.format(node, target, argument);
@@ -87,7 +109,7 @@ impl Validator<'_, '_> {
             }
             ("timestamp", Literal::Int(seconds)) => time::at(*seconds).is_ok(),
             ("duration" | "timestamp", _) => false,
-            ("matches", Literal::String(pattern)) => Pattern::compile(pattern).is_ok(),
+            ("matches", Literal::String(pattern)) => is_pattern(pattern),
             _ => return,
         };
         if !is_readable {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 
 use dra_attrs::{Quantity, QuantityFormat, Version};
 
@@ -9,7 +10,6 @@ use super::read::{DEAREST_MATCH, Key, Literal, Source, compare_version, has_doma
 use super::{Test, plain};
 use crate::selector::SelectorInput;
 use crate::selector::check::{Checked, Reference, Role};
-use crate::selector::functions::regex::Pattern;
 use crate::selector::syntax::tree::{self, Fold, Kind, NodeId};
 use crate::selector::value::device::{Content, Part};
 
@@ -170,11 +170,11 @@ impl<'c, 's> Recognizer<'c, 's> {
                 });
             }
             "matches" => {
-                let (source, pattern) =
-                    (self.source(target)?, Pattern::compile(self.checked.tree.text(argument)?).ok()?);
+                let pattern = self.checked.patterns.get(self.checked.tree.text(argument)?)?;
+                let (source, pattern) = (self.source(target)?, Arc::clone(pattern));
                 return test(move |input| {
                     let text = source.text(input).filter(|text| pattern.cost(text) <= DEAREST_MATCH)?;
-                    Some(pattern.is_match(text))
+                    pattern.is_match(text)
                 });
             }
             "startsWith" => |text, start| text.starts_with(start),

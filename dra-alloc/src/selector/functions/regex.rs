@@ -1,30 +1,36 @@
 //! Regular expressions: `matches`, `find` and `findAll`, with the syntax of Go.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use ::regex::{Regex, RegexBuilder};
 
-use super::pattern::translate;
+use super::pattern::{Translated, translate};
 use super::{Misuse, functions, list, part};
 use crate::selector::fault::{Fault, TOO_LARGE};
 use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, Text, Value};
 
-/// Memory of a compiled pattern that is written in an expression, in bytes: the first that is enough counts.
-const PATTERN_SIZES: [usize; 3] = [1 << 14, 1 << 17, 1 << 20];
-/// Largest memory of all patterns that are written in an expression, in bytes.
-pub(in crate::selector) const LARGEST_PATTERNS: usize = 4 << 20;
-/// Largest memory of a pattern that is computed, and of what a search keeps.
-const LARGEST_COMPUTED: usize = 1 << 17;
-/// Work of compiling a class of characters that a computed pattern names.
-const CLASS: usize = 20_000;
-/// Work of compiling a computed pattern anew that needs more than the smallest memory.
-const MORE: usize = 200_000;
+/// Largest size of all patterns that are written in an expression, in bytes: some 15 ms to compile.
+const LARGEST_PATTERNS: usize = 2 << 20;
+/// Largest size of a pattern that is computed, in bytes.
+const LARGEST_COMPUTED: usize = 1 << 18;
+/// Memory of what a search keeps, in bytes.
+const LARGEST_SEARCH: usize = 1 << 17;
+/// Work of compiling a byte of a pattern: 8 ns.
+const COMPILATION: usize = 2;
+/// Size of a pattern for which a search takes three steps more for each byte of a text, in bytes.
+const SIZE_OF_STEPS: usize = 1 << 14;
 /// Largest length of a pattern that is computed, in bytes.
 const LONGEST_COMPUTED: usize = 1 << 10;
 
 /// Work of a search besides that for its text.
 const SEARCH: usize = 24;
+
+/// Returns true if a text is a pattern, of any size.
+pub(in crate::selector) fn is_pattern(text: &str) -> bool {
+    Pattern::parse(text).map_or_else(|reason| reason == TOO_LARGE, |_| true)
+}
 
 /// Functions with a pattern as their second argument.
 pub(in crate::selector) const WITH_PATTERN: [&str; 3] = ["matches", "find", "findAll"];
@@ -47,42 +53,82 @@ functions! { meter;
     }
 }
 
-/// Pattern that was compiled with the expression.
-#[derive(Clone, Debug)]
+/// Patterns that are written in an expression. Equal ones are one, which is compiled when it is first searched for.
+#[derive(Clone, Debug, Default)]
+pub(in crate::selector) struct Patterns {
+    by_text: BTreeMap<Arc<str>, Result<Arc<Pattern>, String>>,
+    /// Size of all of them, in bytes.
+    size: usize,
+}
+
+impl Patterns {
+    /// Returns the pattern of a text, and adds it if it is new; the error says what is wrong with it, or that it is too
+    /// large together with those before it.
+    pub(in crate::selector) fn add(&mut self, text: &str) -> Result<Arc<Pattern>, String> {
+        if let Some(known) = self.by_text.get(text) {
+            return known.clone();
+        }
+        let new = Pattern::parse(text).and_then(|pattern| {
+            let size = self.size.saturating_add(pattern.size);
+            if size > LARGEST_PATTERNS {
+                return Err(TOO_LARGE.to_owned());
+            }
+            self.size = size;
+            Ok(Arc::new(pattern))
+        });
+        self.by_text.insert(text.into(), new.clone());
+        new
+    }
+
+    /// Returns the pattern of a text that was added.
+    pub(in crate::selector) fn get(&self, text: &str) -> Option<&Arc<Pattern>> {
+        self.by_text.get(text)?.as_ref().ok()
+    }
+}
+
+/// Pattern that is compiled on first use.
+#[derive(Debug)]
 pub(in crate::selector) struct Pattern {
-    regex: Arc<Regex>,
+    /// Pattern in the syntax of the `regex` crate.
+    translated: String,
+    /// Compiled form; `None` if the crate refuses it, which is not known to happen.
+    compiled: OnceLock<Option<Regex>>,
     /// Steps of a search for each byte of a text, at most.
     steps: usize,
     /// Length of the pattern as it was written, in bytes.
     length: usize,
-    /// Memory that it counts for: the limit that it was compiled with, in bytes.
+    /// Estimated size of the compiled form, in bytes.
     pub(in crate::selector) size: usize,
 }
 
 impl Pattern {
-    /// Compiles a pattern; the error says what is wrong with it.
-    pub(in crate::selector) fn compile(pattern: &str) -> Result<Self, String> {
-        for size in PATTERN_SIZES {
-            match Self::limited(pattern, size) {
-                Err(reason) if reason == TOO_LARGE => {}
-                found => return found,
-            }
-        }
-        Err(TOO_LARGE.to_owned())
-    }
-
-    fn limited(pattern: &str, limit: usize) -> Result<Self, String> {
+    /// Parses a pattern of any size; the error says what is wrong with it.
+    fn parse(pattern: &str) -> Result<Self, String> {
         let translated = translate(pattern).map_err(|reason| format!("error parsing regexp: {reason}"))?;
-        // What Go accepts and the crate refuses is too large.
-        let built = RegexBuilder::new(&translated).size_limit(limit).dfa_size_limit(LARGEST_COMPUTED).build();
-        let regex = built.map_err(|_| TOO_LARGE.to_owned())?;
+        let Translated { pattern: translated, size } = translated;
         // A search may have to follow all states of the pattern for each byte.
-        let steps = 1 + pattern.len() / 8 + 3 * (limit / PATTERN_SIZES[0] - 1);
-        Ok(Self { regex: Arc::new(regex), steps, length: pattern.len(), size: limit })
+        let steps = 1 + pattern.len() / 8 + 3 * (size / SIZE_OF_STEPS);
+        Ok(Self { translated, compiled: OnceLock::new(), steps, length: pattern.len(), size })
     }
 
-    pub(in crate::selector) fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+    fn regex(&self) -> Option<&Regex> {
+        let compile = || {
+            #[cfg(test)]
+            COMPILATIONS.set(COMPILATIONS.get() + 1);
+            let mut builder = RegexBuilder::new(&self.translated);
+            builder.size_limit(LARGEST_PATTERNS).dfa_size_limit(LARGEST_SEARCH).build().ok()
+        };
+        self.compiled.get_or_init(compile).as_ref()
+    }
+
+    /// Returns the work of compiling the pattern.
+    pub(in crate::selector) const fn compilation(&self) -> usize {
+        COMPILATION * self.size
+    }
+
+    /// Returns the answer of a search that only tells whether there is a match; `None` if there is no compiled form.
+    pub(in crate::selector) fn is_match(&self, text: &str) -> Option<bool> {
+        Some(self.regex()?.is_match(text))
     }
 
     /// Returns the cost of a search in a text: the product of the lengths, as in Kubernetes.
@@ -101,20 +147,18 @@ fn computed<'v>(meter: &mut Meter<'_>, name: &str, pattern: &str, text: &Text<'v
     if pattern.len() > LONGEST_COMPUTED {
         return Err(Fault::too_much());
     }
-    // Classes of characters are large, all the more without case.
-    let classes = pattern.to_ascii_lowercase().matches("\\p").count();
-    meter.work(20_000 + 200 * pattern.len() + CLASS * classes)?;
-    let mut compiled = Pattern::limited(pattern, PATTERN_SIZES[0]);
-    if compiled.as_ref().is_err_and(|reason| reason == TOO_LARGE) {
-        meter.work(MORE)?;
-        compiled = Pattern::limited(pattern, LARGEST_COMPUTED);
-    }
     let context = if name == "matches" { "" } else { "Illegal regex: " };
-    let pattern = compiled.map_err(|reason| Fault::text(format!("{context}{reason}")))?;
+    let refused = |reason: &str| Fault::text(format!("{context}{reason}"));
+    meter.work(20_000 + 200 * pattern.len())?;
+    let pattern = Pattern::parse(pattern).map_err(|reason| refused(&reason))?;
+    if pattern.size > LARGEST_COMPUTED {
+        return Err(refused(TOO_LARGE));
+    }
+    meter.work(pattern.compilation())?;
     search(meter, &pattern, text, name, limit)
 }
 
-/// Calls a function with a pattern that is compiled.
+/// Calls a function with a pattern that is written in the expression.
 pub(in crate::selector) fn call<'v>(
     meter: &mut Meter<'_>,
     name: &str,
@@ -130,23 +174,24 @@ pub(in crate::selector) fn call<'v>(
 
 fn search<'v>(meter: &mut Meter<'_>, pattern: &Pattern, text: &Text<'v>, name: &str, limit: Option<i64>) -> Answer<'v> {
     pattern.pay(meter, text.len())?;
+    let regex = pattern.regex().ok_or_else(|| Fault::text(TOO_LARGE))?;
     match name {
-        "matches" => Ok(Value::Bool(pattern.is_match(text))),
+        "matches" => Ok(Value::Bool(regex.is_match(text))),
         "find" => {
-            let found = pattern.regex.find(text).map_or((0, 0), |found| (found.start(), found.end()));
+            let found = regex.find(text).map_or((0, 0), |found| (found.start(), found.end()));
             part(meter, text, found.0, found.1)
         }
         _ => {
             let most = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-            all(meter, pattern, text, most)
+            all(meter, pattern, regex, text, most)
         }
     }
 }
 
 /// Finds all matches that do not overlap. Each search pays for the text that is left.
-fn all<'v>(meter: &mut Meter<'_>, pattern: &Pattern, text: &Text<'v>, most: usize) -> Answer<'v> {
+fn all<'v>(meter: &mut Meter<'_>, pattern: &Pattern, regex: &Regex, text: &Text<'v>, most: usize) -> Answer<'v> {
     let mut ranges = Vec::new();
-    for found in pattern.regex.find_iter(text).take(most) {
+    for found in regex.find_iter(text).take(most) {
         ranges.push((found.start(), found.end()));
         pattern.pay(meter, text.len() - found.end())?;
     }
@@ -155,14 +200,12 @@ fn all<'v>(meter: &mut Meter<'_>, pattern: &Pattern, text: &Text<'v>, most: usiz
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{PATTERN_SIZES, Pattern};
+thread_local! {
+    static COMPILATIONS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
-    #[test]
-    fn patterns_have_a_limited_size() {
-        let size = |pattern: &str| Pattern::compile(pattern).map(|pattern| pattern.size);
-        assert_eq!(size("^h[0-9]+$"), Ok(PATTERN_SIZES[0]));
-        assert_eq!(size(r"\S{100}"), Ok(PATTERN_SIZES[1]));
-        assert!(size(r"(?:a{30}){33}\pL{1000}").is_err());
-    }
+/// Returns the number of patterns that the thread has compiled.
+#[cfg(test)]
+pub(in crate::selector) fn compilations() -> usize {
+    COMPILATIONS.get()
 }

@@ -6,6 +6,8 @@ mod messages;
 mod planner;
 mod steps;
 
+use std::sync::Arc;
+
 use super::declarations::Cost;
 use super::functions::Function;
 use super::functions::regex::Pattern;
@@ -137,7 +139,7 @@ pub(super) struct Program {
     ops: Vec<Op>,
     constants: Vec<Value<'static>>,
     calls: Vec<Call>,
-    patterns: Vec<Pattern>,
+    patterns: Vec<Arc<Pattern>>,
     sets: Vec<Table<'static>>,
     messages: Vec<Message>,
     /// Marks of elements that may be missing.
@@ -148,7 +150,13 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Returns the memory of the program, in bytes: that of its operations and compiled patterns, and roughly that of its
+    /// Returns the work of compiling all patterns. It counts in each evaluation, so that its result does not depend on
+    /// those before it.
+    pub(super) fn compilation(&self) -> usize {
+        self.patterns.iter().map(|pattern| pattern.compilation()).sum()
+    }
+
+    /// Returns the memory of the program, in bytes: that of its operations and patterns once they are compiled, and roughly that of its
     /// constants.
     pub(super) fn memory(&self) -> usize {
         let patterns: usize = self.patterns.iter().map(|pattern| pattern.size).sum();

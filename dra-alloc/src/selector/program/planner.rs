@@ -7,8 +7,7 @@ use super::{Access, Call, Message, Op, Program, Target};
 use crate::selector::check::{Checked, Reference, Role, Variable};
 use crate::selector::declarations::names::Name;
 use crate::selector::declarations::{Cost, declarations};
-use crate::selector::fault::TOO_LARGE;
-use crate::selector::functions::regex::{LARGEST_PATTERNS, Pattern, WITH_PATTERN};
+use crate::selector::functions::regex::{Patterns, WITH_PATTERN};
 use crate::selector::syntax::tree::{Element, Fold, Kind, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Value, order};
@@ -41,8 +40,10 @@ struct Planner<'c, 's> {
     program: Program,
     tasks: Vec<Task>,
     variables: BTreeMap<Variable, usize>,
-    /// Position of each compiled pattern: one that an expression repeats is compiled, and counted, once.
-    patterns: BTreeMap<String, usize>,
+    /// Patterns of the expression: literals, and other constants as they come.
+    patterns: Patterns,
+    /// Position of each pattern in the program.
+    positions: BTreeMap<String, usize>,
     problem: Option<String>,
 }
 
@@ -57,7 +58,8 @@ pub(in crate::selector) fn plan(checked: &Checked<'_>) -> Result<Program, String
         program: Program::default(),
         tasks: vec![Task::Visit(checked.root, Base::Paid)],
         variables: BTreeMap::new(),
-        patterns: BTreeMap::new(),
+        patterns: checked.patterns.clone(),
+        positions: BTreeMap::new(),
         problem: None,
     };
     while let Some(task) = planner.tasks.pop() {
@@ -375,23 +377,18 @@ impl<'s> Planner<'_, 's> {
         self.combine(arguments, is_sequential, Op::Call(self.program.calls.len() - 1));
     }
 
-    /// Compiles the pattern of a call, if it is a constant.
+    /// Returns the position of the pattern of a call, if it is a constant.
     fn pattern(&mut self, name: &str, arguments: &[NodeId]) -> Result<Option<usize>, String> {
         let text = match arguments.get(1).and_then(|pattern| self.constants.get(*pattern)) {
             Some(Value::String(text)) if WITH_PATTERN.contains(&name) => text,
             _ => return Ok(None),
         };
-        if let Some(known) = self.patterns.get(&**text) {
+        if let Some(known) = self.positions.get(&**text) {
             return Ok(Some(*known));
         }
-        let pattern = Pattern::compile(text)?;
-        let size = self.program.patterns.iter().map(|known| known.size).sum::<usize>() + pattern.size;
-        if size > LARGEST_PATTERNS {
-            return Err(TOO_LARGE.to_owned());
-        }
         let position = self.program.patterns.len();
-        self.patterns.insert(text.to_string(), position);
-        self.program.patterns.push(pattern);
+        self.program.patterns.push(self.patterns.add(text)?);
+        self.positions.insert(text.to_string(), position);
         Ok(Some(position))
     }
 
