@@ -10,7 +10,6 @@ use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::output::say;
 
@@ -27,17 +26,16 @@ pub(super) enum Readable<K> {
 
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Readable<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(match serde_json::from_str::<K>(text.get()) {
+        let object = Value::deserialize(deserializer)?;
+        Ok(match K::deserialize(&object) {
             Ok(object) => Self::Read(Box::new(object)),
-            Err(error) => Self::Unreadable(Box::new(identity(text.get())), error.to_string()),
+            Err(error) => Self::Unreadable(Box::new(identity(&object)), error.to_string()),
         })
     }
 }
 
 /// Returns what identifies an object.
-fn identity(text: &str) -> ObjectMeta {
-    let object: Value = serde_json::from_str(text).unwrap_or_default();
+fn identity(object: &Value) -> ObjectMeta {
     let field = |name: &str| Some(object.get("metadata")?.get(name)?.as_str()?.to_owned());
     ObjectMeta {
         namespace: field("namespace"),
