@@ -84,6 +84,7 @@ pub use allocator::{Allocator, Attempt, FollowedNodes, NodePool, NodeVerdicts, N
 pub use cluster::classes::Classes;
 pub use cluster::inventory::{Inventory, InventoryError, InventoryEvent, InventoryLayer, pool};
 pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, ForgetOutcome, Layer, StateError};
+pub use cluster::version::{self, ApplyOutcome};
 pub use config::gates::{DraGate, GateName};
 pub use config::limits::MAX_DEVICES_PER_CLAIM;
 pub use device::allocated::allocated_devices;

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dra_alloc::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
@@ -18,17 +19,17 @@ fuzz_target!(|text: &[u8]| {
     for line in text.split(|byte| *byte == b'\n') {
         let Ok(value) = serde_json::from_slice::<Value>(line) else { continue };
         if let Some(name) = value.as_str() {
-            index.apply(PoolIndexEvent::SliceDeleted(name.to_owned())).expect("a deletion is no error");
+            index.apply(PoolIndexEvent::SliceDeleted { name: name.to_owned(), uid: None }).expect("a deletion is no error");
             slices.remove(name);
         } else if let Ok(slice) = serde_json::from_value::<ResourceSlice>(value.clone()) {
             let name = slice.metadata.name.clone().unwrap_or_default();
-            if index.apply(PoolIndexEvent::Slice(Arc::new(slice.clone()))).is_ok() {
+            if index.apply(PoolIndexEvent::Slice(Arc::new(slice.clone()))) == Ok(ApplyOutcome::Applied) {
                 slices.insert(name, slice);
             }
         } else if let Ok(claim) = serde_json::from_value::<ResourceClaim>(value) {
             let metadata = &claim.metadata;
             let key = (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
-            if index.apply(PoolIndexEvent::Claim(Arc::new(claim.clone()))).is_ok() {
+            if index.apply(PoolIndexEvent::Claim(Arc::new(claim.clone()))) == Ok(ApplyOutcome::Applied) {
                 claims.insert(key, claim);
             }
         }

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_alloc::InventoryError;
 use dra_alloc::pool::LatestGeneration;
+use dra_alloc::version::{is_deleted_by, is_older};
+use dra_alloc::{ApplyOutcome, InventoryError};
 use dra_attrs::GateSet;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::availability_report::AvailabilityReport;
@@ -23,8 +25,14 @@ use crate::taint::TaintRules;
 pub enum PoolIndexEvent {
     /// A slice was added or changed.
     Slice(Arc<ResourceSlice>),
-    /// The slice with this name was deleted.
-    SliceDeleted(String),
+    /// A slice was deleted.
+    SliceDeleted {
+        /// Name of the deleted slice.
+        name: String,
+        /// UID of the deleted slice. With it, a late deletion leaves an object alone that was created anew under the name;
+        /// without it, whatever has the name is deleted.
+        uid: Option<String>,
+    },
     /// A claim was added or changed.
     Claim(Arc<ResourceClaim>),
     /// A claim was deleted.
@@ -33,11 +41,18 @@ pub enum PoolIndexEvent {
         namespace: String,
         /// Name of the deleted claim.
         name: String,
+        /// UID of the deleted claim, as that of a slice.
+        uid: Option<String>,
     },
     /// A `DeviceTaintRule` was added or changed.
     TaintRule(Arc<DeviceTaintRule>),
-    /// The `DeviceTaintRule` with this name was deleted.
-    TaintRuleDeleted(String),
+    /// A `DeviceTaintRule` was deleted.
+    TaintRuleDeleted {
+        /// Name of the deleted rule.
+        name: String,
+        /// UID of the deleted rule, as that of a slice.
+        uid: Option<String>,
+    },
 }
 
 /// Values of pools, by driver name and pool name.
@@ -86,27 +101,31 @@ impl PoolIndex {
         Self { gates, ..Self::default() }
     }
 
-    /// Updates the index by one watch event.
+    /// Updates the index by one watch event, and tells what came of it.
+    ///
+    /// Events may be repeated and late, as for [`Inventory::apply`](dra_alloc::Inventory::apply): an older version of a known
+    /// object changes nothing, nor does the deletion of an object that is not known or has been created anew.
     ///
     /// # Errors
-    /// An object without a name. The index stays as it was. The deletion of an unknown object is no error and changes
-    /// nothing, because a watch may repeat events.
+    /// An object without a name. The index stays as it was.
     ///
     /// # Complexity
     /// Logarithmic in the number of objects, linear in the results of the claim.
-    pub fn apply(&mut self, event: PoolIndexEvent) -> Result<(), InventoryError> {
+    pub fn apply(&mut self, event: PoolIndexEvent) -> Result<ApplyOutcome, InventoryError> {
         match event {
-            PoolIndexEvent::Slice(slice) => return self.set_slice(&slice),
-            PoolIndexEvent::SliceDeleted(name) => self.delete_slice(&name),
-            PoolIndexEvent::Claim(claim) => return self.set_claim(&claim),
-            PoolIndexEvent::ClaimDeleted { namespace, name } => self.delete_claim(&(namespace, name)),
-            PoolIndexEvent::TaintRule(rule) => return self.set_taint_rule(rule),
-            PoolIndexEvent::TaintRuleDeleted(name) => drop(self.rules.remove(&name)),
+            PoolIndexEvent::Slice(slice) => self.set_slice(&slice),
+            PoolIndexEvent::SliceDeleted { name, uid } => Ok(self.delete_slice(&name, uid.as_deref())),
+            PoolIndexEvent::Claim(claim) => self.set_claim(&claim),
+            PoolIndexEvent::ClaimDeleted { namespace, name, uid } => {
+                Ok(self.delete_claim(&(namespace, name), uid.as_deref()))
+            }
+            PoolIndexEvent::TaintRule(rule) => self.set_taint_rule(rule),
+            PoolIndexEvent::TaintRuleDeleted { name, uid } => Ok(self.delete_taint_rule(&name, uid.as_deref())),
         }
-        Ok(())
     }
 
-    /// Replaces all slices, as after a re-list of a watch.
+    /// Replaces all slices, as after a re-list of a watch. The list is taken as it is, and so must not be older than what
+    /// events have shown.
     ///
     /// ```
     /// use std::collections::BTreeMap;
@@ -139,7 +158,7 @@ impl PoolIndex {
         slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>,
     ) -> Result<(), InventoryError> {
         let mut listed = Self::default();
-        slices.into_iter().try_for_each(|slice| listed.set_slice(&slice.into()))?;
+        slices.into_iter().try_for_each(|slice| listed.set_slice(&slice.into()).map(drop))?;
         (self.slices, self.pools) = (listed.slices, listed.pools);
         Ok(())
     }
@@ -153,7 +172,7 @@ impl PoolIndex {
         claims: impl IntoIterator<Item = impl Into<Arc<ResourceClaim>>>,
     ) -> Result<(), InventoryError> {
         let mut listed = Self::default();
-        claims.into_iter().try_for_each(|claim| listed.set_claim(&claim.into()))?;
+        claims.into_iter().try_for_each(|claim| listed.set_claim(&claim.into()).map(drop))?;
         (self.claims, self.users, self.next) = (listed.claims, listed.users, listed.next);
         Ok(())
     }
@@ -167,7 +186,7 @@ impl PoolIndex {
         rules: impl IntoIterator<Item = impl Into<Arc<DeviceTaintRule>>>,
     ) -> Result<(), InventoryError> {
         let mut listed = Self::default();
-        rules.into_iter().try_for_each(|rule| listed.set_taint_rule(rule.into()))?;
+        rules.into_iter().try_for_each(|rule| listed.set_taint_rule(rule.into()).map(drop))?;
         self.rules = listed.rules;
         Ok(())
     }
@@ -246,24 +265,34 @@ impl PoolIndex {
         LatestGeneration::from_slices(&slices).is_some_and(|latest| has_device(latest, |device| held.contains(device)))
     }
 
-    fn set_slice(&mut self, slice: &Arc<ResourceSlice>) -> Result<(), InventoryError> {
+    fn set_slice(&mut self, slice: &Arc<ResourceSlice>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("ResourceSlice", slice.metadata.name.as_deref())?;
+        if self.slices.get(&name).is_some_and(|known| is_older(&slice.metadata, &known.metadata)) {
+            return Ok(ApplyOutcome::Older);
+        }
         if let Some(old) = self.slices.insert(name.clone(), Arc::clone(slice)) {
             remove(&mut self.pools, pool_of(&old), &name);
         }
         entry(&mut self.pools, pool_of(slice)).insert(name, Arc::clone(slice));
-        Ok(())
+        Ok(ApplyOutcome::Applied)
     }
 
-    fn delete_slice(&mut self, name: &str) {
-        if let Some(slice) = self.slices.remove(name) {
+    fn delete_slice(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
+        let outcome = deletion(self.slices.get(name).map(|known| &known.metadata), uid);
+        if outcome == ApplyOutcome::Applied
+            && let Some(slice) = self.slices.remove(name)
+        {
             remove(&mut self.pools, pool_of(&slice), name);
         }
+        outcome
     }
 
-    fn set_claim(&mut self, claim: &Arc<ResourceClaim>) -> Result<(), InventoryError> {
+    fn set_claim(&mut self, claim: &Arc<ResourceClaim>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("ResourceClaim", claim.metadata.name.as_deref())?;
         let key = (claim.metadata.namespace.clone().unwrap_or_default(), name);
+        if self.claims.get(&key).is_some_and(|(_, known)| is_older(&claim.metadata, &known.metadata)) {
+            return Ok(ApplyOutcome::Older);
+        }
         let id = self.next;
         self.next = self.next.saturating_add(1);
         if let Some((old, claim)) = self.claims.insert(key, (id, Arc::clone(claim))) {
@@ -272,24 +301,49 @@ impl PoolIndex {
         for result in results(claim) {
             entry(&mut self.users, [&result.driver, &result.pool]).insert(id, Arc::clone(claim));
         }
-        Ok(())
+        Ok(ApplyOutcome::Applied)
     }
 
-    fn delete_claim(&mut self, key: &(String, String)) {
-        if let Some((id, claim)) = self.claims.remove(key) {
+    fn delete_claim(&mut self, key: &(String, String), uid: Option<&str>) -> ApplyOutcome {
+        let outcome = deletion(self.claims.get(key).map(|(_, known)| &known.metadata), uid);
+        if outcome == ApplyOutcome::Applied
+            && let Some((id, claim)) = self.claims.remove(key)
+        {
             self.release(id, &claim);
         }
+        outcome
     }
 
-    fn set_taint_rule(&mut self, rule: Arc<DeviceTaintRule>) -> Result<(), InventoryError> {
-        self.rules.insert(name_of("DeviceTaintRule", rule.metadata.name.as_deref())?, rule);
-        Ok(())
+    fn set_taint_rule(&mut self, rule: Arc<DeviceTaintRule>) -> Result<ApplyOutcome, InventoryError> {
+        let name = name_of("DeviceTaintRule", rule.metadata.name.as_deref())?;
+        if self.rules.get(&name).is_some_and(|known| is_older(&rule.metadata, &known.metadata)) {
+            return Ok(ApplyOutcome::Older);
+        }
+        self.rules.insert(name, rule);
+        Ok(ApplyOutcome::Applied)
+    }
+
+    fn delete_taint_rule(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
+        let outcome = deletion(self.rules.get(name).map(|known| &known.metadata), uid);
+        if outcome == ApplyOutcome::Applied {
+            self.rules.remove(name);
+        }
+        outcome
     }
 
     fn release(&mut self, id: ClaimId, claim: &ResourceClaim) {
         for result in results(claim) {
             remove(&mut self.users, [&result.driver, &result.pool], &id);
         }
+    }
+}
+
+/// Returns the answer to a deletion, from the known object of its name.
+fn deletion(known: Option<&ObjectMeta>, uid: Option<&str>) -> ApplyOutcome {
+    match known {
+        None => ApplyOutcome::Unknown,
+        Some(known) if is_deleted_by(known, uid) => ApplyOutcome::Applied,
+        Some(_) => ApplyOutcome::OtherObject,
     }
 }
 

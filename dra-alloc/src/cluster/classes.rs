@@ -7,13 +7,14 @@ use std::sync::Arc;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassConfiguration, DeviceSelector};
 
 use super::extended_resources::{ExtendedResources, named_by};
+use super::version::{self, ApplyOutcome};
 use crate::device::extended_resource::implicit_class;
 use crate::selector::expression::{Compiled, Expression, Owner, expressions};
 
 /// The device classes of a cluster, indexed by name.
 ///
 /// Classes are held by [`Arc`], as a watch cache has them, and are not copied. Of several classes with one name the last
-/// counts. A selector is compiled when a device first needs it, and then serves every allocator that borrows the index.
+/// counts, unless it is known to be an older version. A selector is compiled when a device first needs it, and then serves every allocator that borrows the index.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::selector::expression::{Compiled, Expression, Owner, expressions};
 /// let store = [Arc::new(class)];
 /// let mut classes = Classes::new(store.iter().cloned());
 /// assert_eq!(classes.len(), 1);
-/// classes.remove("gpu");
+/// classes.remove("gpu", None);
 /// assert!(classes.is_empty());
 /// ```
 #[derive(Clone, Default)]
@@ -47,24 +48,51 @@ impl Classes {
         index
     }
 
-    /// Adds a class, or replaces the stored class of the same name.
+    /// Adds a class, or replaces the stored class of the same name. An older version of the stored class changes nothing
+    /// ([`version::is_older`]).
+    ///
+    /// ```
+    /// use dra_alloc::{ApplyOutcome, Classes};
+    /// use k8s_openapi::api::resource::v1::DeviceClass;
+    ///
+    /// let version = |version: &str| {
+    ///     let mut class = DeviceClass::default();
+    ///     class.metadata.name = Some("gpu".to_owned());
+    ///     class.metadata.resource_version = Some(version.to_owned());
+    ///     class
+    /// };
+    /// let mut classes = Classes::new([version("10")]);
+    /// assert_eq!(classes.set(version("9")), ApplyOutcome::Older);
+    /// assert_eq!(classes.set(version("11")), ApplyOutcome::Applied);
+    /// ```
     ///
     /// # Complexity
     /// Logarithmic in the number of classes.
-    pub fn set(&mut self, class: impl Into<Arc<DeviceClass>>) {
+    pub fn set(&mut self, class: impl Into<Arc<DeviceClass>>) -> ApplyOutcome {
         let class = Class::new(class.into());
-        self.remove(class.name());
+        let known = self.by_name.get(class.name());
+        if known.is_some_and(|known| version::is_older(&class.object.metadata, &known.object.metadata)) {
+            return ApplyOutcome::Older;
+        }
+        self.take(class.name());
         self.extended_resources.add(&class.object);
         self.by_name.insert(class.name().to_owned(), class);
+        ApplyOutcome::Applied
     }
 
-    /// Removes the class that is named `name`, if there is one.
+    /// Removes the class that is named `name`, if there is one. `uid` is the UID of the deleted class: a class that was
+    /// created anew under the name stays. Without it, whatever has the name is removed.
     ///
     /// # Complexity
     /// Logarithmic in the number of classes.
-    pub fn remove(&mut self, name: &str) {
-        if let Some(class) = self.by_name.remove(name) {
-            self.extended_resources.remove(&class.object);
+    pub fn remove(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
+        match self.by_name.get(name) {
+            None => ApplyOutcome::Unknown,
+            Some(known) if !version::is_deleted_by(&known.object.metadata, uid) => ApplyOutcome::OtherObject,
+            Some(_) => {
+                self.take(name);
+                ApplyOutcome::Applied
+            }
         }
     }
 
@@ -113,6 +141,12 @@ impl Classes {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
+    }
+
+    fn take(&mut self, name: &str) {
+        if let Some(class) = self.by_name.remove(name) {
+            self.extended_resources.remove(&class.object);
+        }
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<&Class> {

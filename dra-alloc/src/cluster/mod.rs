@@ -8,4 +8,4 @@ pub(crate) mod inventory;
 pub(crate) mod stamp;
 pub(crate) mod state;
 pub(crate) mod trie;
-pub(crate) mod version;
+pub mod version;

@@ -238,7 +238,7 @@ fn unusable<'s>(
     device: DeviceIx,
 ) -> Result<Option<DeviceRejection>, AllocateError> {
     if assignment.is_taken(alternative, device) {
-        return Ok(Some(DeviceRejection::Held));
+        return Ok(Some(held(table, device)));
     }
     if let Some(short) = assignment.short_capacity(alternative, device)? {
         return Ok(Some(short_of(short)));
@@ -248,6 +248,14 @@ fn unusable<'s>(
         Err(Refusal::Failed(error)) => Err(error),
         Err(Refusal::Rejected(rejected)) => Ok(Some(refused(table, alternative, device, rejected))),
     }
+}
+
+/// Returns the rejection of a device that a claim holds, which tells if another one holds it too.
+fn held(table: &Table<'_>, device: DeviceIx) -> DeviceRejection {
+    let candidate = table.candidate(device);
+    let used = table.context.state.pool(&candidate.slice.spec.driver, &candidate.slice.spec.pool.name);
+    let usage = used.and_then(|used| used.device(&candidate.device.name)).filter(|usage| usage.is_held_twice());
+    usage.map_or(DeviceRejection::Held, |usage| DeviceRejection::HeldTwice { claims: usage.claim_count() })
 }
 
 fn selector_false(selector: Expression<'_>) -> DeviceRejection {

@@ -255,6 +255,12 @@ pub enum DeviceRejection {
     OtherNode,
     /// Another claim has allocated the whole device.
     Held,
+    /// Several claims have allocated the device, at least one of them the whole device: the cluster is inconsistent. See
+    /// [`AllocatedState::held_twice`](crate::AllocatedState::held_twice).
+    HeldTwice {
+        /// Number of claims, two or more.
+        claims: usize,
+    },
     /// A feature gate that the device needs is off.
     GateOff {
         /// The gate.

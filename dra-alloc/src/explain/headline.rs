@@ -24,11 +24,12 @@ impl Reason {
             }
             Cause::IncompletePool { .. } => "resource pool with a wrong number of slices".to_owned(),
             Cause::Request { class, of_class: 0, .. } => format!("no device of class {class}"),
-            Cause::Request { class, usable: 0, .. } => self.request_headline(class),
+            Cause::Request { class, usable: 0, .. } => self.request_headline(class) + self.held_twice(),
             Cause::Request { class, wanted, usable, of_class, .. } => {
                 let wanted = wanted.map_or_else(|| "all".to_owned(), |wanted| wanted.to_string());
                 let kept = if self.are_held() { "free" } else { "usable" };
-                format!("too few: {usable} of {of_class} {kept}, {wanted} wanted of class {class}")
+                let twice = self.held_twice();
+                format!("too few: {usable} of {of_class} {kept}, {wanted} wanted of class {class}{twice}")
             }
             Cause::NoAlternative { at } => {
                 let each: Vec<String> = self.because.iter().map(Self::alternative_headline).collect();
@@ -65,19 +66,32 @@ impl Reason {
 
     /// Returns true if nothing but other claims keeps devices from the request.
     fn are_held(&self) -> bool {
-        let is_held = |cause: &Cause| matches!(cause, Cause::Devices { rejection: DeviceRejection::Held, .. });
-        self.because.iter().all(|reason| is_held(&reason.cause))
+        self.rejections().all(|rejection| rejection.is_some_and(is_held))
+    }
+
+    /// Returns the words about devices that several claims hold, empty if there are none. They have no number, so that nodes
+    /// with different numbers are one group.
+    fn held_twice(&self) -> &'static str {
+        let is_it = |rejection: Option<&DeviceRejection>| matches!(rejection, Some(DeviceRejection::HeldTwice { .. }));
+        if self.rejections().any(is_it) { ", some held by 2 claims or more" } else { "" }
+    }
+
+    /// Returns the rejection of each reason behind this one; `None` for a reason that is not about devices.
+    fn rejections(&self) -> impl Iterator<Item = Option<&DeviceRejection>> {
+        self.because.iter().map(|reason| match &reason.cause {
+            Cause::Devices { rejection, .. } => Some(rejection),
+            _ => None,
+        })
     }
 
     /// Returns the most frequent reason why devices of the class are rejected, in few words.
     fn request_headline(&self, class: &str) -> String {
-        let first = self.because.iter().find_map(|reason| match &reason.cause {
-            Cause::Devices { rejection, .. } => Some(rejection),
-            _ => None,
-        });
+        let first = self.rejections().flatten().next();
         match first {
             None => format!("too few devices of class {class}"),
-            Some(DeviceRejection::Held) => format!("no free device of class {class}"),
+            Some(DeviceRejection::Held | DeviceRejection::HeldTwice { .. }) => {
+                format!("no free device of class {class}")
+            }
             Some(DeviceRejection::Tainted { taint }) => format!("taint {taint} on devices of class {class}"),
             Some(DeviceRejection::Class { .. } | DeviceRejection::Selector { .. }) => {
                 format!("no device of class {class} that the selectors admit")
@@ -98,6 +112,10 @@ impl Reason {
             }
         }
     }
+}
+
+const fn is_held(rejection: &DeviceRejection) -> bool {
+    matches!(rejection, DeviceRejection::Held | DeviceRejection::HeldTwice { .. })
 }
 
 fn short_name(attribute: &str) -> &str {

@@ -7,7 +7,7 @@
 //! - the requests are harmless (`search::is_harmless`): their selectors read the driver alone, and nothing is asked of
 //!   capacities; no constraint compares attributes;
 //! - the pools are complete and uniform: their devices differ in nothing but names, attributes and capacities; no rule adds
-//!   taints to them, and each device in use is held as a whole;
+//!   taints to them, and each device in use is held as a whole, by one claim;
 //! - the gate of partitions is on, so that a question about another gate reads the same slices;
 //! - the caller can't stop the questions.
 
@@ -113,6 +113,7 @@ impl PoolKind {
         }
         let devices = pool.devices();
         let held = match context.state.pool_hashed(pool.hash(), pool.driver(), pool.name()) {
+            Some(used) if used.held_twice() > 0 => return None,
             Some(used) => used.occupancy(devices).all_held()?,
             None => 0,
         };

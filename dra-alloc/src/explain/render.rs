@@ -121,6 +121,8 @@ impl fmt::Display for Rejected<'_> {
             }
             DeviceRejection::OtherNode => write!(f, "{count} {is} for other nodes"),
             DeviceRejection::Held => write!(f, "{count} {is} held by other claims"),
+            DeviceRejection::HeldTwice { claims } if one => write!(f, "1 is held by {claims} claims"),
+            DeviceRejection::HeldTwice { claims } => write!(f, "{count} are held by {claims} claims each"),
             DeviceRejection::GateOff { gate } => write!(f, "{count} {needs} the feature gate {gate}, which is off"),
             DeviceRejection::NodeDoesNotDeclare { feature } => {
                 write!(f, "{count} {needs} a node that declares the feature {feature}")

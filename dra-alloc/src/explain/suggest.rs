@@ -54,6 +54,7 @@ fn is_used_up(cause: &Cause) -> bool {
     matches!(
         rejection,
         DeviceRejection::Held
+            | DeviceRejection::HeldTwice { .. }
             | DeviceRejection::CapacityUsedUp { .. }
             | DeviceRejection::CounterUsedUp { .. }
             | DeviceRejection::Groups

@@ -16,7 +16,7 @@ use super::in_flight::{InFlight, Share};
 use super::lookup::{ClaimLookup, uid_of};
 use super::observed::{ClaimChange, ClaimDeletion, Observed};
 use super::special_claim;
-use crate::cluster::state::{AllocatedState, ClaimId, StateError};
+use crate::cluster::state::{AllocatedState, ClaimId, DeviceUsage, StateError};
 use crate::cluster::trie::{Trie, hash};
 use crate::cluster::version::Version;
 use crate::config::gates::DraGate;

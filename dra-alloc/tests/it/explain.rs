@@ -60,6 +60,15 @@ fn held(mut cluster: Cluster, count: u64) -> Cluster {
     cluster
 }
 
+/// Lets another claim hold devices of node-1 that are held already, as a second scheduler does.
+fn held_again(mut cluster: Cluster, name: &str, devices: &[&str]) -> Cluster {
+    let result = |device: &&str| json!({"request": "r", "driver": GPU, "pool": "node-1", "device": device});
+    let results: Vec<Value> = devices.iter().map(result).collect();
+    let allocation: AllocationResult = serde_json::from_value(json!({"devices": {"results": results}})).unwrap();
+    cluster.state.assume(&claim(name, json!([]), json!([])), &allocation).unwrap();
+    cluster
+}
+
 pub(crate) fn without(mut cluster: Cluster, feature: DraGate) -> Cluster {
     cluster.gates = cluster.gates.without(feature);
     cluster
@@ -171,6 +180,20 @@ fn devices_and_classes() -> Vec<Case> {
         case("all are held", held(gpus(2, json!({})), 2), ask(json!({}))),
         case("some are held", held(gpus(4, json!({})), 3), ask(json!({"count": 2}))),
         case("one of eight is left", held(gpus(8, json!({})), 7), ask(json!({"count": 2}))),
+        case(
+            "all are held, one by two claims",
+            held_again(held(gpus(2, json!({})), 2), "another", &["gpu-1"]),
+            ask(json!({})),
+        ),
+        case(
+            "some are held, two of them by three claims",
+            held_again(
+                held_again(held(gpus(4, json!({})), 3), "another", &["gpu-0", "gpu-2"]),
+                "one more",
+                &["gpu-0", "gpu-2"],
+            ),
+            ask(json!({"count": 2})),
+        ),
         case("the selector admits too few", two_models, ask(two_of_three)),
         case("all devices wanted, one in use", held(gpus(3, json!({})), 1), ask(all.clone())),
         case("all devices wanted, there are none", gpus(0, json!({})), ask(all)),
@@ -623,4 +646,23 @@ fn an_alternative_is_named_by_request_and_subrequest() {
         _ => None,
     });
     assert_eq!(fewer.collect::<Vec<_>>(), [("gpu", Some("a"), 2), ("gpu", Some("b"), 2)]);
+}
+
+#[test]
+fn a_node_with_a_device_that_is_held_twice_is_told_apart() {
+    let pools = ["node-1", "node-2", "node-3"].map(|name| pool(GPU, name, gpu_devices(2, json!({}))));
+    let mut cluster = Cluster::new(pools);
+    for name in ["node-1", "node-2", "node-3"] {
+        let two = claim(name, json!([request("gpu", "gpu", json!({"count": 2}))]), json!([]));
+        assert!(cluster.allocate_in_turn(name, &[two])[0].is_some());
+    }
+    let cluster = held_again(cluster, "another", &["gpu-0"]);
+    let (inventory, classes) = (cluster.inventory(), Classes::new(cluster.classes.iter().cloned()));
+    let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_explanation(Detail::Summary);
+    let (claims, nodes) = (ask(json!({})), ["node-2", "node-1", "node-3"].map(node));
+    let verdicts = allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default());
+    let explanations = verdicts.map(|verdict| verdict.unwrap().explanation.unwrap());
+    let headlines: Vec<String> = explanations.map(|explanation| explanation.headline().unwrap()).collect();
+    let usual = "no free device of class gpu";
+    assert_eq!(headlines, [usual, "no free device of class gpu, some held by 2 claims or more", usual]);
 }

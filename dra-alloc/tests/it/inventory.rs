@@ -38,6 +38,14 @@ fn rule(name: u8, device: u8) -> Arc<DeviceTaintRule> {
     Arc::new(from_value(json!({"metadata": {"name": format!("rule-{name}")}, "spec": spec})).unwrap())
 }
 
+fn slice_deleted(name: &str) -> InventoryEvent {
+    InventoryEvent::SliceDeleted { name: name.to_owned(), uid: None }
+}
+
+fn rule_deleted(name: &str) -> InventoryEvent {
+    InventoryEvent::TaintRuleDeleted { name: name.to_owned(), uid: None }
+}
+
 fn any_class() -> DeviceClass {
     from_value(json!({"metadata": {"name": "any"}, "spec": {}})).unwrap()
 }
@@ -69,9 +77,9 @@ fn change() -> impl Strategy<Value = InventoryEvent> {
     );
     prop_oneof![
         6 => slice,
-        2 => (0..5u8).prop_map(|name| InventoryEvent::SliceDeleted(format!("slice-{name}"))),
+        2 => (0..5u8).prop_map(|name| slice_deleted(&format!("slice-{name}"))),
         1 => (0..2u8, 0..4u8).prop_map(|(name, device)| InventoryEvent::TaintRule(rule(name, device))),
-        1 => (0..2u8).prop_map(|name| InventoryEvent::TaintRuleDeleted(format!("rule-{name}"))),
+        1 => (0..2u8).prop_map(|name| rule_deleted(&format!("rule-{name}"))),
     ]
 }
 
@@ -92,13 +100,13 @@ impl Objects {
                     None => self.slices.push(slice),
                 }
             }
-            InventoryEvent::SliceDeleted(name) => {
+            InventoryEvent::SliceDeleted { name, .. } => {
                 self.slices.retain(|slice| slice.metadata.name.as_deref() != Some(name.as_str()));
             }
             InventoryEvent::TaintRule(rule) => {
                 self.rules.insert(rule.metadata.name.clone().unwrap(), rule);
             }
-            InventoryEvent::TaintRuleDeleted(name) => {
+            InventoryEvent::TaintRuleDeleted { name, .. } => {
                 self.rules.remove(&name);
             }
             _ => panic!("no other change is made here"),
@@ -193,7 +201,7 @@ fn a_deleted_slice_leaves_no_room_behind() {
         let slice = slice((round % 250) as u8, 0, 2, 1, 1, &[0]);
         let name = slice.metadata.name.clone().unwrap();
         inventory.apply(InventoryEvent::Slice(slice)).unwrap();
-        inventory.apply(InventoryEvent::SliceDeleted(name)).unwrap();
+        inventory.apply(slice_deleted(&name)).unwrap();
     }
     assert!(format!("{inventory:?}").len() < 1000, "gaps and pools of deleted slices are given up");
 }
@@ -202,11 +210,11 @@ fn a_deleted_slice_leaves_no_room_behind() {
 fn changes_name_their_object() {
     let mut inventory = Inventory::default();
     // A watch may repeat a deletion.
-    assert!(inventory.apply(InventoryEvent::SliceDeleted("gone".to_owned())).is_ok());
+    assert!(inventory.apply(slice_deleted("gone")).is_ok());
     let nameless = inventory.apply(InventoryEvent::Slice(Arc::default())).unwrap_err();
     assert_eq!(nameless.to_string(), "ResourceSlice metadata.name: must not be empty");
     assert!(inventory.apply(InventoryEvent::TaintRule(Arc::default())).is_err());
-    assert!(inventory.apply(InventoryEvent::TaintRuleDeleted("gone".to_owned())).is_ok());
+    assert!(inventory.apply(rule_deleted("gone")).is_ok());
 }
 
 #[test]
@@ -215,7 +223,7 @@ fn several_slices_of_one_name_are_changed_together() {
     assert_eq!(inventory.slices().count(), 2);
     inventory.apply(InventoryEvent::Slice(slice(0, 0, 3, 1, 1, &[2]))).unwrap();
     assert_eq!(inventory.slices().count(), 1);
-    inventory.apply(InventoryEvent::SliceDeleted("slice-0".to_owned())).unwrap();
+    inventory.apply(slice_deleted("slice-0")).unwrap();
     assert_eq!(inventory.slices().count(), 0);
 }
 

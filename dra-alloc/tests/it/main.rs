@@ -46,3 +46,4 @@ mod skip_allocation;
 mod state;
 mod taint;
 mod validate;
+mod versions;

@@ -171,7 +171,8 @@ fn ask_what_if(
     let is_left = |name| other.slices.iter().any(|slice| slice.metadata.name == name);
     for slice in &model.slices {
         if !is_left(slice.metadata.name.clone()) {
-            layer.apply(InventoryEvent::SliceDeleted(slice.metadata.name.clone().unwrap())).unwrap();
+            let name = slice.metadata.name.clone().unwrap();
+            layer.apply(InventoryEvent::SliceDeleted { name, uid: None }).unwrap();
         }
     }
     for slice in other.slices.iter().filter(|slice| !model.slices.iter().any(|known| Arc::ptr_eq(known, slice))) {

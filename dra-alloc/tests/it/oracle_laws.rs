@@ -71,7 +71,7 @@ fn changes_in_any_order_give_the_same_index() {
         for slice in case.slices.iter().rev() {
             changed.apply(InventoryEvent::Slice(Arc::new(slice.clone()))).unwrap();
         }
-        changed.apply(InventoryEvent::SliceDeleted("passing".to_owned())).unwrap();
+        changed.apply(InventoryEvent::SliceDeleted { name: "passing".to_owned(), uid: None }).unwrap();
         for rule in &case.taint_rules {
             changed.apply(InventoryEvent::TaintRule(Arc::new(rule.clone()))).unwrap();
         }

@@ -164,6 +164,49 @@ fn look_ups() {
     assert_eq!(holders, ["ns/1", "ns/2"]);
 }
 
+#[test]
+fn a_device_that_is_held_twice_is_told_with_its_claims() {
+    let (held, shared) = (device("a"), with(device("a"), "shareID", json!("s")));
+    let admin = with(device("a"), "adminAccess", json!(true));
+    let rows: [(&str, Vec<(&str, &Value)>, &[&str]); 8] = [
+        ("one claim", vec![("1", &held)], &[]),
+        ("two claims", vec![("2", &held), ("1", &held)], &["1", "2"]),
+        ("three claims", vec![("1", &held), ("3", &held), ("2", &held)], &["1", "2", "3"]),
+        ("a share beside", vec![("1", &shared), ("2", &held)], &["1", "2"]),
+        ("a share beside, later", vec![("2", &held), ("1", &shared)], &["1", "2"]),
+        ("shares only", vec![("1", &shared), ("2", &shared)], &[]),
+        ("admin access beside", vec![("1", &held), ("2", &admin)], &[]),
+        ("one claim that is seen again", vec![("1", &held), ("1", &held)], &[]),
+    ];
+    for (row, claims, told) in rows {
+        let mut state = AllocatedState::default();
+        for (name, device) in &claims {
+            state.assume(&claim(name), &result(&[(*device).clone()])).unwrap();
+        }
+        let expected: Vec<_> = if told.is_empty() {
+            Vec::new()
+        } else {
+            vec![(id("a"), told.iter().map(ToString::to_string).collect::<Vec<_>>())]
+        };
+        assert_eq!(told_twice(&state), expected, "{row}");
+    }
+}
+
+#[test]
+fn uses_without_a_claim_are_one_holder_more() {
+    let mut state = AllocatedState::default();
+    state.hold(&id("a"));
+    state.hold(&id("a"));
+    assert_eq!(state.held_twice().count(), 0, "both may be of one claim");
+    state.assume(&claim("1"), &result(&[device("a"), device("b")])).unwrap();
+    let (told, usage) = state.held_twice().next().unwrap();
+    assert_eq!((told, usage.claim_count(), usage.claims().len()), (id("a"), 2, 1));
+    state.share(&id("b"), "s");
+    assert_eq!(state.held_twice().map(|(id, _)| id).collect::<Vec<_>>(), [id("a"), id("b")]);
+    assert_eq!(state.forget(&claim("1")), ForgetOutcome::Removed);
+    assert_eq!(state.held_twice().count(), 0);
+}
+
 /// Device result for one of three devices: held, shared, or with admin access.
 fn held() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(vec!["a", "b", "c"]);
@@ -211,6 +254,30 @@ fn built(model: &Model) -> AllocatedState {
     state
 }
 
+/// Returns the devices with an exclusive use and another claim, with the names of all their claims: a plain count.
+fn counted_twice(model: &Model) -> Vec<(DeviceId, Vec<String>)> {
+    let mut uses: BTreeMap<DeviceId, (bool, Vec<String>)> = BTreeMap::new();
+    for (claim, devices) in model {
+        for device in devices.iter().filter(|device| device["adminAccess"] != json!(true)) {
+            let (is_exclusive, claims) = uses.entry(id(device["device"].as_str().unwrap())).or_default();
+            *is_exclusive |= device["shareID"].is_null();
+            claims.push(claim.to_string());
+            claims.dedup();
+        }
+    }
+    let twice = uses.into_iter().filter(|(_, (is_exclusive, claims))| *is_exclusive && claims.len() > 1);
+    twice.map(|(device, (_, claims))| (device, claims)).collect()
+}
+
+/// Returns what the state tells about devices that are held twice.
+fn told_twice(state: &AllocatedState) -> Vec<(DeviceId, Vec<String>)> {
+    let told = state.held_twice().map(|(device, usage)| {
+        assert!(usage.is_held_twice() && usage.claim_count() == usage.claims().len());
+        (device, usage.claims().into_iter().map(|claim| claim.name.clone()).collect())
+    });
+    told.collect()
+}
+
 /// Plays events on a state and its model until the layer ends. Returns true if the layer is to be kept.
 fn play(state: &mut AllocatedState, model: &mut Model, events: &mut std::vec::IntoIter<Event>) -> bool {
     while let Some(event) = events.next() {
@@ -235,6 +302,9 @@ fn play(state: &mut AllocatedState, model: &mut Model, events: &mut std::vec::In
             Event::Drop => return false,
         }
         assert_eq!(*state, built(model));
+        assert_eq!(told_twice(state), counted_twice(model));
+        let others = state.devices().filter(|(_, usage)| usage.is_held_twice()).count();
+        assert_eq!(others, state.held_twice().count(), "each device tells it by itself");
     }
     true
 }
@@ -249,11 +319,13 @@ proptest! {
         while events.len() > 0 {
             let (kept, expected) = (state.clone(), built(&model));
             play(&mut state, &mut model, &mut events);
+            prop_assert_eq!(told_twice(&kept), told_twice(&expected));
             prop_assert_eq!(kept, expected, "a snapshot stays as it was");
         }
         for name in 0..5u8 {
             state.forget(&claim(&name.to_string()));
         }
+        prop_assert_eq!(state.held_twice().count(), 0);
         prop_assert_eq!(state, AllocatedState::default());
     }
 }

@@ -174,7 +174,12 @@ pub fn change(random: &mut Random, model: &mut Model, inventory: &mut Inventory)
     let known = model.slices.len();
     if known > 0 && random.percent(25) {
         let slice = model.slices.remove(random.below(known));
-        inventory.apply(InventoryEvent::SliceDeleted(slice.metadata.name.clone().unwrap())).unwrap();
+        inventory
+            .apply(InventoryEvent::SliceDeleted {
+                name: slice.metadata.name.clone().unwrap(),
+                uid: slice.metadata.uid.clone(),
+            })
+            .unwrap();
         return;
     }
     let slice = if known > 0 && random.percent(30) {

@@ -224,7 +224,7 @@ impl ClusterView {
         self.input(if is_there {
             InventoryEvent::Slice((*slice).into())
         } else {
-            InventoryEvent::SliceDeleted(name(&slice.metadata))
+            InventoryEvent::SliceDeleted { name: name(&slice.metadata), uid: slice.metadata.uid }
         });
         Touched::Nodes(if is_identity { Nodes::All } else { before.and(self.nodes_of_pool(&driver, &pool)) })
     }
@@ -237,13 +237,15 @@ impl ClusterView {
                 self.listed.insert("rules");
             }
             Step::One(rule) => self.input(InventoryEvent::TaintRule((*rule).into())),
-            Step::Gone(rule) => self.input(InventoryEvent::TaintRuleDeleted(name(&rule.metadata))),
+            Step::Gone(rule) => {
+                self.input(InventoryEvent::TaintRuleDeleted { name: name(&rule.metadata), uid: rule.metadata.uid });
+            }
         }
         Touched::Nodes(Nodes::All)
     }
 
     fn input(&mut self, event: InventoryEvent) {
-        self.inventory.apply(event).unwrap_or_else(|error| say(&error));
+        self.inventory.apply(event).map_or_else(|error| say(&error), drop);
     }
 
     fn class(&mut self, event: Event<DeviceClass>) -> Touched {
@@ -253,8 +255,8 @@ impl ClusterView {
                 self.classes = Classes::new(classes);
                 self.listed.insert("classes");
             }
-            Step::One(class) => self.classes.set(*class),
-            Step::Gone(class) => self.classes.remove(&name(&class.metadata)),
+            Step::One(class) => drop(self.classes.set(*class)),
+            Step::Gone(class) => drop(self.classes.remove(&name(&class.metadata), class.metadata.uid.as_deref())),
         }
         Touched::Nodes(Nodes::All)
     }

@@ -126,7 +126,7 @@ impl PoolView {
 
     fn slice(&mut self, event: Event<ResourceSlice>) -> Seen {
         let step = self.new.slices.take(event);
-        let deleted = |slice: &ObjectMeta| PoolIndexEvent::SliceDeleted(name(slice));
+        let deleted = |slice: &ObjectMeta| PoolIndexEvent::SliceDeleted { name: name(slice), uid: slice.uid.clone() };
         let set = |slice: ResourceSlice| PoolIndexEvent::Slice(slice.into());
         self.input(InputKind::ResourceSlices, step, PoolIndex::replace_slices, set, deleted)
     }
@@ -135,7 +135,7 @@ impl PoolView {
         let step = self.new.claims.take(event);
         let deleted = |claim: &ObjectMeta| {
             let namespace = claim.namespace.clone().unwrap_or_default();
-            PoolIndexEvent::ClaimDeleted { namespace, name: name(claim) }
+            PoolIndexEvent::ClaimDeleted { namespace, name: name(claim), uid: claim.uid.clone() }
         };
         let set = |claim: ResourceClaim| PoolIndexEvent::Claim(claim.into());
         self.input(InputKind::ResourceClaims, step, PoolIndex::replace_claims, set, deleted)
@@ -143,7 +143,7 @@ impl PoolView {
 
     fn rule(&mut self, event: Event<DeviceTaintRule>) -> Seen {
         let step = self.new.rules.take(event);
-        let deleted = |rule: &ObjectMeta| PoolIndexEvent::TaintRuleDeleted(name(rule));
+        let deleted = |rule: &ObjectMeta| PoolIndexEvent::TaintRuleDeleted { name: name(rule), uid: rule.uid.clone() };
         let set = |rule: DeviceTaintRule| PoolIndexEvent::TaintRule(rule.into());
         self.input(InputKind::DeviceTaintRules, step, PoolIndex::replace_taint_rules, set, deleted)
     }
@@ -191,7 +191,7 @@ impl PoolView {
     }
 
     fn changed(&mut self, event: PoolIndexEvent) -> Seen {
-        self.index.apply(event).unwrap_or_else(|error| say(&error));
+        self.index.apply(event).map_or_else(|error| say(&error), drop);
         Seen::Pools
     }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dra_alloc::InventoryError;
+use dra_alloc::{ApplyOutcome, InventoryError};
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use poolstatus::{AvailabilityReport, Cluster, GateSet, PoolIndex, PoolIndexEvent, PoolStatusGate, Query};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -26,14 +27,14 @@ impl Objects {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
         match change {
             PoolIndexEvent::Slice(slice) => _ = self.slices.insert(name(&slice.metadata.name), slice),
-            PoolIndexEvent::SliceDeleted(name) => _ = self.slices.remove(&name),
+            PoolIndexEvent::SliceDeleted { name, .. } => _ = self.slices.remove(&name),
             PoolIndexEvent::Claim(claim) => {
                 let key = (name(&claim.metadata.namespace), name(&claim.metadata.name));
                 self.claims.insert(key, claim);
             }
-            PoolIndexEvent::ClaimDeleted { namespace, name } => _ = self.claims.remove(&(namespace, name)),
+            PoolIndexEvent::ClaimDeleted { namespace, name, .. } => _ = self.claims.remove(&(namespace, name)),
             PoolIndexEvent::TaintRule(rule) => _ = self.rules.insert(name(&rule.metadata.name), rule),
-            PoolIndexEvent::TaintRuleDeleted(name) => _ = self.rules.remove(&name),
+            PoolIndexEvent::TaintRuleDeleted { name, .. } => _ = self.rules.remove(&name),
             _ => panic!("unknown"),
         }
     }
@@ -44,16 +45,28 @@ impl Objects {
     }
 }
 
+fn slice_deleted(name: &str) -> PoolIndexEvent {
+    PoolIndexEvent::SliceDeleted { name: name.to_owned(), uid: None }
+}
+
+fn rule_deleted(name: &str) -> PoolIndexEvent {
+    PoolIndexEvent::TaintRuleDeleted { name: name.to_owned(), uid: None }
+}
+
+fn claim_deleted(namespace: &str, name: &str) -> PoolIndexEvent {
+    PoolIndexEvent::ClaimDeleted { namespace: namespace.to_owned(), name: name.to_owned(), uid: None }
+}
+
 fn change() -> impl Strategy<Value = PoolIndexEvent> {
     prop_oneof![
         6 => random::slice().prop_map(|slice| PoolIndexEvent::Slice(Arc::new(slice))),
-        3 => (0..8_u8).prop_map(|name| PoolIndexEvent::SliceDeleted(format!("slice-{name}"))),
+        3 => (0..8_u8).prop_map(|name| slice_deleted(&format!("slice-{name}"))),
         6 => random::claim().prop_map(|claim| PoolIndexEvent::Claim(Arc::new(claim))),
-        3 => (0..2_u8, 0..4_u8).prop_map(|(namespace, name)| PoolIndexEvent::ClaimDeleted {
-            namespace: format!("ns-{namespace}"), name: format!("claim-{name}"),
+        3 => (0..2_u8, 0..4_u8).prop_map(|(namespace, name)| {
+            claim_deleted(&format!("ns-{namespace}"), &format!("claim-{name}"))
         }),
         1 => random::rule().prop_map(|rule| PoolIndexEvent::TaintRule(Arc::new(rule))),
-        1 => (0..3_u8).prop_map(|name| PoolIndexEvent::TaintRuleDeleted(format!("rule-{name}"))),
+        1 => (0..3_u8).prop_map(|name| rule_deleted(&format!("rule-{name}"))),
     ]
 }
 
@@ -66,7 +79,7 @@ proptest! {
         let (mut index, mut objects) = (PoolIndex::default(), Objects::default());
         let mut relisted = PoolIndex::default();
         for (number, (change, query)) in changes.into_iter().enumerate() {
-            prop_assert_eq!(index.apply(change.clone()), Ok(()));
+            prop_assert!(index.apply(change.clone()).is_ok());
             objects.apply(change);
             prop_assert_eq!(index.report(&query, now()), objects.report(&query));
             if number % 8 == 0 {
@@ -94,9 +107,9 @@ fn a_claim_that_moves() {
         counts(PoolIndexEvent::Claim(Arc::new(claim("c", &["node-2/gpu-0", "node-2/gpu-1"])))),
         [[2, 0, 2, 0], [2, 2, 0, 0]]
     );
-    let deleted = PoolIndexEvent::ClaimDeleted { namespace: "team".to_owned(), name: "c".to_owned() };
+    let deleted = claim_deleted("team", "c");
     assert_eq!(counts(deleted), [[2, 0, 2, 0], [2, 0, 2, 0]]);
-    assert_eq!(counts(PoolIndexEvent::SliceDeleted("node-1-gpus".to_owned())), [[2, 0, 2, 0]]);
+    assert_eq!(counts(slice_deleted("node-1-gpus")), [[2, 0, 2, 0]]);
 }
 
 #[test]
@@ -105,7 +118,7 @@ fn a_slice_that_comes_back_finds_its_claims() {
     let changes = [
         PoolIndexEvent::Claim(Arc::new(claim("c", &["node-1/gpu-0"]))),
         PoolIndexEvent::Slice(Arc::new(node("node-1", 2))),
-        PoolIndexEvent::SliceDeleted("node-1-gpus".to_owned()),
+        slice_deleted("node-1-gpus"),
         PoolIndexEvent::Slice(Arc::new(node("node-1", 3))),
     ];
     for change in changes {
@@ -145,12 +158,91 @@ fn names_that_are_missing_or_unknown() {
         index.replace_slices([node("node-2", 1), nameless]),
         Err(InventoryError::NoName { kind: "ResourceSlice" })
     );
-    for event in [
-        PoolIndexEvent::SliceDeleted("x".to_owned()),
-        PoolIndexEvent::TaintRuleDeleted("x".to_owned()),
-        PoolIndexEvent::ClaimDeleted { namespace: "n".to_owned(), name: "x".to_owned() },
-    ] {
-        assert_eq!(index.apply(event), Ok(()));
+    for event in [slice_deleted("x"), rule_deleted("x"), claim_deleted("n", "x")] {
+        assert_eq!(index.apply(event), Ok(ApplyOutcome::Unknown));
     }
     assert_eq!(index.report(&query(), now()), before);
+}
+
+/// Gives an object the UID and version of a watch's history.
+fn at(metadata: &mut ObjectMeta, uid: &str, version: u32) {
+    (metadata.uid, metadata.resource_version) = (Some(uid.to_owned()), Some(version.to_string()));
+}
+
+/// The events of a slice, a claim and a taint rule of one UID and version. As many devices are there, held and tainted as
+/// the version has digits.
+fn state(uid: &str, version: u32) -> [PoolIndexEvent; 3] {
+    let digits = version.to_string().len();
+    let (mut slice, devices) = (node("node-1", digits), (0..digits).map(|gpu| format!("node-1/gpu-{gpu}")));
+    let devices: Vec<String> = devices.collect();
+    let mut claim = claim("c", &devices.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut rule = rule("r", json!({"device": format!("gpu-{}", digits - 1)}), "NoExecute");
+    at(&mut slice.metadata, uid, version);
+    at(&mut claim.metadata, uid, version);
+    at(&mut rule.metadata, uid, version);
+    [PoolIndexEvent::Slice(slice.into()), PoolIndexEvent::Claim(claim.into()), PoolIndexEvent::TaintRule(rule.into())]
+}
+
+/// The deletions of the objects of [`state`].
+fn deleted(uid: &str) -> [PoolIndexEvent; 3] {
+    let (uid, namespace) = (Some(uid.to_owned()), "team".to_owned());
+    [
+        PoolIndexEvent::SliceDeleted { name: "node-1-gpus".to_owned(), uid: uid.clone() },
+        PoolIndexEvent::ClaimDeleted { namespace, name: "c".to_owned(), uid: uid.clone() },
+        PoolIndexEvent::TaintRuleDeleted { name: "r".to_owned(), uid },
+    ]
+}
+
+fn index_of(events: [PoolIndexEvent; 3]) -> PoolIndex {
+    let mut index = PoolIndex::default();
+    events.into_iter().for_each(|event| assert_eq!(index.apply(event), Ok(ApplyOutcome::Applied)));
+    index
+}
+
+#[test]
+fn a_late_event_about_a_former_object() {
+    let index_now = |index: &PoolIndex| index.report(&query(), now());
+    let mut index = index_of(state("1", 1000));
+    let expected = index_now(&index);
+    for (event, outcome) in state("1", 99).into_iter().map(|event| (event, ApplyOutcome::Older)) {
+        assert_eq!(index.apply(event), Ok(outcome));
+        assert_eq!(index_now(&index), expected);
+    }
+    for event in state("2", 10) {
+        assert_eq!(index.apply(event), Ok(ApplyOutcome::Applied), "an object that was created anew");
+    }
+    let expected = index_now(&index_of(state("2", 10)));
+    for event in deleted("1") {
+        assert_eq!(index.apply(event), Ok(ApplyOutcome::OtherObject), "its predecessor is deleted late");
+        assert_eq!(index_now(&index), expected);
+    }
+    for event in deleted("2") {
+        assert_eq!(index.apply(event.clone()), Ok(ApplyOutcome::Applied));
+        assert_eq!(index.apply(event), Ok(ApplyOutcome::Unknown));
+    }
+    assert_eq!(index_now(&index), PoolIndex::default().report(&query(), now()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_order_of_versions_ends_with_the_newest(
+        shown in vec((0..3_usize, prop::sample::select(std::vec![1_u32, 9, 10, 99, 100, 101, 1000])), 1..20),
+    ) {
+        let (mut index, mut newest) = (PoolIndex::default(), [None; 3]);
+        for (kind, version) in shown {
+            let event = state("1", version)[kind].clone();
+            let outcome = if Some(version) < newest[kind] { ApplyOutcome::Older } else { ApplyOutcome::Applied };
+            prop_assert_eq!(index.apply(event), Ok(outcome));
+            newest[kind] = newest[kind].max(Some(version));
+        }
+        let mut expected = PoolIndex::default();
+        for (kind, version) in newest.into_iter().enumerate() {
+            if let Some(version) = version {
+                expected.apply(state("1", version)[kind].clone()).unwrap();
+            }
+        }
+        prop_assert_eq!(index.report(&query(), now()), expected.report(&query(), now()));
+    }
 }

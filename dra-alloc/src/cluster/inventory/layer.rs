@@ -8,6 +8,7 @@ use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceSlice};
 use super::lists::SliceIndex;
 use super::{Inventory, InventoryError, InventoryEvent};
 use crate::cluster::stamp::Stamp;
+use crate::cluster::version::ApplyOutcome;
 
 /// Layer over an inventory for a what-if question, such as one more node or one node less: its changes are kept by
 /// [`InventoryLayer::keep`] and taken back when the layer is dropped otherwise.
@@ -68,7 +69,7 @@ impl InventoryLayer<'_> {
     ///
     /// # Errors
     /// The object has no name.
-    pub fn apply(&mut self, event: InventoryEvent) -> Result<(), InventoryError> {
+    pub fn apply(&mut self, event: InventoryEvent) -> Result<ApplyOutcome, InventoryError> {
         self.remember(&event);
         self.below.change(event)
     }
@@ -100,11 +101,11 @@ impl InventoryLayer<'_> {
     fn remember(&mut self, event: &InventoryEvent) {
         let (name, adds) = match event {
             InventoryEvent::Slice(slice) => (slice.metadata.name.as_deref().unwrap_or_default(), true),
-            InventoryEvent::SliceDeleted(name) => (name.as_str(), false),
+            InventoryEvent::SliceDeleted { name, .. } => (name.as_str(), false),
             InventoryEvent::TaintRule(rule) => {
                 return self.remember_rules(rule.metadata.name.as_deref().unwrap_or_default());
             }
-            InventoryEvent::TaintRuleDeleted(name) => return self.remember_rules(name),
+            InventoryEvent::TaintRuleDeleted { name, .. } => return self.remember_rules(name),
         };
         let known = self.below.named(name);
         if known.is_empty() && adds {

@@ -28,6 +28,7 @@ use std::sync::{Arc, OnceLock};
 use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, ResourceSlice};
 
 use crate::cluster::stamp::Stamp;
+use crate::cluster::version::{self, ApplyOutcome};
 use crate::device::device_id::DeviceId;
 use crate::device::taint::{may_select, taint_by_rule};
 use changes::{Changed, Changes, node_key, pool_key};
@@ -43,12 +44,23 @@ use view::CachedPools;
 pub enum InventoryEvent {
     /// A slice was added or changed.
     Slice(Arc<ResourceSlice>),
-    /// The slice of the given name was deleted.
-    SliceDeleted(String),
+    /// A slice was deleted.
+    SliceDeleted {
+        /// Name of the slice.
+        name: String,
+        /// UID of the slice. With it, a late deletion leaves a slice alone that was created anew under the name; without it,
+        /// whatever has the name is deleted.
+        uid: Option<String>,
+    },
     /// A taint rule was added or changed.
     TaintRule(Arc<DeviceTaintRule>),
-    /// The taint rule of the given name was deleted.
-    TaintRuleDeleted(String),
+    /// A taint rule was deleted.
+    TaintRuleDeleted {
+        /// Name of the taint rule.
+        name: String,
+        /// UID of the taint rule, as that of a slice.
+        uid: Option<String>,
+    },
 }
 
 /// Reason why an event can't be applied. The inventory is unchanged.
@@ -67,19 +79,24 @@ pub enum InventoryError {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dra_alloc::{Inventory, InventoryEvent};
+/// use dra_alloc::{ApplyOutcome, Inventory, InventoryEvent};
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
 /// let mut slice = ResourceSlice::default();
 /// slice.metadata.name = Some("node-1-gpus".into());
+/// slice.metadata.resource_version = Some("7".into());
 /// slice.spec.driver = "gpu.example.com".into();
 /// slice.spec.node_name = Some("node-1".into());
 ///
 /// let mut inventory = Inventory::new([slice.clone()]);
+/// let former = Arc::new(slice.clone());
+/// slice.metadata.resource_version = Some("10".into());
 /// slice.spec.pool.generation = 1;
-/// inventory.apply(InventoryEvent::Slice(Arc::new(slice)))?;
+/// assert_eq!(inventory.apply(InventoryEvent::Slice(Arc::new(slice)))?, ApplyOutcome::Applied);
+/// assert_eq!(inventory.apply(InventoryEvent::Slice(former))?, ApplyOutcome::Older);
 /// assert_eq!(inventory.slices().next().map(|slice| slice.spec.pool.generation), Some(1));
-/// inventory.apply(InventoryEvent::SliceDeleted("node-1-gpus".into()))?;
+/// let deleted = InventoryEvent::SliceDeleted { name: "node-1-gpus".into(), uid: None };
+/// assert_eq!(inventory.apply(deleted)?, ApplyOutcome::Applied);
 /// assert_eq!(inventory.slices().count(), 0);
 /// # Ok::<(), dra_alloc::InventoryError>(())
 /// ```
@@ -148,13 +165,16 @@ impl Inventory {
 
     /// Replaces all slices, as after a re-list of a watch, and keeps the taint rules.
     ///
+    /// The list is taken as it is, also where it has older versions: so ends the memory of a cluster that was restored from a
+    /// backup. A list must therefore not be older than what events have shown; otherwise slices created since are missing.
+    ///
     /// # Complexity
     /// That of [`Inventory::new`].
     pub fn replace(&mut self, slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>) {
         *self = Self { rules: std::mem::take(&mut self.rules), rules_stamp: self.rules_stamp, ..Self::new(slices) };
     }
 
-    /// Replaces all taint rules, as after a re-list of a watch.
+    /// Replaces all taint rules, as after a re-list of a watch. The list is taken as it is, as by [`Inventory::replace`].
     pub fn replace_taint_rules(&mut self, rules: impl IntoIterator<Item = impl Into<Arc<DeviceTaintRule>>>) {
         self.rules_stamp = Stamp::next();
         self.rules.clear();
@@ -163,8 +183,12 @@ impl Inventory {
         }
     }
 
-    /// Applies one event. Afterwards the inventory equals one that is built from the changed objects. The deletion of
-    /// an unknown object changes nothing, because a watch may repeat events.
+    /// Applies one event, and tells what came of it. Afterwards the inventory equals one that is built from the changed
+    /// objects.
+    ///
+    /// Events may be repeated and late. An older version of a known object changes nothing ([`version::is_older`]), nor does
+    /// the deletion of an object that is not known, or has been created anew with another UID. An object whose version is
+    /// not known replaces the one of its name. A late version of an object that is deleted adds it again.
     ///
     /// # Errors
     /// The object has no name.
@@ -172,10 +196,10 @@ impl Inventory {
     /// # Complexity
     /// Linear in the number of slices of the same node or pool. The first change is linear in the number of all slices.
     /// So is an occasional deletion: when more than half of the positions are gaps, the index is rebuilt.
-    pub fn apply(&mut self, event: InventoryEvent) -> Result<(), InventoryError> {
-        self.change(event)?;
+    pub fn apply(&mut self, event: InventoryEvent) -> Result<ApplyOutcome, InventoryError> {
+        let outcome = self.change(event)?;
         self.close_gaps();
-        Ok(())
+        Ok(outcome)
     }
 
     /// Returns the slices in the order of the input.
@@ -252,36 +276,62 @@ impl Inventory {
     }
 
     /// Applies one event, and keeps the positions of all slices.
-    fn change(&mut self, event: InventoryEvent) -> Result<(), InventoryError> {
+    fn change(&mut self, event: InventoryEvent) -> Result<ApplyOutcome, InventoryError> {
         match event {
-            InventoryEvent::Slice(slice) => self.set_slice(slice)?,
-            InventoryEvent::SliceDeleted(name) => {
-                for index in self.named(&name) {
-                    self.remove(index);
-                }
-            }
-            InventoryEvent::TaintRule(rule) => {
-                self.rules.insert(name_of("DeviceTaintRule", rule.metadata.name.as_deref())?, vec![rule]);
-                self.rules_stamp = Stamp::next();
-            }
-            InventoryEvent::TaintRuleDeleted(name) => {
-                if self.rules.remove(&name).is_some() {
-                    self.rules_stamp = Stamp::next();
-                }
-            }
+            InventoryEvent::Slice(slice) => self.set_slice(slice),
+            InventoryEvent::SliceDeleted { name, uid } => Ok(self.delete_slice(&name, uid.as_deref())),
+            InventoryEvent::TaintRule(rule) => self.set_rule(rule),
+            InventoryEvent::TaintRuleDeleted { name, uid } => Ok(self.delete_rule(&name, uid.as_deref())),
         }
-        Ok(())
     }
 
-    fn set_slice(&mut self, slice: Arc<ResourceSlice>) -> Result<(), InventoryError> {
+    fn set_slice(&mut self, slice: Arc<ResourceSlice>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("ResourceSlice", slice.metadata.name.as_deref())?;
         let known = self.named(&name);
+        if self.at(&known).any(|known| version::is_older(&slice.metadata, &known.metadata)) {
+            return Ok(ApplyOutcome::Older);
+        }
         for index in &known {
             self.remove(*index);
         }
         let index = known.first().copied().unwrap_or(self.slices.len());
         self.put(index, slice);
-        Ok(())
+        Ok(ApplyOutcome::Applied)
+    }
+
+    fn delete_slice(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
+        let mut known = self.named(name);
+        let is_known = !known.is_empty();
+        known.retain(|index| self.slice(*index).is_some_and(|slice| version::is_deleted_by(&slice.metadata, uid)));
+        for index in &known {
+            self.remove(*index);
+        }
+        deletion(is_known, !known.is_empty())
+    }
+
+    fn set_rule(&mut self, rule: Arc<DeviceTaintRule>) -> Result<ApplyOutcome, InventoryError> {
+        let name = name_of("DeviceTaintRule", rule.metadata.name.as_deref())?;
+        let mut known = self.rules.get(&name).into_iter().flatten();
+        if known.any(|known| version::is_older(&rule.metadata, &known.metadata)) {
+            return Ok(ApplyOutcome::Older);
+        }
+        self.rules.insert(name, vec![rule]);
+        self.rules_stamp = Stamp::next();
+        Ok(ApplyOutcome::Applied)
+    }
+
+    fn delete_rule(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
+        let Some(known) = self.rules.get_mut(name) else { return ApplyOutcome::Unknown };
+        let before = known.len();
+        known.retain(|rule| !version::is_deleted_by(&rule.metadata, uid));
+        let is_changed = known.len() < before;
+        if known.is_empty() {
+            self.rules.remove(name);
+        }
+        if is_changed {
+            self.rules_stamp = Stamp::next();
+        }
+        deletion(true, is_changed)
     }
 
     /// Sets the slice at a position that has none.
@@ -440,6 +490,15 @@ impl First {
 /// Returns true if the slice is node-local: only one node sees it.
 pub(crate) fn is_for_one_node(slice: &ResourceSlice) -> bool {
     slice.spec.node_name.as_ref().is_some_and(|node| !node.is_empty())
+}
+
+/// Returns the answer to a deletion, by whether its name was known and an object of its UID was removed.
+const fn deletion(is_known: bool, is_removed: bool) -> ApplyOutcome {
+    match (is_known, is_removed) {
+        (_, true) => ApplyOutcome::Applied,
+        (true, false) => ApplyOutcome::OtherObject,
+        (false, false) => ApplyOutcome::Unknown,
+    }
 }
 
 fn name_of(kind: &'static str, name: Option<&str>) -> Result<String, InventoryError> {

@@ -85,8 +85,32 @@ impl DeviceUsage {
     /// Returns the claims that hold the device exclusively or have a share of it, as often as they do. Uses without a
     /// claim ([`super::AllocatedState::hold`] and [`super::AllocatedState::share`]) are left out.
     pub fn holders(&self) -> impl Iterator<Item = &ClaimId> {
-        let shares = self.shared.iter().flat_map(|shared| shared.shares.iter().map(|share| &share.holder));
-        self.holders.iter().chain(shares).filter_map(Option::as_deref)
+        self.all_holders().filter_map(Option::as_deref)
+    }
+
+    /// Returns the claims that hold the device exclusively or have a share of it, sorted, each once. Uses without a claim are
+    /// left out.
+    #[must_use]
+    pub fn claims(&self) -> Vec<&ClaimId> {
+        let mut claims: Vec<&ClaimId> = self.holders().collect();
+        claims.sort_unstable();
+        claims.dedup();
+        claims
+    }
+
+    /// Returns the number of claims that hold the device exclusively or have a share of it. Uses without a claim count as one
+    /// more.
+    #[must_use]
+    pub fn claim_count(&self) -> usize {
+        self.claims().len() + usize::from(self.all_holders().any(Option::is_none))
+    }
+
+    /// Returns true if a claim holds the device exclusively while another one holds it too, or has a share of it: the
+    /// cluster is inconsistent. See [`super::AllocatedState::held_twice`].
+    #[must_use]
+    pub fn is_held_twice(&self) -> bool {
+        let Some(first) = self.holders.first() else { return false };
+        self.all_holders().any(|other| other != first)
     }
 
     /// Returns the amount of a capacity that all shares together consume; the largest quantity if the sum is larger.
@@ -94,6 +118,12 @@ impl DeviceUsage {
     pub fn consumed(&self, capacity: &str) -> Quantity {
         let sum = self.shared.as_ref().and_then(|shared| shared.consumed.get(capacity));
         sum.map_or(Quantity::ZERO, |sum| sum.exact.unwrap_or_else(largest))
+    }
+
+    /// Returns the holder of each exclusive use, then of each share.
+    fn all_holders(&self) -> impl Iterator<Item = &Holder> {
+        let shares = self.shared.iter().flat_map(|shared| shared.shares.iter().map(|share| &share.holder));
+        self.holders.iter().chain(shares)
     }
 
     pub(super) fn is_unused(&self) -> bool {

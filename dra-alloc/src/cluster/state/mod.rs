@@ -75,6 +75,8 @@ pub struct AllocatedState {
     shares: Shares,
     /// Number of devices in use.
     devices: usize,
+    /// Devices that are held twice.
+    held_twice: Trie<HeldTwice>,
     /// Last change of the state.
     stamp: Stamp,
 }
@@ -104,6 +106,20 @@ struct Held {
     pool: Arc<str>,
     device: Arc<str>,
     holding: Holding,
+}
+
+/// Name of a device that is held twice.
+#[derive(Clone, Debug)]
+struct HeldTwice {
+    driver: Arc<str>,
+    pool: Arc<str>,
+    device: Arc<str>,
+}
+
+impl HeldTwice {
+    fn texts(&self) -> [&str; 3] {
+        [&self.driver, &self.pool, &self.device]
+    }
 }
 
 /// Answer of [`AllocatedState::assume`].
@@ -266,6 +282,47 @@ impl AllocatedState {
             .flat_map(move |pool| pool.sorted().into_iter().map(move |device| (with_id(pool, device), device)))
     }
 
+    /// Returns the devices that a claim holds exclusively while another one holds them too, or has a share of them, with
+    /// their uses, sorted by driver, pool and name.
+    ///
+    /// There is none in a consistent cluster. The API server never compares claims: two schedulers that give out the same
+    /// devices, or the restore of a backup, allocate a device twice. Such a device is free once all of its claims have
+    /// given it back.
+    ///
+    /// ```
+    /// use dra_alloc::{AllocatedState, DraGate, GateSet};
+    /// use k8s_openapi::api::resource::v1::ResourceClaim;
+    /// use serde_json::{from_value, json};
+    ///
+    /// let claim = |name: &str| from_value::<ResourceClaim>(json!({"metadata": {"namespace": "ml", "name": name},
+    ///     "status": {"allocation": {"devices": {"results": [
+    ///         {"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}]}}}}));
+    /// let claims = [claim("training")?, claim("inference")?];
+    /// let mut state = AllocatedState::from_claims(&claims, GateSet::<DraGate>::default())?;
+    /// let told: Vec<String> = state
+    ///     .held_twice()
+    ///     .map(|(device, usage)| {
+    ///         let claims: Vec<String> = usage.claims().iter().map(ToString::to_string).collect();
+    ///         format!("{device} is held by {} claims: {}", usage.claim_count(), claims.join(", "))
+    ///     })
+    ///     .collect();
+    /// assert_eq!(told, ["gpu.example.com/node-1/gpu-0 is held by 2 claims: ml/inference, ml/training"]);
+    /// state.forget(&claims[0]);
+    /// assert_eq!(state.held_twice().count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Complexity
+    /// `n log n` in the number of these devices, whatever the size of the state.
+    pub fn held_twice(&self) -> impl Iterator<Item = (DeviceId, &DeviceUsage)> {
+        let mut names: Vec<[&str; 3]> = self.held_twice.iter().map(HeldTwice::texts).collect();
+        names.sort_unstable();
+        let with_use = |[driver, pool, device]: [&str; 3]| {
+            Some((DeviceId::new(driver, pool, device), self.pool(driver, pool)?.device(device)?))
+        };
+        names.into_iter().filter_map(with_use)
+    }
+
     /// Returns the devices that a claim holds or shares, in the order of its allocation; `None` if the claim is not
     /// known.
     ///
@@ -331,11 +388,16 @@ impl AllocatedState {
     fn add_use(&mut self, [driver, pool, device]: [&str; 3], holder: Holder, holding: Holding) -> Held {
         let make = || PoolUse::new(driver, pool);
         let found = self.pools.entry(hash([driver, pool]), |other| other.is(driver, pool), make);
-        let before = found.len();
+        let before = (found.len(), found.held_twice());
         let device = found.add(device, holder, holding.clone());
-        self.devices += found.len() - before;
+        self.devices += found.len() - before.0;
+        let (driver, pool) = (Arc::clone(&found.driver), Arc::clone(&found.pool));
+        if found.held_twice() > before.1 {
+            let twice = HeldTwice { driver: Arc::clone(&driver), pool: Arc::clone(&pool), device: Arc::clone(&device) };
+            self.held_twice.insert(hash(twice.texts()), twice);
+        }
         self.stamp = Stamp::next();
-        Held { driver: Arc::clone(&found.driver), pool: Arc::clone(&found.pool), device, holding }
+        Held { driver, pool, device, holding }
     }
 
     fn forget_id(&mut self, id: [&str; 3]) -> ForgetOutcome {
@@ -351,13 +413,17 @@ impl AllocatedState {
     }
 
     fn remove_use(&mut self, held: &Held, holder: &Holder) {
-        let (hash, is_it) = (hash([&*held.driver, &*held.pool]), |pool: &PoolUse| pool.is(&held.driver, &held.pool));
-        let found = self.pools.entry(hash, is_it, || PoolUse::new(&held.driver, &held.pool));
-        let before = found.len();
+        let (key, is_it) = (hash([&*held.driver, &*held.pool]), |pool: &PoolUse| pool.is(&held.driver, &held.pool));
+        let found = self.pools.entry(key, is_it, || PoolUse::new(&held.driver, &held.pool));
+        let before = (found.len(), found.held_twice());
         found.remove(&held.device, holder, &held.holding);
-        self.devices -= before - found.len();
+        self.devices -= before.0 - found.len();
+        if found.held_twice() < before.1 {
+            let texts = [&*held.driver, &*held.pool, &*held.device];
+            self.held_twice.remove(hash(texts), |twice: &HeldTwice| twice.texts() == texts);
+        }
         if found.len() == 0 {
-            self.pools.remove(hash, is_it);
+            self.pools.remove(key, is_it);
         }
     }
 }

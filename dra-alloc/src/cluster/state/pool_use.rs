@@ -15,6 +15,8 @@ pub(crate) struct PoolUse {
     pub(super) driver: Arc<str>,
     pub(super) pool: Arc<str>,
     devices: Trie<DeviceUsage>,
+    /// Number of devices that are held twice.
+    held_twice: usize,
     occupancies: Occupancies,
     /// Last change of the pool's use.
     stamp: Stamp,
@@ -22,8 +24,9 @@ pub(crate) struct PoolUse {
 
 impl PoolUse {
     pub(super) fn new(driver: &str, pool: &str) -> Self {
-        let (driver, pool) = (driver.into(), pool.into());
-        Self { driver, pool, devices: Trie::default(), occupancies: Occupancies::default(), stamp: Stamp::default() }
+        let (driver, pool, devices, occupancies) =
+            (driver.into(), pool.into(), Trie::default(), Occupancies::default());
+        Self { driver, pool, devices, held_twice: 0, occupancies, stamp: Stamp::default() }
     }
 
     pub(super) fn is(&self, driver: &str, pool: &str) -> bool {
@@ -45,6 +48,11 @@ impl PoolUse {
         self.devices.len()
     }
 
+    /// Returns the number of devices that are held twice.
+    pub(crate) const fn held_twice(&self) -> usize {
+        self.held_twice
+    }
+
     pub(crate) fn device(&self, name: &str) -> Option<&DeviceUsage> {
         self.devices.find(hash(name), |device| *device.name == *name)
     }
@@ -59,7 +67,9 @@ impl PoolUse {
     pub(super) fn add(&mut self, device: &str, holder: Holder, holding: Holding) -> Arc<str> {
         self.stamp = Stamp::next();
         let found = self.devices.entry(hash(device), |other| *other.name == *device, || DeviceUsage::new(device));
+        let before = found.is_held_twice();
         found.add(holder, holding);
+        self.held_twice = self.held_twice + usize::from(found.is_held_twice()) - usize::from(before);
         let name = Arc::clone(&found.name);
         self.update(device);
         name
@@ -69,7 +79,9 @@ impl PoolUse {
         self.stamp = Stamp::next();
         let (hash, is_it) = (hash(device), |other: &DeviceUsage| *other.name == *device);
         let found = self.devices.entry(hash, is_it, || DeviceUsage::new(device));
+        let before = found.is_held_twice();
         found.remove(holder, holding);
+        self.held_twice = self.held_twice + usize::from(found.is_held_twice()) - usize::from(before);
         if found.is_unused() {
             self.devices.remove(hash, is_it);
         }

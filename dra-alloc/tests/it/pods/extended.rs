@@ -37,7 +37,7 @@ proptest! {
         let (mut classes, mut there) = (Classes::default(), std::collections::BTreeMap::new());
         for (name, resource, day, is_deleted) in events {
             if is_deleted {
-                classes.remove(NAMES[name]);
+                classes.remove(NAMES[name], None);
                 there.remove(NAMES[name]);
             } else {
                 classes.set(class(NAMES[name], RESOURCES[resource], day));

@@ -50,7 +50,8 @@ pub(crate) fn class_cache(input: Value) -> Result<Operation, Refusal> {
         let mut classes = Classes::default();
         for (gone, there) in &changes {
             for class in gone {
-                classes.remove(class.metadata.name.as_deref().unwrap_or_default());
+                let metadata = &class.metadata;
+                classes.remove(metadata.name.as_deref().unwrap_or_default(), metadata.uid.as_deref());
             }
             for class in there {
                 classes.set(class.clone());
