@@ -19,8 +19,7 @@ pub struct Outage {
 impl Outage {
     /// Notes that something went wrong. Returns the pause before the next attempt, and true if it is the first trouble after a
     /// calm time.
-    pub fn goes_on(&mut self) -> (Duration, bool) {
-        let now = Instant::now();
+    pub fn goes_on(&mut self, now: Instant) -> (Duration, bool) {
         let is_new = self.last.is_none_or(|last| now.saturating_duration_since(last) > CALM);
         if is_new {
             self.pauses = Pauses::default();
@@ -29,5 +28,29 @@ impl Outage {
         let pause = self.pauses.next().unwrap_or(CALM);
         self.last = Some(now.checked_add(pause).unwrap_or(now));
         (pause, is_new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{CALM, Outage};
+
+    #[test]
+    fn pauses_grow_until_it_was_calm() {
+        let (begin, mut outage) = (Instant::now(), Outage::default());
+        let (mut now, mut said) = (begin, 0);
+        for _ in 0..20 {
+            let (pause, is_new) = outage.goes_on(now);
+            now += pause;
+            said += usize::from(is_new);
+        }
+        assert_eq!(said, 1, "one line for one outage");
+        assert!(now - begin > Duration::from_secs(100), "{:?}", now - begin);
+        now += CALM + Duration::from_secs(1);
+        assert_eq!(outage.goes_on(now), (Duration::from_millis(50), true));
     }
 }

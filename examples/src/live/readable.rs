@@ -127,3 +127,33 @@ impl Unreadable {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Node;
+    use kube::core::WatchEvent;
+    use kube::runtime::watcher::Event;
+
+    use super::{Readable, Unreadable};
+
+    #[test]
+    fn an_object_that_cannot_be_decoded_is_named_and_its_watch_goes_on() {
+        let mut unreadable = Unreadable::new("nodes");
+        let mut event = |line: &str| match serde_json::from_str::<WatchEvent<Readable<Node>>>(line).unwrap() {
+            WatchEvent::Added(node) => unreadable.event(Event::Apply(node)),
+            WatchEvent::Deleted(node) => unreadable.event(Event::Delete(node)),
+            _ => panic!("another event"),
+        };
+        let broken = r#"{"metadata":{"name":"n","uid":"u","resourceVersion":"7"},"spec":{"taints":"many"}}"#;
+        // The type comes first, or last.
+        let left_out = event(&format!(r#"{{"type":"ADDED","object":{broken}}}"#)).unwrap_err();
+        assert_eq!((left_out.name.as_deref(), left_out.uid.as_deref()), (Some("n"), Some("u")));
+        assert!(event(&format!(r#"{{"object":{broken},"type":"ADDED"}}"#)).is_err());
+        let Ok(Event::Delete(deleted)) = event(&format!(r#"{{"type":"DELETED","object":{broken}}}"#)) else {
+            panic!("a deletion needs a name only")
+        };
+        assert_eq!(deleted.metadata.name.as_deref(), Some("n"));
+        assert!(event(r#"{"type":"ADDED","object":{"metadata":{"name":"m"}}}"#).is_ok());
+        assert_eq!(unreadable.named.len(), 1);
+    }
+}

@@ -168,3 +168,32 @@ fn read_line(line: &[u8]) -> Vec<u8> {
 fn contains(text: &[u8], part: &str) -> bool {
     str::from_utf8(text).map_or(true, |text| text.contains(part))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    fn read_text(lines: &str) -> String {
+        String::from_utf8(read(lines.as_bytes().to_vec()).to_vec()).unwrap()
+    }
+
+    #[test]
+    fn late_times_are_read_in_objects_and_in_events() {
+        let late = r#"{"spec":{"taints":[{"timeAdded":"9999-12-31T23:59:59Z"}]}}"#;
+        let held = r#"{"spec":{"taints":[{"timeAdded":"9999-12-30T22:00:00Z"}]}}"#;
+        assert_eq!(read_text(late), held);
+        let event = |object: &str| format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n");
+        let other = event(r#"{"metadata":{"annotations":{"until":"9999-12-31T23:59:59Z"}}}"#);
+        let lines = [event(late), other.clone(), event(held)].concat();
+        assert_eq!(read_text(&lines), [event(held), other, event(held)].concat());
+    }
+
+    #[test]
+    fn everything_else_is_passed_on_byte_for_byte() {
+        for lines in ["", "\n", "{ \"a\": 1 }\n", "\"9999-\n", "{\"x\": \"9999-12-31T23:59:59Z\" }", "not json \"9999-"]
+        {
+            assert_eq!(read_text(lines), lines);
+        }
+        assert_eq!(read(b"\xff\xfe\n".to_vec()), b"\xff\xfe\n".as_slice());
+    }
+}

@@ -15,6 +15,7 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::failure::{LiveError, watch_text};
 use super::outage::Outage;
@@ -138,7 +139,7 @@ where
                     if let Some(failure) = LiveError::from_watch(self.resource, &error) {
                         return Some(failure);
                     }
-                    let (pause, is_new) = outage.goes_on();
+                    let (pause, is_new) = outage.goes_on(Instant::now());
                     if is_new && !matches!(error, watcher::Error::WatchError(_)) {
                         let (resource, text) = (self.resource, watch_text(&error));
                         say(&format_args!("{resource}: the watch is interrupted and tried again: {text}"));
@@ -160,7 +161,7 @@ async fn watch_taint_rules(client: &Client, changes: &Sender<Change>) -> Option<
     loop {
         match taint_rules::served(client).await {
             Ok(Some(resource)) => match kind.watch(Api::all_with(client.clone(), &resource), changes).await {
-                Some(LiveError::NotServed { .. }) => tokio::time::sleep(outage.goes_on().0).await,
+                Some(LiveError::NotServed { .. }) => tokio::time::sleep(outage.goes_on(Instant::now()).0).await,
                 ended => return ended,
             },
             Ok(None) => {
@@ -177,7 +178,7 @@ async fn watch_taint_rules(client: &Client, changes: &Sender<Change>) -> Option<
                 if matches!(failure, LiveError::Unauthenticated(_) | LiveError::Forbidden { .. }) {
                     return Some(failure);
                 }
-                tokio::time::sleep(outage.goes_on().0).await;
+                tokio::time::sleep(outage.goes_on(Instant::now()).0).await;
             }
         }
     }

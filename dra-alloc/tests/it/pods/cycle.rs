@@ -206,6 +206,26 @@ fn a_claim_that_somebody_else_has_allocated_is_held() {
 }
 
 #[test]
+fn a_scheduler_gives_way() {
+    let mut world = World::new(1, [claim("c", 1), allocated("shared", "n1", "b", &["other"])]);
+    let mut cycle = world.reserve(&pod("p", &["c", "shared"], None), None, "n1");
+    world.bind(&mut cycle).unwrap();
+    // Another scheduler has given the same device away.
+    let device = DeviceId::new("d.example.com", "n1", "a");
+    let observed = world.tracker.observe(world.server.clone().store(allocated("theirs", "n1", "a", &["q"]))).unwrap();
+    assert_eq!(observed.held_twice, [device]);
+    let mut calls = cycle.give_way(&mut world.tracker);
+    while let Some(write) = calls.next() {
+        let answer = world.server.call(&write);
+        calls.answer(&mut world.tracker, answer);
+    }
+    assert!(calls.errors().is_empty());
+    assert_eq!(world.stored("c").status.and_then(|status| status.allocation), None);
+    assert_eq!((world.reserved_for("c"), world.reserved_for("shared")), (vec![], vec!["other".to_owned()]));
+    assert_eq!(world.tracker.state().len(), 2, "theirs, and the shared one");
+}
+
+#[test]
 fn a_claim_that_is_not_found_is_gone() {
     let mut world = World::new(1, [claim("c", 1)]);
     let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
