@@ -245,7 +245,9 @@ impl Manifests {
             Err(fault) => return self.refuse(file, tree, kind, &fault),
         };
         let (items, fault) = list::items(tree, implied);
-        items.into_iter().for_each(|item| self.visit(file, item, implied));
+        for item in items {
+            self.visit(file, item, implied);
+        }
         if let Some(fault) = fault {
             self.refuse(file, tree, kind, &fault);
         }
