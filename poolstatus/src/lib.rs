@@ -44,7 +44,7 @@
 //! - **Parsing is not validating.** Objects are read as they are. A quantity that can't be read counts as zero and adds a
 //!   [`PoolWarning`], as do numbers of slices that contradict each other. A claim without results counts as nothing.
 //! - **No names of consumers.** Claims are counted, never named: no output has the name of a claim, of its namespace or pod,
-//!   or of a device that only a claim names.
+//!   or of a device that only a claim names. [`PoolIndex::claims`] gives the caller its own objects back.
 //! - **Deterministic.** The order of the objects does not matter, provided that slices have names: the slices of a pool are
 //!   read in the order of their names.
 //! - **Bounded, without panics.** Sums saturate at the ends of their types. The work is linear in slices, devices and
