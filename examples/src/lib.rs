@@ -9,6 +9,7 @@ pub mod eviction_preview;
 pub mod feature_gates;
 #[cfg(feature = "grpc")]
 pub mod grpc_api;
+pub mod held_twice;
 pub mod instant;
 #[cfg(feature = "live")]
 pub mod live;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use dra_attrs::FieldErrors;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
@@ -12,6 +13,7 @@ use poolstatus::{
 };
 use serde_json::{Value, json};
 
+use crate::held_twice::{HeldTwice, held_twice};
 use crate::manifest::Manifests;
 
 /// Error of a driver name that the API server refuses.
@@ -45,6 +47,17 @@ pub struct Question {
     pub profile: Profile,
 }
 
+/// Answer to a question.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "parts of an answer, with names")]
+pub struct PoolAnswer {
+    /// One report for each driver, sorted by driver name.
+    pub reports: Vec<AvailabilityReport>,
+    /// Devices that several claims hold, in all pools that are asked for: also in those beyond the limit, and in those without
+    /// slices.
+    pub held_twice: Vec<HeldTwice>,
+}
+
 impl Question {
     /// Creates the question about all pools of all drivers.
     #[must_use]
@@ -60,21 +73,36 @@ impl Question {
         }
     }
 
-    /// Computes one report for each driver, sorted by driver name.
+    /// Answers the question from manifests.
     #[must_use]
-    pub fn ask(&self, manifests: &Manifests, now: Timestamp) -> Vec<AvailabilityReport> {
+    pub fn ask(&self, manifests: &Manifests, now: Timestamp) -> PoolAnswer {
         let drivers = self.drivers_or(manifests.slices.iter().map(|slice| slice.spec.driver.as_str()));
         let cluster = Cluster::new(&manifests.slices, &manifests.claims)
             .with_taint_rules(&manifests.taint_rules)
             .with_gates(self.gates);
-        drivers.into_iter().map(|driver| cluster.report(&self.query(driver), now)).collect()
+        let reports = drivers.into_iter().map(|driver| cluster.report(&self.query(driver), now)).collect();
+        PoolAnswer { reports, held_twice: self.held_twice(&manifests.claims) }
     }
 
-    /// Computes the same from an index, which has to have the gates of the question.
+    /// Answers the question from an index, which has to have the gates of the question.
     #[must_use]
-    pub fn ask_index(&self, index: &PoolIndex, now: Timestamp) -> Vec<AvailabilityReport> {
+    pub fn ask_index(&self, index: &PoolIndex, now: Timestamp) -> PoolAnswer {
         let drivers = self.drivers_or(index.drivers());
-        drivers.into_iter().map(|driver| index.report(&self.query(driver), now)).collect()
+        let reports = drivers.into_iter().map(|driver| index.report(&self.query(driver), now)).collect();
+        PoolAnswer { reports, held_twice: self.held_twice(index.claims()) }
+    }
+
+    /// Finds the devices of the drivers and the pool that several claims hold. If the question is about a namespace, one of
+    /// the claims is there.
+    pub fn held_twice<'c>(&self, claims: impl IntoIterator<Item = &'c ResourceClaim>) -> Vec<HeldTwice> {
+        let is_asked = |held: &HeldTwice| {
+            (self.drivers.is_empty() || self.drivers.contains(&held.device.driver))
+                && self.pool.as_ref().is_none_or(|pool| *pool == held.device.pool)
+                && self.namespace.as_ref().is_none_or(|name| held.claims.iter().any(|claim| claim.namespace == *name))
+        };
+        let mut held = held_twice(claims);
+        held.retain(is_asked);
+        held
     }
 
     fn drivers_or<'d>(&'d self, published: impl Iterator<Item = &'d str>) -> BTreeSet<&'d str> {

@@ -7,6 +7,8 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use poolstatus::{AvailabilityReport, DeviceCounts, PoolReport, Profile};
 
+use crate::held_twice::{HeldTwice, lines};
+
 /// Text of a cell without a value.
 const NO_VALUE: &str = "-";
 
@@ -61,15 +63,17 @@ impl Sums {
     }
 }
 
-/// Renders the tables (pools or nodes with their sum, partitions, shared capacities) and the notes.
+/// Renders the tables (pools or nodes with their sum, partitions, shared capacities) and the notes, the last of which are about
+/// devices that several claims hold.
 #[must_use]
-pub fn tables(reports: &[AvailabilityReport], by: By, profile: Profile) -> String {
+pub fn tables(reports: &[AvailabilityReport], held_twice: &[HeldTwice], by: By, profile: Profile) -> String {
     let mut parts = vec![match by {
         By::Node => node_table(reports, profile),
         By::Pool => pool_table(reports, profile),
     }];
     parts.extend([partition_table(reports), share_table(reports)].into_iter().flatten());
-    let notes = notes(reports, profile);
+    let mut notes = notes(reports, profile);
+    notes.extend(lines(held_twice));
     if !notes.is_empty() {
         parts.push(notes.join("\n"));
     }

@@ -110,6 +110,35 @@ async fn free_and_numa_count_devices() {
 }
 
 #[tokio::test]
+async fn a_device_that_two_claims_hold_is_told() {
+    let server = StandIn::start(&[]);
+    cluster(&server).await;
+    // Another scheduler gives the board to another claim: the API server does not compare claims.
+    let claims: Api<ResourceClaim> = namespaced(&server.client());
+    let serve = claims.get("serve").await.unwrap();
+    let mut rival = ResourceClaim { spec: serve.spec.clone(), ..ResourceClaim::default() };
+    rival.metadata.name = Some("rival".to_owned());
+    let mut rival = claims.create(&POST, &rival).await.unwrap();
+    let mut status = serve.status.unwrap();
+    status.reserved_for = None;
+    rival.status = Some(status);
+    claims.replace_status("rival", &POST, &rival).await.unwrap();
+
+    let line = "gpu.example.com: pool node-1: device board-0-whole is held by 2 claims: default/rival, default/serve";
+    let free = dra(&server, &["free"]).clean().stdout;
+    assert_eq!(free.lines().last(), Some(line), "{free}");
+    let program = env!("CARGO_BIN_EXE_pool-status");
+    let args = ["--live", "--server", &server.url];
+    assert_eq!(Run::of(program, &args, "").clean().stdout, free);
+    let json = Run::of(program, &[&args[..], &["-o", "json"]].concat(), "");
+    assert_eq!(json.stderr, format!("pool-status: {line}\n"), "a request has no field for it");
+    let why = dra(&server, &["why", "train"]).clean().stdout;
+    assert!(why.contains("too few: 1 of 2 free, 2 wanted of class whole, some held by 2 claims or more"), "{why}");
+    let why = dra(&server, &["why", "train", "-o", "json"]).clean().stdout;
+    assert!(why.contains("some held by 2 claims or more"), "{why}");
+}
+
+#[tokio::test]
 async fn evict_tells_before_a_rule_is_written() {
     let (server, folder) = (StandIn::start(&[]), TempDir::new().unwrap());
     cluster(&server).await;

@@ -144,6 +144,71 @@ fn manifests_of_all_sorts() {
     assert!(idle.stderr.contains(named), "{}", idle.stderr);
 }
 
+/// A pool of two devices, and claims that hold them: each a namespace, a name, a device and the ID of a share.
+fn held(claims: &[(&str, &str, &str, Option<&str>)]) -> String {
+    let slice = json!({
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"},
+        "spec": {"driver": "d.example.com", "nodeName": "n", "devices": [{"name": "a"}, {"name": "b"}],
+            "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1}},
+    });
+    let claims = claims.iter().map(|(namespace, name, device, share)| {
+        let mut result = json!({"request": "r", "driver": "d.example.com", "pool": "n", "device": device});
+        if let Some(share) = share {
+            result["shareID"] = json!(share);
+            result["consumedCapacity"] = json!({"memory": "1Gi"});
+        }
+        json!({
+            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"namespace": namespace, "name": name},
+            "status": {"allocation": {"devices": {"results": [result]}}},
+        })
+    });
+    let items: Vec<Value> = std::iter::once(slice).chain(claims).collect();
+    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
+}
+
+#[test]
+fn a_device_that_several_claims_hold_is_told_with_them() {
+    let (one, other) = (("x", "one", "a", None), ("y", "other", "a", None));
+    let share = |name, device| ("x", name, device, Some("00000000-0000-0000-0000-000000000001"));
+    let line = "d.example.com: pool n: device a is held by 2 claims: x/one, y/other";
+    let shared = "d.example.com: pool n: device a is held by 2 claims: x/one, x/share";
+    let is_table = |last: &str| last.starts_with('└');
+    for (claims, expected) in [
+        (&[one, other][..], Some(line)),
+        (&[other, one], Some(line)),
+        (&[one, share("share", "a")], Some(shared)),
+        (&[one, ("y", "other", "b", None)], None),
+        (&[share("share", "a"), share("another", "a")], None),
+    ] {
+        let told = clean(&["-"], &held(claims)).stdout;
+        let last = told.lines().last().unwrap();
+        assert!(expected.map_or_else(|| is_table(last), |line| line == last), "{told}");
+    }
+    let both = held(&[one, other]);
+    assert_eq!(clean(&["-"], &both).row(&["d.example.com", "n", "n"])[..4], ["2", "1", "1", "0"], "it counts once");
+    for (args, is_told) in [
+        (["--driver", "d.example.com"], true),
+        (["--pool", "n"], true),
+        (["--pool", "m"], false),
+        (["--namespace", "y"], true),
+        (["--namespace", "z"], false),
+    ] {
+        let told = clean(&[&args[..], &["-"]].concat(), &both).stdout;
+        assert_eq!(told.contains(line), is_told, "{args:?}: {told}");
+    }
+    // Neither an object of the API nor its answer names claims: the operator reads it beside the output.
+    for args in [&["-o", "json", "-"][..], &["-o", "yaml", "-"]] {
+        let told = run(args, &both);
+        assert_eq!((told.code, told.stderr), (0, format!("pool-status: {line}\n")));
+        assert!(!told.stdout.contains("other"), "{}", told.stdout);
+    }
+    let request = "{\"apiVersion\": \"resource.k8s.io/v1alpha3\", \"kind\": \"ResourcePoolStatusRequest\", \
+                   \"metadata\": {\"name\": \"r\"}, \"spec\": {\"driver\": \"d.example.com\"}}";
+    let answered = run(&["-"], &format!("{both}\n---\n{request}"));
+    assert!(answered.stderr.ends_with(&format!("pool-status: {line}\n")), "{}", answered.stderr);
+    assert!(answered.code == 0 && !answered.stdout.contains("other"), "{}", answered.stdout);
+}
+
 fn answer(input: &Value) -> Value {
     let request = json!({"id": 1, "op": "poolstatus.compute", "input": input});
     serde_json::from_str(&replies(&[request.to_string()])[0]).unwrap()

@@ -46,7 +46,7 @@
 //! - **Objects come decoded.** Those of a cluster are decoded after [`dra_attrs::saturate_times`]: k8s-openapi can't hold
 //!   times after 9999-12-30T22:00Z, which an API server stores.
 //! - **No names of consumers.** Claims are counted, never named: no output has the name of a claim, of its namespace or pod,
-//!   or of a device that only a claim names.
+//!   or of a device that only a claim names. [`PoolIndex::claims`] gives the caller its own objects back.
 //! - **Deterministic.** The order of the objects does not matter, provided that slices have names: the slices of a pool are
 //!   read in the order of their names.
 //! - **Bounded, without panics.** Sums saturate at the ends of their types. The work is linear in slices, devices and

@@ -207,6 +207,23 @@ impl PoolIndex {
         self.pools.keys().map(String::as_str)
     }
 
+    /// Returns the claims of the index, sorted by namespace and name. They are the caller's own objects: no report names them.
+    ///
+    /// ```
+    /// use poolstatus::PoolIndex;
+    /// use serde_json::{from_value, json};
+    /// let mut index = PoolIndex::default();
+    /// let claim: k8s_openapi::api::resource::v1::ResourceClaim =
+    ///     from_value(json!({"metadata": {"namespace": "ml", "name": "training"}, "spec": {}}))?;
+    /// index.replace_claims([claim])?;
+    /// let names: Vec<_> = index.claims().map(|claim| claim.metadata.name.as_deref()).collect();
+    /// assert_eq!(names, [Some("training")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn claims(&self) -> impl Iterator<Item = &ResourceClaim> {
+        self.claims.values().map(|(_, claim)| &**claim)
+    }
+
     /// Computes the report on the pools that a query selects.
     ///
     /// # Complexity

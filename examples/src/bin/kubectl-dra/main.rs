@@ -131,7 +131,8 @@ impl Args {
             Command::Why { name, output } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
             Command::Free { drivers, by } => {
                 let question = Question { drivers: drivers.clone(), ..Question::new(self.profile, self.gates()?) };
-                tables(&question.ask(&list_devices(&cluster).await?, now()), *by, self.profile)
+                let answer = question.ask(&list_devices(&cluster).await?, now());
+                tables(&answer.reports, &answer.held_twice, *by, self.profile)
             }
             Command::Numa => numa::table(&list_devices(&cluster).await?),
             Command::Evict { rules, output } => {

@@ -17,12 +17,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dra_alloc::InventoryError;
 use dra_attrs::GateError;
+use examples::held_twice::{HeldTwice, lines};
 use examples::manifest::Manifests;
 use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
-use examples::pool_question::{Question, RefusedDriver, incomplete_pools};
+use examples::pool_question::{PoolAnswer, Question, RefusedDriver, incomplete_pools};
 use examples::pool_table::tables;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{AvailabilityReport, Profile, reader_role};
+use poolstatus::{Profile, reader_role};
 use serde_json::{Value, json};
 
 use args::Args;
@@ -90,9 +91,9 @@ fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
         return Ok(if accepted && read { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     question.check_drivers()?;
-    let reports = question.ask(&manifests, now);
-    note_incomplete(&reports, &question);
-    put(&text(&reports, &question, args)?)?;
+    let answer = question.ask(&manifests, now);
+    note(&answer, &question, args);
+    put(&text(&answer, &question, args)?)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -130,13 +131,18 @@ fn put_answers(
     };
     put(&text)?;
     answers.iter().flat_map(|answer| answer.lines.iter().chain(&answer.notes)).for_each(say);
+    say_held_twice(&question.held_twice(&manifests.claims));
     office.objective().iter().for_each(say);
     Ok(answers.iter().all(|answer| !answer.is_refused))
 }
 
-/// Says which pools have no counts yet.
-fn note_incomplete(reports: &[AvailabilityReport], question: &Question) {
-    for report in reports.iter().filter(|_| question.profile == Profile::V1_37) {
+/// Says which pools have no counts yet, and which devices several claims hold if the output has no place for it: a request
+/// names no claims.
+fn note(answer: &PoolAnswer, question: &Question, args: &Args) {
+    if matches!(args.output, Some(Format::Json | Format::Yaml)) {
+        say_held_twice(&answer.held_twice);
+    }
+    for report in answer.reports.iter().filter(|_| question.profile == Profile::V1_37) {
         let pools = incomplete_pools(report);
         if !pools.is_empty() {
             let pools = pools.join(", ");
@@ -145,13 +151,17 @@ fn note_incomplete(reports: &[AvailabilityReport], question: &Question) {
     }
 }
 
-/// Returns the reports in the format of the flags.
-fn text(reports: &[AvailabilityReport], question: &Question, args: &Args) -> Result<String, OutputError> {
-    let objects = || reports.iter().map(|report| question.object(report)).collect::<Vec<Value>>();
+fn say_held_twice(held: &[HeldTwice]) {
+    lines(held).iter().for_each(|line| say(&format_args!("pool-status: {line}")));
+}
+
+/// Returns the answer in the format of the flags.
+fn text(answer: &PoolAnswer, question: &Question, args: &Args) -> Result<String, OutputError> {
+    let objects = || answer.reports.iter().map(|report| question.object(report)).collect::<Vec<Value>>();
     Ok(match args.output {
         Some(Format::Json) => as_json(&one_or_list(objects()))?,
         Some(Format::Yaml) => as_yaml(&objects())?,
-        Some(Format::Table) | None => tables(reports, args.by, question.profile),
+        Some(Format::Table) | None => tables(&answer.reports, &answer.held_twice, args.by, question.profile),
     })
 }
 

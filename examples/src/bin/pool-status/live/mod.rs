@@ -19,7 +19,7 @@ use examples::pool_question::Question;
 use tokio::time::timeout;
 
 use super::args::Args;
-use super::{note_incomplete, text};
+use super::{note, text};
 use controller::Controller;
 
 /// Time in which changes are gathered before the table is made anew.
@@ -57,9 +57,9 @@ pub(crate) fn run(args: &Args, question: &Question) -> Result<(), LiveError> {
 }
 
 async fn once(cluster: &Cluster, question: &Question, args: &Args) -> Result<(), LiveError> {
-    let reports = question.ask(&list_devices(cluster).await?, args.now.unwrap_or_else(now));
-    note_incomplete(&reports, question);
-    Ok(put(&text(&reports, question, args)?)?)
+    let answer = question.ask(&list_devices(cluster).await?, args.now.unwrap_or_else(now));
+    note(&answer, question, args);
+    Ok(put(&text(&answer, question, args)?)?)
 }
 
 /// Prints the table whenever it has become another one.
@@ -81,8 +81,8 @@ async fn watch(cluster: &Cluster, question: &Question, args: &Args) -> Result<()
         if !view.is_complete() {
             continue;
         }
-        let reports = question.ask_index(&view.index, args.now.unwrap_or_else(now));
-        let text = text(&reports, question, args)?;
+        let answer = question.ask_index(&view.index, args.now.unwrap_or_else(now));
+        let text = text(&answer, question, args)?;
         if text != printed {
             put(&text)?;
             tables.add(&[], 1);
