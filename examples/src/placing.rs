@@ -63,7 +63,7 @@ pub fn rival(cycle: &PodCycle, state: &AllocatedState) -> Option<(DeviceId, Clai
         let own = ClaimId::from(claim.claim());
         allocated_devices(claim.claim()).iter().find_map(|result| {
             let device = DeviceId::new(&result.driver, &result.pool, &result.device);
-            let usage = state.device(&device).filter(|usage| usage.is_exclusive())?;
+            let usage = state.device(&device).filter(|usage| usage.is_held_twice())?;
             let other = usage.holders().find(|holder| **holder != own)?.clone();
             Some((device, other))
         })

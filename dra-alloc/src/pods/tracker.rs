@@ -289,12 +289,7 @@ impl ClaimTracker {
     fn held_twice(&self, claim: &ResourceClaim) -> Vec<DeviceId> {
         let devices = allocated_devices(claim).iter();
         let ids = devices.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device));
-        let is_twice = |device: &DeviceId| {
-            self.counted
-                .state()
-                .device(device)
-                .is_some_and(|usage| usage.is_exclusive() && usage.holders().nth(1).is_some())
-        };
+        let is_twice = |device: &DeviceId| self.counted.state().device(device).is_some_and(DeviceUsage::is_held_twice);
         ids.filter(is_twice).collect()
     }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tower::{BoxError, Layer, Service};
 
 /// Beginnings of texts that may be times which can't be held.
-const SUSPICIOUS: [&str; 2] = ["\"9999-", "\"-0"];
+const SUSPICIOUS: [&str; 3] = ["\"9999-", "\"10000-", "\"-0"];
 
 /// Text of an object that may have a time which was not read as it is stored.
 const LAST_INSTANT: &str = "\"9999-12-30T22:00:00";

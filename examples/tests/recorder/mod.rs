@@ -6,12 +6,13 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use examples::live::http;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, TRANSFER_ENCODING};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use hyper::{Method, Request, Response};
 use kube::client::Body;
 use kube::{Client, Config};
@@ -85,8 +86,33 @@ pub(crate) enum Mischief {
     LosesFirstAnswers,
     /// No resource of the API group is served.
     HasNoDevices,
+    /// Lists of slices have the end of year 9999 as the time of taints.
+    SaysNever,
+    /// The slice `node-1` can't be decoded.
+    BreaksASlice,
+    /// Bindings of pods are refused.
+    RefusesBindings,
+    /// Every list fails.
+    FailsLists,
     /// Nobody is known who has no token, or another one than [`TOKEN`].
     KnowsOne,
+}
+
+impl Mischief {
+    /// Returns a list of slices as the door shows it.
+    async fn changed(self, answer: Response<Body>) -> io::Result<Response<Body>> {
+        let (from, to) = match self {
+            Self::SaysNever => ("2026-01-01T00:00:00Z", "9999-12-31T23:59:59Z"),
+            Self::BreaksASlice => (r#""nodeName":"node-1""#, r#""nodeName":["node-1"]"#),
+            _ => return Ok(answer),
+        };
+        let (mut parts, body) = answer.into_parts();
+        parts.headers.remove(CONTENT_LENGTH);
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        let text = String::from_utf8(body.to_vec()).map_err(io::Error::other)?;
+        assert!(text.contains(from), "nothing to change in {text}");
+        Ok(Response::from_parts(parts, Body::from(text.replace(from, to).into_bytes())))
+    }
 }
 
 /// Token of somebody who is known.
@@ -102,6 +128,8 @@ struct State {
     client: Client,
     granted: Option<BTreeSet<Right>>,
     mischief: Mischief,
+    /// True while nothing is answered.
+    is_away: AtomicBool,
     /// Number of calls for each right.
     calls: Mutex<BTreeMap<Right, usize>>,
     /// Number of those that were carried out.
@@ -122,6 +150,7 @@ impl Recorder {
                     client,
                     granted,
                     mischief,
+                    is_away: AtomicBool::new(false),
                     calls: Mutex::default(),
                     carried_out: Mutex::default(),
                 });
@@ -138,6 +167,17 @@ impl Recorder {
         self.state.calls.lock().unwrap().keys().cloned().collect()
     }
 
+    /// Stops to answer, or begins again.
+    pub(crate) fn set_away(&self, is_away: bool) {
+        self.state.is_away.store(is_away, Ordering::Relaxed);
+    }
+
+    /// Returns the number of calls, whatever became of them.
+    pub(crate) fn asked(&self, verb: &str, resource: &str) -> usize {
+        let calls = self.state.calls.lock().unwrap();
+        calls.iter().filter(|(right, _)| right.verb == verb && right.resource == resource).map(|(_, count)| count).sum()
+    }
+
     /// Returns the number of calls that were carried out; a dry run is not.
     pub(crate) fn carried_out(&self, verb: &str, resource: &str) -> usize {
         let calls = self.state.carried_out.lock().unwrap();
@@ -148,6 +188,9 @@ impl Recorder {
 impl State {
     async fn pass(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Response<Body>> {
         let (parts, body) = request.into_parts();
+        if self.is_away.load(Ordering::Relaxed) {
+            return Err(io::Error::other("away"));
+        }
         let is_known = || parts.headers.get(AUTHORIZATION).is_some_and(|value| *value == format!("Bearer {TOKEN}"));
         if self.mischief == Mischief::KnowsOne && !is_known() {
             return Ok(refusal(401, "Unauthorized", "Unauthorized", ""));
@@ -172,10 +215,19 @@ impl State {
         if loses && right.is_binding() && earlier == 0 {
             return Ok(refusal(409, "Conflict", "another scheduler was faster, it says", "some"));
         }
+        if self.mischief == Mischief::FailsLists && right.verb == "list" {
+            return Ok(refusal(500, "InternalError", "etcd is gone", ""));
+        }
+        if self.mischief == Mischief::RefusesBindings && right.is_binding() {
+            return Ok(refusal(403, "Forbidden", "admission says no", "p"));
+        }
         let is_dry_run = parts.uri.query().is_some_and(|query| query.contains("dryRun=All"));
         let answer = self.forward(parts, body).await;
         if !is_dry_run && answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
             *self.carried_out.lock().unwrap().entry(right.clone()).or_default() += 1;
+        }
+        if right.verb == "list" && right.resource == "resourceslices" {
+            return self.mischief.changed(answer?).await;
         }
         if loses && earlier == usize::from(right.is_binding()) { Err(io::Error::other("lost")) } else { answer }
     }
