@@ -17,7 +17,7 @@ use crate::explain::{Cause, ClaimName, Detail, Explanation, LikeNodes, Reason, R
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort};
 use crate::search::context::Context;
-use crate::search::outcome::Outcome;
+use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
 use crate::search::{LikeSearches, allocate_on, fits_on};
 
@@ -30,7 +30,7 @@ use crate::search::{LikeSearches, allocate_on, fits_on};
 /// and work of a verdict are those of the node's own search.
 ///
 /// ```
-/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
+/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Fit, Inventory, Outcome, Profile};
 /// use k8s_openapi::api::core::v1::Node;
 /// use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 /// use serde_json::{from_value, json};
@@ -51,8 +51,8 @@ use crate::search::{LikeSearches, allocate_on, fits_on};
 /// let attempt = allocator.attempt(&state, &claims);
 /// // From the second node on, as kube-scheduler goes on where it stopped.
 /// let rotated = nodes[1..].iter().chain(&nodes[..1]);
-/// let node = attempt.feasible(rotated, Budget::default()).next().unwrap()?;
-/// assert_eq!(node.metadata.name.as_deref(), Some("b"));
+/// let (node, fit) = attempt.feasible(rotated, Budget::default()).next().unwrap()?;
+/// assert_eq!((node.metadata.name.as_deref(), fit), (Some("b"), Fit::Yes));
 /// assert!(matches!(attempt.allocate(node, Budget::default())?.outcome, Outcome::Allocated(_)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -112,25 +112,27 @@ impl<'c> Attempt<'c> {
         self
     }
 
-    /// Returns true if the claims can be allocated on a node: if [`Attempt::allocate`] gives [`Outcome::Allocated`].
+    /// Tells if the claims can be allocated on a node: [`Fit::Yes`] if [`Attempt::allocate`] gives [`Outcome::Allocated`],
+    /// [`Fit::Stopped`] if it gives [`Outcome::Stopped`].
     ///
     /// # Errors
     /// Those of [`Attempt::allocate`].
     ///
     /// # Complexity
     /// That of [`Attempt::allocate`], without results and explanations.
-    pub fn fits(&self, node: &Node, budget: Budget<'_>) -> Result<bool, AllocateError> {
+    pub fn fits(&self, node: &Node, budget: Budget<'_>) -> Result<Fit, AllocateError> {
         if !self.elsewhere(node)?.is_empty() {
-            return Ok(false);
+            return Ok(Fit::No);
         }
         if self.pending.is_empty() && !self.allocated.is_empty() {
-            return Ok(true);
+            return Ok(Fit::Yes);
         }
         fits_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget)
     }
 
-    /// Returns the nodes on which the claims can be allocated, in the order of `nodes`. The search on a node is made when the
-    /// iterator comes to it. Each node has the budget for one node.
+    /// Returns the nodes on which the claims can be allocated ([`Fit::Yes`]), and those of which it is not known since their
+    /// search was stopped ([`Fit::Stopped`]), in the order of `nodes`. No item has [`Fit::No`]. The search on a node is made
+    /// when the iterator comes to it. Each node has the whole budget.
     ///
     /// # Errors
     /// Those of [`Attempt::allocate`], in place of a node.
@@ -138,11 +140,10 @@ impl<'c> Attempt<'c> {
         &self,
         nodes: impl IntoIterator<Item = &'n N>,
         budget: Budget<'_>,
-    ) -> impl Iterator<Item = Result<&'n N, AllocateError>> {
+    ) -> impl Iterator<Item = Result<(&'n N, Fit), AllocateError>> {
         nodes.into_iter().filter_map(move |node| match self.fits(node.borrow(), budget) {
-            Ok(true) => Some(Ok(node)),
-            Ok(false) => None,
-            Err(error) => Some(Err(error)),
+            Ok(Fit::No) => None,
+            fit => Some(fit.map(|fit| (node, fit))),
         })
     }
 

@@ -10,7 +10,7 @@ use super::candidates::{Candidates, Universe};
 use super::context::Context;
 use super::grid::Grid;
 use super::like_searches::LikeSearches;
-use super::outcome::{NodeFailure, Outcome};
+use super::outcome::{Fit, NodeFailure, Outcome};
 use super::partial_assignment::Chosen;
 use super::request::Plan;
 use super::results::{check_results, results};
@@ -48,17 +48,19 @@ const fn not_begun(limit: Limit) -> Stopped {
     Stopped { limit, claim: String::new(), request: String::new(), refuted: 0, failed_states: 0 }
 }
 
-/// Returns true if the claims of a plan can be allocated on one node.
+/// Tells if the claims of a plan can be allocated on one node.
 pub(crate) fn fits_on(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
     like: Option<&LikeSearches>,
     budget: Budget<'_>,
-) -> Result<bool, AllocateError> {
+) -> Result<Fit, AllocateError> {
     match search(context, plan, node, like, &mut Meter::new(budget), check_results) {
-        Ok(found) => Ok(found.is_ok()),
-        Err(Halt::Stopped(_) | Halt::OnNode(_)) => Ok(false),
+        Ok(Ok(())) => Ok(Fit::Yes),
+        Ok(Err(Outcome::Stopped(stopped))) => Ok(Fit::Stopped(stopped)),
+        Ok(Err(_)) | Err(Halt::OnNode(_)) => Ok(Fit::No),
+        Err(Halt::Stopped(limit)) => Ok(Fit::Stopped(not_begun(limit))),
         Err(Halt::Failed(error)) => Err(error),
     }
 }
