@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::verdict::Verdict;
 use crate::explain::{Cause, ClaimName, Detail, Explanation, LikeNodes, Reason, Refused, explain};
 use crate::search::allocate_error::AllocateError;
-use crate::search::budget::{Budget, Effort};
+use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::Context;
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
@@ -164,12 +164,12 @@ impl<'c> Attempt<'c> {
             return Ok(Verdict { outcome, steps: 0, work: 0, explanation: None });
         }
         let (outcome, effort) = allocate_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget)?;
-        let explanation = self.explain(node, &outcome, effort, budget);
+        let (explanation, work) = self.explain(node, &outcome, effort, budget);
         let outcome = match outcome {
             Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
             other => other,
         };
-        Ok(Verdict { outcome, steps: effort.steps, work: effort.work, explanation })
+        Ok(Verdict { outcome, steps: effort.steps, work, explanation })
     }
 
     /// Returns a reason for each allocated claim whose node selector excludes the node.
@@ -196,26 +196,36 @@ impl<'c> Attempt<'c> {
         }
         let search = || allocate_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget).ok();
         let searched = if self.pending.is_empty() { None } else { search() };
-        let Effort { steps, work, .. } = searched.as_ref().map(|(_, effort)| *effort).unwrap_or_default();
-        let pending = searched.and_then(|(outcome, effort)| self.explain(node, &outcome, effort, budget));
+        let steps = searched.as_ref().map_or(0, |(_, effort)| effort.steps);
+        let explain = |(outcome, effort): (Outcome, Effort)| self.explain(node, &outcome, effort, budget);
+        let (pending, work) = searched.map_or((None, 0), explain);
         reasons.extend(pending.into_iter().flat_map(|explanation| explanation.reasons));
         let explanation = Some(Explanation { reasons, suggestions: Vec::new() });
         Verdict { steps, work, explanation, ..verdict }
     }
 
-    fn explain(&self, node: &Node, outcome: &Outcome, effort: Effort, budget: Budget<'_>) -> Option<Explanation> {
+    /// Explains the outcome of a search. Returns the work of both.
+    fn explain(
+        &self,
+        node: &Node,
+        outcome: &Outcome,
+        effort: Effort,
+        budget: Budget<'_>,
+    ) -> (Option<Explanation>, u64) {
         if self.detail == Detail::Off || matches!(outcome, Outcome::Allocated(_)) {
-            return None;
+            return (None, effort.work);
         }
         let claims = self.explained.get_or_init(|| self.claims_to_explain());
         let plan = self.allocated.is_empty().then_some(&self.plan);
         let like_nodes = &self.like_nodes;
         let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted, like_nodes };
-        explain(&self.context, self.detail, &refused, node, budget)
+        let meter = Meter::new(budget.of_explanation(effort.work));
+        let explanation = explain(&self.context, self.detail, &refused, node, &meter);
+        (explanation, effort.work.saturating_add(meter.effort().work))
     }
 
     fn claims_to_explain(&self) -> Vec<ResourceClaim> {
-        let pending = self.pending.iter().map(|claim| (*claim).clone()).collect();
+        let pending = self.pending.iter().map(|claim| without_config(claim)).collect();
         let without_requests = |allocated: &AllocatedClaim<'_>| ResourceClaim {
             metadata: allocated.claim.metadata.clone(),
             ..ResourceClaim::default()
@@ -237,6 +247,15 @@ impl<'c> Attempt<'c> {
         }
         all
     }
+}
+
+/// Copies a claim without configuration, which no question reads and which may be large.
+fn without_config(claim: &ResourceClaim) -> ResourceClaim {
+    let mut copy = claim.clone();
+    if let Some(devices) = copy.spec.as_mut().and_then(|spec| spec.devices.as_mut()) {
+        devices.config = None;
+    }
+    copy
 }
 
 impl fmt::Debug for Attempt<'_> {

@@ -19,7 +19,7 @@ use crate::explain::{Detail, Explanation, LikeNodes, Refused, Suggestion, explai
 use crate::oracle::compare::numbered;
 use crate::oracle::history::{DRIVERS, Model, change, claim, classes, node};
 use crate::oracle::random::Random;
-use crate::search::budget::Budget;
+use crate::search::budget::{Budget, Meter};
 use crate::search::context::Context;
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::Plan;
@@ -86,7 +86,7 @@ impl World {
             let (outcome, effort) = allocate_on(&context, &plan, &node, None, Budget::work(STEPS)).ok()?;
             let plan = (shortcuts != Shortcuts::from_bits(0)).then_some(&plan);
             let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted, like_nodes };
-            explain(&context, Detail::Full, &refused, &node, Budget::default())
+            explain(&context, Detail::Full, &refused, &node, &Meter::new(Budget::default()))
         };
         (0..7).map(explain_on).collect()
     }
