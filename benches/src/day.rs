@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dra_alloc::{
-    AllocatedState, Allocator, Attempt, Budget, Classes, FollowedNodes, Inventory, InventoryEvent, Ix, NodeVerdicts,
-    Outcome, Profile,
+    AllocatedState, Allocator, Attempt, Budget, Classes, Fit, FollowedNodes, Inventory, InventoryEvent, Ix,
+    NodeVerdicts, Outcome, Profile,
 };
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
@@ -88,7 +88,7 @@ impl Scheduler {
         } else {
             let (nodes, from) = (&self.nodes, usize::from(self.latest));
             let mut order = (from..nodes.len()).chain(0..from).inspect(|_| self.asked += 1);
-            Ix::from(order.find(|node| fits(&attempt, &nodes[*node]))?)
+            Ix::from(order.find(|node| fit(&attempt, &nodes[*node]) == Fit::Yes)?)
         };
         self.latest = found;
         let found = usize::from(found);
@@ -110,15 +110,16 @@ fn first_fit(
 ) -> Option<Ix<Node>> {
     for node in followed.undecided(&kind, from) {
         *asked += 1;
-        if fits(attempt, &nodes[usize::from(node)]) {
-            return Some(node);
+        match fit(attempt, &nodes[usize::from(node)]) {
+            Fit::Yes => return Some(node),
+            Fit::No => followed.refuse(&kind, node),
+            Fit::Stopped(_) => {}
         }
-        followed.refuse(&kind, node);
     }
     None
 }
 
-fn fits(attempt: &Attempt<'_>, node: &Node) -> bool {
+fn fit(attempt: &Attempt<'_>, node: &Node) -> Fit {
     attempt.fits(node, Budget::work(WORK)).expect("no error")
 }
 

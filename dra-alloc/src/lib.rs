@@ -95,7 +95,7 @@ pub use dra_attrs::{GateSet, Ix, Profile};
 pub use explain::{Detail, Explanation};
 pub use search::allocate_error::{AllocateError, RequestError};
 pub use search::budget::Budget;
-pub use search::outcome::{NodeFailure, Outcome};
+pub use search::outcome::{Fit, NodeFailure, Outcome};
 pub use search::share::{Share, ShareIds, share_id};
 pub use search::stopped::{Limit, Stopped};
 pub use selector::SelectorCache;

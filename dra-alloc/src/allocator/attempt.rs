@@ -15,9 +15,9 @@ use smallvec::SmallVec;
 use super::verdict::Verdict;
 use crate::explain::{Cause, ClaimName, Detail, Explanation, LikeNodes, Reason, Refused, explain};
 use crate::search::allocate_error::AllocateError;
-use crate::search::budget::{Budget, Effort};
+use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::Context;
-use crate::search::outcome::Outcome;
+use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
 use crate::search::{LikeSearches, allocate_on, fits_on};
 
@@ -30,7 +30,7 @@ use crate::search::{LikeSearches, allocate_on, fits_on};
 /// and work of a verdict are those of the node's own search.
 ///
 /// ```
-/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
+/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Fit, Inventory, Outcome, Profile};
 /// use k8s_openapi::api::core::v1::Node;
 /// use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 /// use serde_json::{from_value, json};
@@ -51,8 +51,8 @@ use crate::search::{LikeSearches, allocate_on, fits_on};
 /// let attempt = allocator.attempt(&state, &claims);
 /// // From the second node on, as kube-scheduler goes on where it stopped.
 /// let rotated = nodes[1..].iter().chain(&nodes[..1]);
-/// let node = attempt.feasible(rotated, Budget::default()).next().unwrap()?;
-/// assert_eq!(node.metadata.name.as_deref(), Some("b"));
+/// let (node, fit) = attempt.feasible(rotated, Budget::default()).next().unwrap()?;
+/// assert_eq!((node.metadata.name.as_deref(), fit), (Some("b"), Fit::Yes));
 /// assert!(matches!(attempt.allocate(node, Budget::default())?.outcome, Outcome::Allocated(_)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -112,25 +112,27 @@ impl<'c> Attempt<'c> {
         self
     }
 
-    /// Returns true if the claims can be allocated on a node: if [`Attempt::allocate`] gives [`Outcome::Allocated`].
+    /// Tells if the claims can be allocated on a node: [`Fit::Yes`] if [`Attempt::allocate`] gives [`Outcome::Allocated`],
+    /// [`Fit::Stopped`] if it gives [`Outcome::Stopped`].
     ///
     /// # Errors
     /// Those of [`Attempt::allocate`].
     ///
     /// # Complexity
     /// That of [`Attempt::allocate`], without results and explanations.
-    pub fn fits(&self, node: &Node, budget: Budget<'_>) -> Result<bool, AllocateError> {
+    pub fn fits(&self, node: &Node, budget: Budget<'_>) -> Result<Fit, AllocateError> {
         if !self.elsewhere(node)?.is_empty() {
-            return Ok(false);
+            return Ok(Fit::No);
         }
         if self.pending.is_empty() && !self.allocated.is_empty() {
-            return Ok(true);
+            return Ok(Fit::Yes);
         }
         fits_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget)
     }
 
-    /// Returns the nodes on which the claims can be allocated, in the order of `nodes`. The search on a node is made when the
-    /// iterator comes to it. Each node has the budget for one node.
+    /// Returns the nodes on which the claims can be allocated ([`Fit::Yes`]), and those of which it is not known since their
+    /// search was stopped ([`Fit::Stopped`]), in the order of `nodes`. No item has [`Fit::No`]. The search on a node is made
+    /// when the iterator comes to it. Each node has the whole budget.
     ///
     /// # Errors
     /// Those of [`Attempt::allocate`], in place of a node.
@@ -138,11 +140,10 @@ impl<'c> Attempt<'c> {
         &self,
         nodes: impl IntoIterator<Item = &'n N>,
         budget: Budget<'_>,
-    ) -> impl Iterator<Item = Result<&'n N, AllocateError>> {
+    ) -> impl Iterator<Item = Result<(&'n N, Fit), AllocateError>> {
         nodes.into_iter().filter_map(move |node| match self.fits(node.borrow(), budget) {
-            Ok(true) => Some(Ok(node)),
-            Ok(false) => None,
-            Err(error) => Some(Err(error)),
+            Ok(Fit::No) => None,
+            fit => Some(fit.map(|fit| (node, fit))),
         })
     }
 
@@ -163,12 +164,12 @@ impl<'c> Attempt<'c> {
             return Ok(Verdict { outcome, steps: 0, work: 0, explanation: None });
         }
         let (outcome, effort) = allocate_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget)?;
-        let explanation = self.explain(node, &outcome, effort, budget);
+        let (explanation, work) = self.explain(node, &outcome, effort, budget);
         let outcome = match outcome {
             Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
             other => other,
         };
-        Ok(Verdict { outcome, steps: effort.steps, work: effort.work, explanation })
+        Ok(Verdict { outcome, steps: effort.steps, work, explanation })
     }
 
     /// Returns a reason for each allocated claim whose node selector excludes the node.
@@ -195,26 +196,36 @@ impl<'c> Attempt<'c> {
         }
         let search = || allocate_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget).ok();
         let searched = if self.pending.is_empty() { None } else { search() };
-        let Effort { steps, work, .. } = searched.as_ref().map(|(_, effort)| *effort).unwrap_or_default();
-        let pending = searched.and_then(|(outcome, effort)| self.explain(node, &outcome, effort, budget));
+        let steps = searched.as_ref().map_or(0, |(_, effort)| effort.steps);
+        let explain = |(outcome, effort): (Outcome, Effort)| self.explain(node, &outcome, effort, budget);
+        let (pending, work) = searched.map_or((None, 0), explain);
         reasons.extend(pending.into_iter().flat_map(|explanation| explanation.reasons));
         let explanation = Some(Explanation { reasons, suggestions: Vec::new() });
         Verdict { steps, work, explanation, ..verdict }
     }
 
-    fn explain(&self, node: &Node, outcome: &Outcome, effort: Effort, budget: Budget<'_>) -> Option<Explanation> {
+    /// Explains the outcome of a search. Returns the work of both.
+    fn explain(
+        &self,
+        node: &Node,
+        outcome: &Outcome,
+        effort: Effort,
+        budget: Budget<'_>,
+    ) -> (Option<Explanation>, u64) {
         if self.detail == Detail::Off || matches!(outcome, Outcome::Allocated(_)) {
-            return None;
+            return (None, effort.work);
         }
         let claims = self.explained.get_or_init(|| self.claims_to_explain());
         let plan = self.allocated.is_empty().then_some(&self.plan);
         let like_nodes = &self.like_nodes;
         let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted, like_nodes };
-        explain(&self.context, self.detail, &refused, node, budget)
+        let meter = Meter::new(budget.of_explanation(effort.work));
+        let explanation = explain(&self.context, self.detail, &refused, node, &meter);
+        (explanation, effort.work.saturating_add(meter.effort().work))
     }
 
     fn claims_to_explain(&self) -> Vec<ResourceClaim> {
-        let pending = self.pending.iter().map(|claim| (*claim).clone()).collect();
+        let pending = self.pending.iter().map(|claim| without_config(claim)).collect();
         let without_requests = |allocated: &AllocatedClaim<'_>| ResourceClaim {
             metadata: allocated.claim.metadata.clone(),
             ..ResourceClaim::default()
@@ -236,6 +247,15 @@ impl<'c> Attempt<'c> {
         }
         all
     }
+}
+
+/// Copies a claim without configuration, which no question reads and which may be large.
+fn without_config(claim: &ResourceClaim) -> ResourceClaim {
+    let mut copy = claim.clone();
+    if let Some(devices) = copy.spec.as_mut().and_then(|spec| spec.devices.as_mut()) {
+        devices.config = None;
+    }
+    copy
 }
 
 impl fmt::Debug for Attempt<'_> {

@@ -137,8 +137,10 @@ impl<'a> Allocator<'a> {
         Self { share_ids, ..self }
     }
 
-    /// Adds an explanation to every failed allocation, computed by at most a hundred extra searches with work of
-    /// 20,000 each. The extra searches do not use up the budget, but they call its stop function too.
+    /// Adds an explanation to every failed allocation, computed by one look at the devices and at most a hundred extra searches
+    /// with work of 20,000 each. Their work, at most two million more than that of the search, is part of [`Verdict::work`]
+    /// and counts against the budget's limit for the call. They call its stop function too. An explanation that is stopped
+    /// before it has seen the devices has [`crate::explain::Cause::Stopped`] as its only reason.
     #[must_use]
     pub fn with_explanation(self, detail: Detail) -> Self {
         Self { detail, ..self }

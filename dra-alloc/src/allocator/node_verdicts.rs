@@ -27,7 +27,7 @@ use crate::cluster::state::{AllocatedState, PoolUses};
 /// ([`NodeVerdicts::forget_node`]); with other classes, other options or another list of nodes the verdicts begin anew.
 ///
 /// ```
-/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Inventory, Ix, NodeVerdicts, Profile};
+/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Fit, Inventory, Ix, NodeVerdicts, Profile};
 /// use k8s_openapi::api::core::v1::Node;
 /// use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 /// use serde_json::{from_value, json};
@@ -51,10 +51,12 @@ use crate::cluster::state::{AllocatedState, PoolUses};
 ///     let (attempt, mut asked) = (allocator.attempt(state, [&claim]), 0);
 ///     for node in open.undecided(&"one GPU", Ix::FIRST) {
 ///         asked += 1;
-///         if attempt.fits(&nodes[usize::from(node)], Budget::default()).is_ok_and(|fits| fits) {
-///             return (Some(node), asked);
+///         match attempt.fits(&nodes[usize::from(node)], Budget::default()) {
+///             Ok(Fit::Yes) => return (Some(node), asked),
+///             Ok(Fit::No) => open.refuse(&"one GPU", node),
+///             // Not known: the node is asked again.
+///             Ok(Fit::Stopped(_)) | Err(_) => {}
 ///         }
-///         open.refuse(&"one GPU", node);
 ///     }
 ///     (None, asked)
 /// };

@@ -11,7 +11,8 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Number of steps that the search made: devices tried at a place, decisions, and runs of the pruning rules.
     pub steps: u64,
-    /// Work of the search, which a [`crate::Budget`] limits: steps, devices passed over, and what looking ahead costs.
+    /// Work of the search and of the explanation, which a [`crate::Budget`] limits: steps, devices passed over, evaluations of
+    /// selectors, and what looking ahead costs.
     pub work: u64,
     /// Reasons of the failure, if the claims are not allocated and [`crate::Allocator::with_explanation`] is set.
     pub explanation: Option<Explanation>,

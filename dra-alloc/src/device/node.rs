@@ -36,6 +36,15 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Returns the number of requirements and values that a check compares, at least 1.
+    pub(crate) fn weight(self) -> usize {
+        let Self::Selector(selector) = self else { return 1 };
+        let fields = |term: &'a NodeSelectorTerm| term.match_fields.iter().chain(&term.match_expressions).flatten();
+        let values = |requirement: &NodeSelectorRequirement| requirement.values.as_ref().map_or(0, Vec::len);
+        let requirements = selector.node_selector_terms.iter().flat_map(fields);
+        1 + requirements.map(|requirement| 1 + values(requirement) / 16).sum::<usize>()
+    }
+
     pub(crate) fn matches(self, node: &Node) -> Result<bool, NodeSelectorError> {
         match self {
             Self::Node(name) => Ok(node.metadata.name.as_deref().unwrap_or_default() == name),

@@ -18,6 +18,10 @@ use crate::search::Table;
 use crate::search::context::Context;
 use crate::search::ix::DeviceIx;
 
+/// Work of copying and indexing a device, and each of its attributes, capacities and counters.
+const WORK_OF_DEVICE: usize = 8;
+const WORK_OF_ENTRY: usize = 3;
+
 /// Value of a capacity that is made practically unlimited: more than the requests of a call can consume.
 const PLENTY: i64 = i64::MAX;
 
@@ -29,8 +33,9 @@ pub(super) fn bottlenecks(
     usable: &BTreeSet<DeviceIx>,
 ) -> Vec<Bottleneck> {
     let all: BTreeSet<Bottleneck> = usable.iter().flat_map(|device| of_device(table, *device)).collect();
+    let copy: usize = table.candidates.pools().flat_map(Pool::all_slices).map(work_of_copy).sum();
     let mut is_possible_without = |left_out: &BTreeSet<Bottleneck>| {
-        if !what_if.may_ask() {
+        if !what_if.may_ask() || table.meter.work(copy).is_err() {
             return false;
         }
         let inventory = without(table.candidates.pools(), left_out, table.context.inventory);
@@ -48,6 +53,17 @@ pub(super) fn bottlenecks(
         }
     }
     found
+}
+
+/// Returns the work of copying a slice.
+fn work_of_copy(slice: &ResourceSlice) -> usize {
+    let entries = |device: &Device| {
+        let (attributes, capacity) = (device.attributes.as_ref(), device.capacity.as_ref());
+        let counters = device.consumes_counters.iter().flatten().map(|consumed| consumed.counters.len()).sum::<usize>();
+        attributes.map_or(0, BTreeMap::len) + capacity.map_or(0, BTreeMap::len) + counters
+    };
+    let work = |device| WORK_OF_DEVICE + WORK_OF_ENTRY * entries(device);
+    slice.spec.devices.iter().flatten().map(work).sum()
 }
 
 /// Returns the counters, groups and capacities that limit the use of a device together with others.

@@ -15,7 +15,6 @@ use crate::search::request::{Alternative, Claim, Mode};
 use crate::search::{
     CapacityCheck, CapacityMiss, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Shortcut, Table,
 };
-use crate::selector::SelectorInput;
 use crate::selector::expression::{Expression, Owner};
 
 /// Largest number of devices listed for one reason, and of values listed for one request.
@@ -39,18 +38,25 @@ struct RejectedDevices {
 }
 
 impl RequestView {
-    /// Examines every device for one request or subrequest, as if nothing else were requested.
+    /// Examines every device for one request or subrequest, as if nothing else were requested. Ends early if that is too
+    /// much work.
     pub(super) fn new(table: &Table<'_>, alternative: AlternativeIx) -> Self {
         let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0, eligible: 0 };
         let mut assignment = PartialAssignment::new(table);
         for (pool, devices) in table.candidates.order() {
             let alike = devices.into_iter().next().filter(|_| are_alike(table, alternative, pool));
+            if table.meter.work(1).is_err() {
+                return view;
+            }
             let unfit_all = alike.map(|first| or_error(unfit(table, alternative, first)));
             if let Some(Some(rejection)) = unfit_all {
                 view.reject(rejection, devices);
                 continue;
             }
             for device in devices {
+                if table.meter.work(1).is_err() {
+                    return view;
+                }
                 let unfit = if alike.is_some() { None } else { or_error(unfit(table, alternative, device)) };
                 view.eligible += usize::from(unfit.is_none());
                 let unusable = || or_error(unusable(table, &mut assignment, alternative, device));
@@ -220,11 +226,9 @@ fn unfit(
 /// Returns the selector that is false for a device. Unlike the search, checks selectors before gates: a device that no
 /// selector admits needs no gate.
 fn false_selector(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) -> Option<DeviceRejection> {
-    let candidate = table.candidate(device);
-    let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
     let is_false = |selector: &Expression<'_>| {
         let compiled = selector.compile(table.context.selectors).and_then(Result::ok);
-        compiled.is_some_and(|compiled| matches!(compiled.matches(input), Ok(false)))
+        compiled.is_some_and(|compiled| matches!(table.matches(compiled, device), Ok(false)))
     };
     table.alternative(alternative).selectors().find(is_false).map(selector_false)
 }

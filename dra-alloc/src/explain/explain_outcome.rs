@@ -9,34 +9,34 @@ use super::refused::Refused;
 use super::suggest::{gates, suggestions};
 use super::unsat_core::unsat_core;
 use super::what_if::{WhatIf, plan_of};
-use crate::search::budget::Budget;
+use crate::search::budget::Meter;
 use crate::search::context::Context;
 use crate::search::outcome::{NodeFailure, Outcome};
 use crate::search::with_table;
 
-/// Explains why claims can't be allocated on a node; `None` if they are allocated. The stop function of the caller's budget
-/// is also called in every what-if question.
+/// Explains why claims can't be allocated on a node; `None` if they are allocated. All of the work is counted and limited by
+/// the meter.
 pub(crate) fn explain(
     context: &Context<'_>,
     detail: Detail,
     refused: &Refused<'_>,
     node: &Node,
-    budget: Budget<'_>,
+    meter: &Meter<'_>,
 ) -> Option<Explanation> {
     let alone = |cause| Some(Explanation { reasons: vec![Reason::leaf(cause)], suggestions: Vec::new() });
-    let what_if = || WhatIf::new(*context, refused, node, budget);
+    let what_if = || WhatIf::new(*context, refused, node, meter);
     match refused.outcome {
         Outcome::Allocated(_) => None,
         Outcome::Stopped(stopped) => alone(Cause::Stopped { stopped: Box::new(stopped.clone()) }),
         Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) => unsatisfied(what_if(), detail),
         Outcome::Unsatisfied => {
-            let kind = refused.plan.and_then(|plan| NodeKind::read(context, plan, node, budget));
-            if let Some(known) = kind.as_ref().and_then(|kind| refused.like_nodes.find(kind)) {
+            let kind = refused.plan.and_then(|plan| NodeKind::read(context, plan, node, meter));
+            if let Some(known) = kind.as_ref().and_then(|kind| refused.like_nodes.find(kind, meter)) {
                 return Some(known);
             }
             let explanation = unsatisfied(what_if(), detail)?;
-            if let Some(kind) = kind {
-                refused.like_nodes.remember(kind, &explanation);
+            if let Some(kind) = kind.filter(|_| meter.check().is_ok()) {
+                refused.like_nodes.remember(kind, &explanation, meter.effort().work);
             }
             Some(explanation)
         }
@@ -53,7 +53,7 @@ pub(crate) fn explain(
 
 /// Explains why no devices of a node satisfy the claims.
 fn unsatisfied(mut what_if: WhatIf<'_>, detail: Detail) -> Option<Explanation> {
-    let (context, node, budget) = (what_if.context, what_if.node, what_if.budget);
+    let (context, node, meter) = (what_if.context, what_if.node, what_if.meter);
     let core = unsat_core(&mut what_if);
     let of_core;
     let plan = match what_if.refused.plan {
@@ -63,7 +63,7 @@ fn unsatisfied(mut what_if: WhatIf<'_>, detail: Detail) -> Option<Explanation> {
             &of_core
         }
     };
-    let reasons = with_table(&context, plan, node, budget, |table| reasons(&mut what_if, table, &core, detail)).ok()?;
+    let reasons = with_table(&context, plan, node, meter, |table| reasons(&mut what_if, table, &core, detail)).ok()?;
     let suggestions = suggestions(&mut what_if, &reasons);
     Some(Explanation { reasons, suggestions })
 }

@@ -63,7 +63,7 @@ pub enum Cause {
         /// The allocated claim.
         claim: ClaimName,
     },
-    /// The search was stopped because its budget was exhausted.
+    /// The search was stopped by its budget or by the caller, or the explanation of a search was.
     Stopped {
         /// Place at which the search was stopped, and what was proved by then.
         #[serde(flatten)]

@@ -22,7 +22,7 @@ use super::{Cause, Explanation, Reason};
 use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::cluster::inventory::pool_devices::PoolDevices;
 use crate::config::gates::DraGate;
-use crate::search::budget::Budget;
+use crate::search::budget::{Effort, Meter};
 use crate::search::context::Context;
 use crate::search::request::Plan;
 use crate::search::{Shortcut, is_harmless};
@@ -35,10 +35,18 @@ const MOST_DEVICES: usize = 64;
 /// Explanations of one attempt, by the kind of the node.
 #[derive(Debug, Default)]
 pub(crate) struct LikeNodes {
-    known: Mutex<Vec<(NodeKind, Explanation)>>,
+    known: Mutex<Vec<Known>>,
     /// Number of explanations that were found.
     #[cfg(test)]
     found: AtomicUsize,
+}
+
+/// Explanation of a kind of nodes, with its work.
+#[derive(Debug)]
+struct Known {
+    kind: NodeKind,
+    explanation: Explanation,
+    work: u64,
 }
 
 /// Facts of a node that an explanation of plain requests reads, with the devices for the names.
@@ -55,11 +63,13 @@ struct PoolKind {
 }
 
 impl LikeNodes {
-    /// Returns the explanation of a node that is like one whose explanation is known.
-    pub(super) fn find(&self, kind: &NodeKind) -> Option<Explanation> {
+    /// Returns the explanation of a node that is like one whose explanation is known, and counts its work. What is too much
+    /// work is left to the node's own explanation.
+    pub(super) fn find(&self, kind: &NodeKind, meter: &Meter<'_>) -> Option<Explanation> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (like, explanation) = known.iter().find(|(known, _)| known.is_like(kind))?;
-        let mut explanation = explanation.clone();
+        let Known { kind: like, explanation, work } = known.iter().find(|known| known.kind.is_like(kind))?;
+        let is_within = meter.spare(Effort { work: *work, ..Effort::default() }).unwrap_or(false);
+        let mut explanation = is_within.then(|| explanation.clone())?;
         explanation.reasons.iter_mut().for_each(|reason| rename(reason, like, kind));
         #[cfg(test)]
         self.found.fetch_add(1, Ordering::Relaxed);
@@ -72,20 +82,20 @@ impl LikeNodes {
         self.found.load(Ordering::Relaxed)
     }
 
-    pub(super) fn remember(&self, kind: NodeKind, explanation: &Explanation) {
+    pub(super) fn remember(&self, kind: NodeKind, explanation: &Explanation, work: u64) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() < MOST_KINDS {
-            known.push((kind, explanation.clone()));
+            known.push(Known { kind, explanation: explanation.clone(), work });
         }
     }
 }
 
 impl NodeKind {
     /// Reads the kind of a node; `None` if something else may matter to the explanation.
-    pub(super) fn read(context: &Context<'_>, plan: &Plan<'_>, node: &Node, budget: Budget<'_>) -> Option<Self> {
+    pub(super) fn read(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &Meter<'_>) -> Option<Self> {
         let may_be_like = context.shortcuts.has(Shortcut::LikeNodes)
             && context.gates.has(DraGate::PartitionableDevices)
-            && budget.stop().is_none()
+            && meter.stop().is_none()
             && plan.columns.len() == 0
             && is_harmless(context, plan);
         if !may_be_like {

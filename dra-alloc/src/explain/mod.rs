@@ -7,7 +7,7 @@
 //! bottleneck. A change is only suggested if the allocation succeeds with it.
 //!
 //! The search itself records nothing, so that it costs nothing extra without an explanation. The what-if questions of
-//! one explanation are bounded in number and in work.
+//! one explanation are bounded in number and in work, which counts against the limit of the budget for the call.
 //!
 //! ```
 //! use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, Inventory, Profile};

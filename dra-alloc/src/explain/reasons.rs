@@ -14,6 +14,7 @@ use crate::cluster::inventory::pool::PoolState;
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 use crate::search::ix::{AlternativeIx, ByAlternative, ClaimIx};
 use crate::search::request::{Claim, ConstraintKind, Request};
+use crate::search::stopped::{Limit, Stopped};
 use crate::search::{Shortcut, Table};
 
 /// Usable devices of a node for each request of an unsatisfiable core.
@@ -32,7 +33,13 @@ pub(super) fn reasons(
 ) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if !table.candidates.all().is_empty() {
-        let view_of_core = CoreView::new(table);
+        let view_of_core = match CoreView::new(table) {
+            Ok(view) => view,
+            Err(limit) => {
+                let stopped = Box::new(Stopped::not_begun(limit));
+                return vec![Reason::leaf(Cause::Stopped { stopped })];
+            }
+        };
         reasons.extend(view_of_core.lacking(what_if, core, detail));
         if reasons.is_empty() {
             reasons.push(view_of_core.together(what_if, core));
@@ -57,9 +64,11 @@ pub(super) fn reasons(
 }
 
 impl<'t, 's> CoreView<'t, 's> {
-    fn new(table: &'t Table<'s>) -> Self {
+    /// Examines every device for each request or subrequest. The error is the limit that has ended this.
+    fn new(table: &'t Table<'s>) -> Result<Self, Limit> {
         let alternatives = table.plan.alternatives.range().into_iter();
-        Self { table, views: alternatives.map(|alternative| RequestView::new(table, alternative)).collect() }
+        let views = alternatives.map(|alternative| RequestView::new(table, alternative)).collect();
+        table.meter.ended().map_or(Ok(Self { table, views }), Err)
     }
 
     fn requests(&self) -> impl Iterator<Item = (ClaimIx, &'s Request<'s>)> {
@@ -133,6 +142,9 @@ impl<'t, 's> CoreView<'t, 's> {
         for (alternative, view) in self.views(request) {
             let asked = self.table.alternative(alternative);
             for &(constraint, column) in &asked.constraints {
+                if self.table.meter.work(view.usable.len()).is_err() {
+                    return shares;
+                }
                 let attribute = claim.constraints.at(constraint).map_or("", |constraint| constraint.attribute);
                 shares.push(offer(self.table, alternative, column, attribute, &view.usable));
             }

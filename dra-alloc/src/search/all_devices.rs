@@ -17,7 +17,7 @@ use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 pub(super) const LIMIT: u64 = MAX_DEVICES_PER_CLAIM as u64;
 
 /// Returns the devices of each `allocationMode: All` alternative, and checks the claims in kube-scheduler's order.
-pub(super) fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<DevicesOfAll, Halt> {
+pub(super) fn devices_of_all(table: &Table<'_>, meter: &Meter<'_>) -> Result<DevicesOfAll, Halt> {
     let mut all = DevicesOfAll::default();
     if table.plan.alternatives.iter().any(|asked| asked.mode == Mode::All) {
         all.extend(table.plan.alternatives.iter().map(|_| Vec::new()));
@@ -45,7 +45,7 @@ pub(super) fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result
 /// fail later.
 ///
 /// The set of all devices is known only if all pools are complete. Pools before the first incomplete one are read.
-fn all_devices(table: &Table<'_>, alternative: AlternativeIx, meter: &mut Meter<'_>) -> Result<Vec<DeviceIx>, Halt> {
+fn all_devices(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>) -> Result<Vec<DeviceIx>, Halt> {
     let mut all = Vec::new();
     for (pool, devices) in table.candidates.order() {
         if let Some(failure) = unknown_pool(table, alternative, pool) {

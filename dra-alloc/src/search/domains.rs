@@ -32,7 +32,7 @@ pub(crate) struct Domains<'s> {
 impl<'s> Domains<'s> {
     /// Checks every device for every alternative, in work of the budget. Alternatives that ask the same question about a
     /// device are answered once. Returns `None` if a device consumes a negative amount: what is left must only shrink.
-    pub(crate) fn new(table: &Table<'s>, meter: &mut Meter<'_>) -> Result<Option<Self>, Halt> {
+    pub(crate) fn new(table: &Table<'s>, meter: &Meter<'_>) -> Result<Option<Self>, Halt> {
         let devices = table.candidates.all();
         meter.work(devices.end.into())?;
         let mut shareable = DeviceSet::new(devices.end);
@@ -103,11 +103,7 @@ pub(crate) fn is_same_question(left: &Alternative<'_>, right: &Alternative<'_>) 
 }
 
 /// Returns the devices that are usable for an alternative, and those on which a check fails.
-fn looked_at(
-    table: &Table<'_>,
-    alternative: AlternativeIx,
-    meter: &mut Meter<'_>,
-) -> Result<(DeviceSet, DeviceSet), Halt> {
+fn looked_at(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>) -> Result<(DeviceSet, DeviceSet), Halt> {
     let none = || DeviceSet::new(table.candidates.end());
     let (mut usable, mut unsure) = (none(), none());
     let is_admin = table.alternative(alternative).admin_access;
@@ -184,7 +180,7 @@ fn columns<'s>(
     table: &Table<'s>,
     usable: &ByAlternative<DeviceSet>,
     unsure: &ByAlternative<DeviceSet>,
-    meter: &mut Meter<'_>,
+    meter: &Meter<'_>,
 ) -> Result<ByColumn<ColumnValues<'s>>, Halt> {
     let mut columns = ByColumn::default();
     for column in table.plan.columns.range() {

@@ -19,11 +19,18 @@ const MOST_VALUES: usize = 8;
 /// Number of looks in vain, less those that found a result, after which none is made any more.
 const MOST_IN_VAIN: usize = 64;
 
+/// Result of a selector, with the price of its evaluation in parts of a unit of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) holds: bool,
+    pub(super) parts: u64,
+}
+
 /// Results of the selectors of one alternative.
 #[derive(Debug, Default)]
 pub(crate) struct KnownResults {
     /// By position of the selector and address of the device. Addresses are stable within one call.
-    by_device: Mutex<BTreeMap<(SelectorIx, usize), bool>>,
+    by_device: Mutex<BTreeMap<(SelectorIx, usize), Known>>,
     by_values: Mutex<BTreeMap<SelectorIx, OfSelector>>,
 }
 
@@ -31,7 +38,7 @@ pub(crate) struct KnownResults {
 #[derive(Debug, Default)]
 struct OfSelector {
     reads: Vec<Name>,
-    results: Vec<(Values, bool)>,
+    results: Vec<(Values, Known)>,
     in_vain: usize,
 }
 
@@ -63,19 +70,19 @@ struct Read<A> {
 
 impl KnownResults {
     /// Returns the result of a selector on a device that several nodes see.
-    pub(super) fn of_device(&self, selector: SelectorIx, device: &Device) -> Option<bool> {
+    pub(super) fn of_device(&self, selector: SelectorIx, device: &Device) -> Option<Known> {
         let known = self.by_device.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(selector, std::ptr::from_ref(device).addr())).copied()
     }
 
     /// Keeps the result of a selector on a device that several nodes see.
-    pub(super) fn keep_for_device(&self, selector: SelectorIx, device: &Device, holds: bool) {
+    pub(super) fn keep_for_device(&self, selector: SelectorIx, device: &Device, result: Known) {
         let mut known = self.by_device.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert((selector, std::ptr::from_ref(device).addr()), holds);
+        known.insert((selector, std::ptr::from_ref(device).addr()), result);
     }
 
     /// Returns the result of a selector on a device with the same values. The device has no invalid attribute.
-    pub(super) fn of_values(&self, at: SelectorIx, selector: &Selector, input: SelectorInput<'_>) -> Option<bool> {
+    pub(super) fn of_values(&self, at: SelectorIx, selector: &Selector, input: SelectorInput<'_>) -> Option<Known> {
         let reads = selector.attributes_read()?;
         let mut all = self.by_values.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.entry(at).or_insert_with(|| OfSelector::new(reads));
@@ -84,17 +91,17 @@ impl KnownResults {
         }
         let attributes = known.attributes(input);
         let found = known.results.iter().find(|(values, _)| values.are_those_of(input, &attributes));
-        let holds = found.map(|(_, holds)| *holds);
-        known.in_vain = if holds.is_some() { known.in_vain.saturating_sub(1) } else { known.in_vain.saturating_add(1) };
-        holds
+        let found = found.map(|(_, result)| *result);
+        known.in_vain = if found.is_some() { known.in_vain.saturating_sub(1) } else { known.in_vain.saturating_add(1) };
+        found
     }
 
     /// Keeps the result of a selector for devices with the same values.
-    pub(super) fn keep_for_values(&self, at: SelectorIx, input: SelectorInput<'_>, holds: bool) {
+    pub(super) fn keep_for_values(&self, at: SelectorIx, input: SelectorInput<'_>, result: Known) {
         let mut all = self.by_values.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(known) = all.get_mut(&at).filter(|known| known.results.len() < MOST_VALUES) else { return };
         let values = Values::new(input, &known.attributes(input));
-        known.results.push((values, holds));
+        known.results.push((values, result));
     }
 }
 

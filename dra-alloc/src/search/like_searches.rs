@@ -6,6 +6,7 @@
 //!
 //! - all pools are complete, and follow each other with the same numbers of devices that may be given;
 //! - each device is selected, tolerated, held, shared, and large enough for the same alternatives, by the same amounts;
+//! - the evaluations of selectors and derived attributes are the same work;
 //! - the values that constraints compare are equal for the same devices, and are in the same order;
 //! - counters have the same amounts left, and are consumed by the same devices.
 //!
@@ -81,26 +82,38 @@ impl Default for LikeSearches {
 }
 
 impl LikeSearches {
-    /// Reads the facts of a node if a search may be known that was made on a node like it.
-    pub(super) fn read(&self, table: &Table<'_>) -> Option<Likeness> {
+    /// Reads the facts of a node if a search may be known that was made on a node like it. Returns the work of evaluations
+    /// too, for which the credit pays.
+    pub(super) fn read(&self, table: &Table<'_>) -> (Option<Likeness>, u64) {
         let price = price(table);
-        if self.credit.load(Ordering::Relaxed) < price || !table.context.shortcuts.has(Shortcut::LikeSearches) {
-            return None;
+        let least = self.credit.load(Ordering::Relaxed).min(table.meter.left());
+        if least < price || !table.context.shortcuts.has(Shortcut::LikeSearches) {
+            return (None, 0);
         }
         let size = size(table);
-        if !self.searches().iter().any(|search| search.size == size) {
-            return None;
+        if !self.searches().iter().any(|search| search.size == size) || !self.pay(price) {
+            return (None, 0);
         }
-        let pay = |credit: u64| credit.checked_sub(price);
-        self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, pay).ok()?;
-        Likeness::read(table)
+        let most = self.credit.load(Ordering::Relaxed).min(table.meter.left());
+        let (likeness, work) = table.meter.aside(most, || Likeness::read(table));
+        self.pay(work);
+        (likeness, work)
+    }
+
+    /// Takes an amount from the credit, or all that is left. Returns false if there was less.
+    fn pay(&self, amount: u64) -> bool {
+        let rest = |credit: u64| Some(credit.saturating_sub(amount));
+        self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).is_ok_and(|credit| credit >= amount)
     }
 
     /// Returns the search that was made on a node with the same facts.
     pub(super) fn find(&self, likeness: &Likeness) -> Option<Arc<Search>> {
-        let search = self.searches().iter().find(|search| search.likeness == *likeness).cloned()?;
+        self.searches().iter().find(|search| search.likeness == *likeness).cloned()
+    }
+
+    /// Adds the work of a search that was not repeated to the credit.
+    pub(super) fn saved(&self, search: &Search) {
         self.credit.fetch_add(search.effort.work, Ordering::Relaxed);
-        Some(search)
     }
 
     /// Remembers a search that has come to its end, if it was long. `likeness` are the facts of the node if they were read.
@@ -117,7 +130,8 @@ impl LikeSearches {
         if usize::from(table.candidates.end()) > MOST_DEVICES || self.searches().len() >= MOST_SEARCHES {
             return;
         }
-        let Some(likeness) = likeness.or_else(|| Likeness::read(table)) else { return };
+        let read = || table.meter.aside(effort.work, || Likeness::read(table)).0;
+        let Some(likeness) = likeness.or_else(read) else { return };
         let found =
             solution.map(|Solution { chosen, selected }| Found { chosen: chosen.to_vec(), selected: selected.clone() });
         self.searches().push(Arc::new(Search { size: size(table), likeness, found, effort }));
@@ -282,6 +296,7 @@ impl Reader<'_, '_> {
             self.facts.push(i128::from(table.taint(alternative, device).is_some()));
             if table.like(alternative) == alternative {
                 self.facts.push(i128::from(table.is_selectable(alternative, device).ok()?));
+                self.facts.push(table.work_of_selection(alternative, device).into());
                 self.room(alternative, device)?;
             }
         }
@@ -301,6 +316,8 @@ impl Reader<'_, '_> {
             self.facts.push(0);
             return Some(());
         }
+        // Their number is that of the work.
+        self.facts.push(fact(table.capacities(device).ok()?.len()));
         match table.fit(alternative, device).ok()? {
             CapacityCheck::Never(_) => self.facts.push(1),
             CapacityCheck::Takes(amounts) => {
@@ -318,6 +335,7 @@ impl Reader<'_, '_> {
 
     fn values(&mut self, column: ColumnIx, device: DeviceIx) -> Option<()> {
         let values = self.table.values(column, device).ok()?;
+        self.facts.push(self.table.work_of_derived(column, device).into());
         self.facts.push(match values.violation() {
             None => 0,
             Some(Violation::Missing) => 1,

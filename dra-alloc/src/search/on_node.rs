@@ -9,19 +9,27 @@ use super::budget::{Budget, Effort, Halt, Meter};
 use super::candidates::{Candidates, Universe};
 use super::context::Context;
 use super::grid::Grid;
-use super::like_searches::LikeSearches;
-use super::outcome::{NodeFailure, Outcome};
+use super::like_searches::{LikeSearches, Likeness};
+use super::outcome::{Fit, NodeFailure, Outcome};
 use super::partial_assignment::Chosen;
 use super::request::Plan;
 use super::results::{check_results, results};
-use super::stopped::{Limit, Stopped};
+use super::stopped::Stopped;
 use super::table::{Table, skips_operations};
 use super::too_few::has_too_few;
 use super::walk::{Solution, Walk};
 use crate::cluster::inventory::pool::PoolState;
+use crate::cluster::inventory::view::View;
 use crate::config::gates::{DraGate, GateName};
 use crate::config::profile::SkipGateOff;
 use crate::device::slice::name_of;
+
+/// Number of comparisons of a node with the selectors of shared slices that are a unit of work.
+const COMPARISONS_OF_UNIT: usize = 8;
+/// Number of pairs of a request and a pool whose comparison is a unit of work.
+const PAIRS_OF_UNIT: usize = 32;
+/// Number of pools of a node beyond which each is a unit of work.
+const FEW_POOLS: usize = 16;
 
 /// Allocates the claims of a plan on one node. What `like` knows of other nodes is of the same plan, and of contexts that
 /// differ by the inventory and the state only.
@@ -32,44 +40,50 @@ pub(crate) fn allocate_on(
     like: Option<&LikeSearches>,
     budget: Budget<'_>,
 ) -> Result<(Outcome, Effort), AllocateError> {
-    let mut meter = Meter::new(budget);
-    let outcome = match search(context, plan, node, like, &mut meter, results) {
+    let meter = Meter::new(budget);
+    let outcome = match search(context, plan, node, like, &meter, results) {
         Ok(Ok(results)) => Outcome::Allocated(results),
         Ok(Err(outcome)) => outcome,
-        Err(Halt::Stopped(limit)) => Outcome::Stopped(not_begun(limit)),
+        Err(Halt::Stopped(limit)) => Outcome::Stopped(Stopped::not_begun(limit)),
         Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
         Err(Halt::Failed(error)) => return Err(error),
     };
     Ok((outcome, meter.effort()))
 }
 
-/// Returns the state of a search that was stopped before it began.
-const fn not_begun(limit: Limit) -> Stopped {
-    Stopped { limit, claim: String::new(), request: String::new(), refuted: 0, failed_states: 0 }
-}
-
-/// Returns true if the claims of a plan can be allocated on one node.
+/// Tells if the claims of a plan can be allocated on one node.
 pub(crate) fn fits_on(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
     like: Option<&LikeSearches>,
     budget: Budget<'_>,
-) -> Result<bool, AllocateError> {
-    match search(context, plan, node, like, &mut Meter::new(budget), check_results) {
-        Ok(found) => Ok(found.is_ok()),
-        Err(Halt::Stopped(_) | Halt::OnNode(_)) => Ok(false),
+) -> Result<Fit, AllocateError> {
+    match search(context, plan, node, like, &Meter::new(budget), check_results) {
+        Ok(Ok(())) => Ok(Fit::Yes),
+        Ok(Err(Outcome::Stopped(stopped))) => Ok(Fit::Stopped(stopped)),
+        Ok(Err(_)) | Err(Halt::OnNode(_)) => Ok(Fit::No),
+        Err(Halt::Stopped(limit)) => Ok(Fit::Stopped(Stopped::not_begun(limit))),
         Err(Halt::Failed(error)) => Err(error),
     }
 }
 
 /// Returns true if the claims of a plan can be allocated on a node, false if it is proved that they can't.
-pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, budget: Budget<'_>) -> Option<bool> {
-    match search(context, plan, node, None, &mut Meter::new(budget), check_results) {
+pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &Meter<'_>) -> Option<bool> {
+    match search(context, plan, node, None, meter, check_results) {
         Ok(Ok(())) => Some(true),
         Ok(Err(Outcome::Unsatisfied)) | Err(Halt::OnNode(NodeFailure::InvalidPools { .. })) => Some(false),
         Ok(Err(_)) | Err(_) => None,
     }
+}
+
+/// Returns the pools of a node. Finding those of many is work.
+fn view<'i>(context: &Context<'i>, node: &Node, meter: &Meter<'_>) -> Result<View<'i>, AllocateError> {
+    let (view, comparisons) = context.inventory.view_and_weight(node, context.gates);
+    meter.add(comparisons / COMPARISONS_OF_UNIT);
+    let view = view.map_err(|failed| AllocateError::from(*failed))?;
+    meter.add(view.len().saturating_sub(FEW_POOLS));
+    Ok(view)
 }
 
 /// Calls a function with the table of a node's devices, before any device is chosen.
@@ -77,13 +91,13 @@ pub(crate) fn with_table<T>(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
-    budget: Budget<'_>,
+    meter: &Meter<'_>,
     look: impl FnOnce(&Table<'_>) -> T,
 ) -> Result<T, AllocateError> {
-    let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
+    let view = view(context, node, meter)?;
     let candidates = Candidates::new(&view, context.state, Universe::All);
     let derived = Grid::new(plan.columns.end(), candidates.end());
-    Ok(look(&Table::new(context, plan, node, &candidates, &derived, budget.stop())))
+    Ok(look(&Table::new(context, plan, node, &candidates, &derived, meter)))
 }
 
 /// Searches a solution on a node, and builds something of it; the inner error is the outcome if there is none.
@@ -92,32 +106,57 @@ fn search<T>(
     plan: &Plan<'_>,
     node: &Node,
     like: Option<&LikeSearches>,
-    meter: &mut Meter<'_>,
+    meter: &Meter<'_>,
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {
-    let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
+    meter.has_left()?;
+    let view = view(context, node, meter)?;
     let candidates = Candidates::new(&view, context.state, Universe::Needed(context, plan));
+    meter.add(plan.alternatives.len().saturating_mul(view.len().min(FEW_POOLS)) / PAIRS_OF_UNIT);
     if has_too_few(context, plan, &candidates) {
         meter.count()?;
         return no_solution(&candidates).map(Err);
     }
     let derived = Grid::new(plan.columns.end(), candidates.end());
-    let table = Table::new(context, plan, node, &candidates, &derived, meter.stop());
-    let likeness = like.and_then(|like| like.read(&table));
-    if let Some(known) = like.zip(likeness.as_ref()).and_then(|(like, likeness)| like.find(likeness))
+    let table = Table::new(context, plan, node, &candidates, &derived, meter);
+    let (likeness, dear) = like.map_or((None, 0), |like| like.read(&table));
+    if let Some((like, likeness)) = like.zip(likeness.as_ref())
+        && let Some(known) = like.find(likeness)
         && meter.spare(known.effort)?
     {
+        like.saved(&known);
         return end(&table, known.solution(), build);
     }
-    let all = devices_of_all(&table, meter)?;
-    let mut walk = Walk::new(&table, &all, meter);
-    match walk.run() {
+    // What was evaluated for likeness alone is not paid for: the node's own search evaluates it anew.
+    if dear > 0 {
+        let derived = Grid::new(plan.columns.end(), candidates.end());
+        return walk(&Table::new(context, plan, node, &candidates, &derived, meter), like, likeness, build);
+    }
+    walk(&table, like, likeness, build)
+}
+
+/// Makes the search on a node. `likeness` are the facts of the node if they were read.
+fn walk<T>(
+    table: &Table<'_>,
+    like: Option<&LikeSearches>,
+    likeness: Option<Likeness>,
+    build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
+) -> Result<Result<T, Outcome>, Halt> {
+    let meter = table.meter;
+    // What was work before, such as to find the pools, is that of each node.
+    let before = meter.spent();
+    let all = devices_of_all(table, meter).map_err(|halt| meter.resolve(halt))?;
+    let mut walk = Walk::new(table, &all);
+    let found = walk.run().and_then(|is_found| meter.check().map(|()| is_found));
+    match found.map_err(|halt| meter.resolve(halt)) {
         Ok(is_found) => {
             let solution = is_found.then(|| walk.solution());
             if let Some(like) = like {
-                like.remember(&table, likeness, walk.effort(), solution);
+                let effort = meter.effort();
+                let own = Effort { work: effort.work.saturating_sub(before), ..effort };
+                like.remember(table, likeness, own, solution);
             }
-            end(&table, solution, build)
+            end(table, solution, build)
         }
         Err(Halt::Stopped(limit)) => Ok(Err(Outcome::Stopped(walk.stopped(limit)))),
         Err(halt) => Err(halt),

@@ -22,6 +22,18 @@ pub enum Outcome {
     Stopped(Stopped),
 }
 
+/// Answer of a search that builds no results; see [`crate::Attempt::fits`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "yes, no, or not known")]
+pub enum Fit {
+    /// The claims can be allocated on the node.
+    Yes,
+    /// The claims can't be allocated on the node, or the node can't be used at the moment.
+    No,
+    /// The search was stopped before it had an answer, by the budget or by the caller: it is neither a yes nor a no.
+    Stopped(Stopped),
+}
+
 /// Reason why a node can't be used although other nodes may be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]

@@ -84,7 +84,7 @@ impl<'t, 's> Prune<'t, 's> {
         table: &'t Table<'s>,
         all: &'t DevicesOfAll,
         rules: PruningRules,
-        meter: &mut Meter<'_>,
+        meter: &Meter<'_>,
     ) -> Result<Option<Self>, Halt> {
         let Some(domains) = Domains::new(table, meter)? else { return Ok(None) };
         let risks = risks(table, all, &domains);

@@ -10,6 +10,7 @@ use k8s_openapi::api::resource::v1::{
     DeviceRequestAllocationResult,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use serde_json::Value;
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
@@ -22,6 +23,9 @@ use super::table::{CapacityCheck, Table};
 use super::walk::Solution;
 use crate::config::gates::DraGate;
 use crate::device::node::selector_of_node;
+
+/// Number of parts of configuration whose copy is a unit of work.
+const PARTS_OF_UNIT: usize = 4;
 
 /// Consumed amounts by capacity name.
 type Amounts = BTreeMap<String, Quantity>;
@@ -42,7 +46,9 @@ pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<A
             };
             devices.push(device_result(table, *chosen, share));
         }
-        let config = some_if_any(config(table, claim, selected));
+        let config = config(table, claim, selected);
+        table.meter.add(weight(&config) / PARTS_OF_UNIT);
+        let config = some_if_any(config);
         let devices = DeviceAllocationResult { results: some_if_any(devices), config };
         let node_selector = node_selector(table, claim, chosen)?;
         results.push(AllocationResult { devices: Some(devices), node_selector, allocation_timestamp: None });
@@ -119,6 +125,22 @@ fn config(table: &Table<'_>, claim: &Claim<'_>, selected: &[AlternativeIx]) -> V
         }
     }
     config
+}
+
+/// Returns the number of parts of configuration, with long texts as several.
+fn weight(config: &[DeviceAllocationConfiguration]) -> usize {
+    let parameters = config.iter().filter_map(|entry| Some(&entry.opaque.as_ref()?.parameters.0));
+    let (mut open, mut parts) = (parameters.collect::<Vec<_>>(), 0);
+    while let Some(value) = open.pop() {
+        parts += 1;
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(fields) => open.extend(fields.values()),
+            Value::String(text) => parts += text.len() / 256,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    parts
 }
 
 fn class_config(chosen: &[&Alternative<'_>]) -> Vec<DeviceAllocationConfiguration> {

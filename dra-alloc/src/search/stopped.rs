@@ -35,6 +35,13 @@ pub struct Stopped {
     pub failed_states: usize,
 }
 
+impl Stopped {
+    /// Returns the state of a search that was stopped before it began.
+    pub(crate) const fn not_begun(limit: Limit) -> Self {
+        Self { limit, claim: String::new(), request: String::new(), refuted: 0, failed_states: 0 }
+    }
+}
+
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = match self.limit {

@@ -8,11 +8,13 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
 
 use super::allocate_error::AllocateError;
+use super::budget::Meter;
 use super::candidates::{Candidate, Candidates, may_admit};
 use super::context::Context;
 use super::counters::{Consumption, CounterSets, InvalidCounter};
 use super::grid::Grid;
 use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
+use super::known_results::{Known, KnownResults};
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
 use super::shortcuts::Shortcut;
 use crate::cluster::inventory::is_for_one_node;
@@ -27,7 +29,7 @@ use crate::device::node::Scope;
 use crate::device::slice::name_of;
 use crate::device::taint::untolerated;
 use crate::selector::expression::{Expression, Owner};
-use crate::selector::{SelectorInput, Stop};
+use crate::selector::{Bound, EvaluationError, Selector, SelectorInput};
 
 /// Result of comparing a device's capacities with the amounts that an alternative consumes; by capacity name, the first
 /// miss counts.
@@ -61,6 +63,9 @@ pub(crate) enum Selection {
     OtherNode,
 }
 
+/// Number of comparisons of a node with a device's selector that are a unit of work.
+const COMPARISONS_OF_UNIT: usize = 8;
+
 /// Attributes computed by derived-attribute expressions. The table borrows their values.
 pub(crate) type DerivedValues = Grid<Columns, Device, DeviceAttribute>;
 
@@ -70,8 +75,8 @@ pub(crate) type DevicesOfAll = ByAlternative<Vec<DeviceIx>>;
 /// Devices of a node with cached facts about them.
 pub(crate) struct Table<'s> {
     pub(crate) context: &'s Context<'s>,
-    /// Stop function of the caller, which evaluations of selectors ask.
-    stop: Option<Stop<'s>>,
+    /// Counter of the work, of which evaluations of selectors are a part.
+    pub(crate) meter: &'s Meter<'s>,
     pub(crate) plan: &'s Plan<'s>,
     pub(crate) decisions: Decisions,
     pub(crate) candidates: &'s Candidates<'s>,
@@ -83,6 +88,9 @@ pub(crate) struct Table<'s> {
     consumption: Grid<(), Device, Vec<Consumption<'s>>>,
     capacities: Grid<(), Device, Vec<Capacity<'s>>>,
     selection: Grid<Alternatives, Device, Selection>,
+    /// Work of evaluations beside that of the look, where there is any.
+    work_of_selection: Grid<Alternatives, Device, u64>,
+    work_of_derived: Grid<Columns, Device, u64>,
     fits: Grid<Alternatives, Device, CapacityCheck<'s>>,
     values: Grid<Columns, Device, ValueSet<'s>>,
     skips_allowed: bool,
@@ -97,7 +105,7 @@ impl<'s> Table<'s> {
         node: &'s Node,
         candidates: &'s Candidates<'s>,
         derived: &'s DerivedValues,
-        stop: Option<Stop<'s>>,
+        meter: &'s Meter<'s>,
     ) -> Self {
         let (pools, devices, alternatives) =
             (PoolIx::from(candidates.pool_count()), candidates.end(), plan.alternatives.end());
@@ -110,13 +118,15 @@ impl<'s> Table<'s> {
             consumption: Grid::new(one, devices),
             capacities: Grid::new(one, devices),
             selection: Grid::new(alternatives, devices),
+            work_of_selection: Grid::new(alternatives, devices),
+            work_of_derived: Grid::new(plan.columns.end(), devices),
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.end(), devices),
             skips_allowed: skips_allowed(context, decisions, node),
             lists: if has(DraGate::ListTypeAttributes) { ListTypes::Enabled } else { decisions.lists_off },
             rounding: if has(DraGate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
             context,
-            stop,
+            meter,
             plan,
             decisions,
             candidates,
@@ -252,7 +262,23 @@ impl<'s> Table<'s> {
     /// Checks a device for an alternative: its binding conditions, the selectors of class and request, and the nodes
     /// where it is available.
     pub(crate) fn selection(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<Selection, AllocateError> {
-        self.selection.get_or_try(self.like(alternative), device, || self.select(alternative, device)).copied()
+        let select = || {
+            let before = self.meter.spent();
+            let selection = self.select(alternative, device)?;
+            keep(&self.work_of_selection, self.like(alternative), device, self.meter.spent() - before);
+            Ok(selection)
+        };
+        self.selection.get_or_try(self.like(alternative), device, select).copied()
+    }
+
+    /// Returns the work of the evaluations of a device's selection.
+    pub(super) fn work_of_selection(&self, alternative: AlternativeIx, device: DeviceIx) -> u64 {
+        self.work_of_selection.get(self.like(alternative), device).copied().unwrap_or(0)
+    }
+
+    /// Returns the work of the evaluation of a derived attribute.
+    pub(super) fn work_of_derived(&self, column: ColumnIx, device: DeviceIx) -> u64 {
+        self.work_of_derived.get(column, device).copied().unwrap_or(0)
     }
 
     pub(crate) fn is_selectable(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
@@ -265,6 +291,7 @@ impl<'s> Table<'s> {
         if !self.has(DraGate::DeviceBindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
             return Ok(Selection::BindingConditionsOff);
         }
+        self.meter.begin_look();
         for (number, selector) in self.alternative(alternative).selectors().enumerate() {
             let position = SelectorIx::from(number);
             if !self.holds(alternative, position, selector, device)? {
@@ -274,7 +301,9 @@ impl<'s> Table<'s> {
         if candidate.slice.spec.per_device_node_selection != Some(true) {
             return Ok(Selection::Admitted);
         }
-        match Scope::from_device(candidate.device).matches(self.node) {
+        let scope = Scope::from_device(candidate.device);
+        self.meter.add(scope.weight() / COMPARISONS_OF_UNIT);
+        match scope.matches(self.node) {
             Ok(true) => Ok(Selection::Admitted),
             Ok(false) => Ok(Selection::OtherNode),
             Err(error) => Err(SliceError { slice: candidate.slice, device: Some(candidate.device), error }.into()),
@@ -302,31 +331,69 @@ impl<'s> Table<'s> {
             source: error.clone(),
         })?;
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        let evaluate = || {
-            let is_sound = candidate.facts().is_sound();
-            if is_sound { compiled.matches_sound(input, self.stop) } else { compiled.matches(input) }
+        let result = if compiled.is_direct() {
+            self.evaluate(compiled, candidate, input).map(|known| known.holds)
+        } else {
+            self.evaluate_once(&asked.results, position, compiled, candidate)
         };
-        let failed = |source| {
+        result.map_err(|source| {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
-        };
-        if compiled.is_direct() {
-            return evaluate().map_err(failed);
+        })
+    }
+
+    /// Evaluates a selector on a device by itself.
+    pub(crate) fn matches(&self, selector: &Selector, device: DeviceIx) -> Result<bool, EvaluationError> {
+        let candidate = self.candidate(device);
+        let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
+        self.evaluate(selector, candidate, input).map(|known| known.holds)
+    }
+
+    /// Evaluates a selector, which is work.
+    fn evaluate(
+        &self,
+        selector: &Selector,
+        candidate: Candidate<'_>,
+        input: SelectorInput<'_>,
+    ) -> Result<Known, EvaluationError> {
+        if !candidate.facts().is_sound() {
+            return selector.matches(input).map(|holds| Known { holds, parts: 0 });
         }
-        let (results, is_seen_by_several) = (&asked.results, !is_for_one_node(candidate.slice));
-        if is_seen_by_several && let Some(holds) = results.of_device(position, candidate.device) {
-            return Ok(holds);
+        let (result, parts) = match selector.answer(input) {
+            Some((holds, parts)) => (Ok(holds), parts),
+            None => selector.run_within(input, Bound { parts: self.meter.parts_left(), stop: self.meter.stop() }),
+        };
+        self.meter.evaluated(result, parts).map(|holds| Known { holds, parts })
+    }
+
+    /// Returns the result of a selector, from a device with the same result or of an evaluation. The work is that of an
+    /// evaluation in either case, so that it depends on neither other nodes nor their order.
+    fn evaluate_once(
+        &self,
+        results: &KnownResults,
+        position: SelectorIx,
+        selector: &Selector,
+        candidate: Candidate<'_>,
+    ) -> Result<bool, EvaluationError> {
+        let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
+        let known = |known: Known| self.meter.evaluated(Ok(known.holds), known.parts);
+        let is_seen_by_several = !is_for_one_node(candidate.slice);
+        if is_seen_by_several && let Some(of_device) = results.of_device(position, candidate.device) {
+            return known(of_device);
         }
         let may_be_shared = candidate.facts().is_sound() && self.context.shortcuts.has(Shortcut::EqualValues);
-        let known = may_be_shared.then(|| results.of_values(position, compiled, input)).flatten();
-        let holds = known.map_or_else(|| evaluate().map_err(failed), Ok)?;
-        if may_be_shared && known.is_none() {
-            results.keep_for_values(position, input, holds);
+        let of_values = may_be_shared.then(|| results.of_values(position, selector, input)).flatten();
+        let found = match of_values {
+            Some(of_values) => known(of_values).map(|_| of_values)?,
+            None => self.evaluate(selector, candidate, input)?,
+        };
+        if may_be_shared && of_values.is_none() {
+            results.keep_for_values(position, input, found);
         }
         if is_seen_by_several {
-            results.keep_for_device(position, candidate.device, holds);
+            results.keep_for_device(position, candidate.device, found);
         }
-        Ok(holds)
+        Ok(found.holds)
     }
 
     /// Returns true if the device has enough capacity for the alternative without any computation: the device is unused
@@ -370,6 +437,7 @@ impl<'s> Table<'s> {
         if let Some(missing) = asked.capacity.keys().find(|name| !is_there(name)) {
             return Ok(CapacityCheck::Never(CapacityMiss::Missing(missing)));
         }
+        self.meter.add(capacities.len().saturating_sub(1));
         // Computes all amounts before comparing any, so that an error does not depend on the order of the names.
         let mut amounts = Vec::with_capacity(capacities.len());
         for capacity in capacities {
@@ -406,7 +474,12 @@ impl<'s> Table<'s> {
             let attributes = candidate.device.attributes.as_ref();
             return Ok(attributes.and_then(|all| lookup_by_name(all, attribute, &candidate.slice.spec.driver)));
         };
-        let derive = || self.derive(attribute, expression, device);
+        let derive = || {
+            let before = self.meter.spent();
+            let value = self.derive(attribute, expression, device)?;
+            keep(&self.work_of_derived, column, device, self.meter.spent() - before);
+            Ok(value)
+        };
         self.derived.get_or_try(column, device, derive).map(Some)
     }
 
@@ -417,7 +490,10 @@ impl<'s> Table<'s> {
         let compiled = compiled
             .map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), source: error.clone() })?;
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        compiled.derive_until(input, self.stop).map_err(|source| {
+        self.meter.begin_look();
+        let (result, parts) =
+            compiled.derive_within(input, Bound { parts: self.meter.parts_left(), stop: self.meter.stop() });
+        self.meter.evaluated(result, parts).map_err(|source| {
             let device = Box::new(self.id(device));
             AllocateError::DerivedEvaluation { attribute: attribute(), device, source }
         })
@@ -436,6 +512,13 @@ impl<'s> Table<'s> {
         let counters = self.counters(pool)?;
         let read = || counters.consumption(slice, object);
         Ok(self.consumption.get_or_try(Ix::FIRST, device, read)?)
+    }
+}
+
+/// Keeps the work of an evaluation, if there is any.
+fn keep<C>(all: &Grid<C, Device, u64>, column: Ix<C>, device: DeviceIx, work: u64) {
+    if work > 0 {
+        let _: Result<_, std::convert::Infallible> = all.get_or_try(column, device, || Ok(work));
     }
 }
 

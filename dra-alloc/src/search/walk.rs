@@ -11,7 +11,7 @@
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
-use super::budget::{Effort, Halt, Meter};
+use super::budget::{Halt, Meter};
 use super::demand::OpenRequest;
 use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, next};
 use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
@@ -95,11 +95,11 @@ enum Pruning<'t, 's> {
 }
 
 /// Backtracking search over the devices of one node.
-pub(crate) struct Walk<'t, 's, 'm, 'b> {
+pub(crate) struct Walk<'t, 's> {
     table: &'t Table<'s>,
     /// Devices of each `allocationMode: All` alternative, by position of the alternative.
     all: &'t DevicesOfAll,
-    meter: &'m mut Meter<'b>,
+    meter: &'t Meter<'s>,
     assignment: PartialAssignment<'t, 's>,
     position: Position,
     frames: SmallVec<[Frame<'s>; 2]>,
@@ -160,13 +160,14 @@ fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
     first
 }
 
-impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
-    pub(crate) fn new(table: &'t Table<'s>, all: &'t DevicesOfAll, meter: &'m mut Meter<'b>) -> Self {
+impl<'t, 's> Walk<'t, 's> {
+    pub(crate) fn new(table: &'t Table<'s>, all: &'t DevicesOfAll) -> Self {
         let selected = Selected::firsts(&table.plan.claims);
         let (assignment, pruning) =
             (PartialAssignment::new(table), Pruning::After(table.context.pruning.start_after()));
         let position = Position::claim(ClaimIx::FIRST);
         let end = table.plan.claims.end();
+        let meter = table.meter;
         Self { table, all, meter, assignment, position, frames: SmallVec::new(), pruning, selected, end }
     }
 
@@ -188,10 +189,6 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     /// Returns the solution that was found.
     pub(crate) fn solution(&self) -> Solution<'_> {
         Solution { chosen: &self.assignment.chosen, selected: &self.selected }
-    }
-
-    pub(crate) const fn effort(&self) -> Effort {
-        self.meter.effort()
     }
 
     /// Returns the state of the search after it was stopped.
@@ -240,11 +237,10 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         let Pruning::On(prune) = &self.pruning else { return Ok(false) };
         for claim in prune.later_claims() {
             let pruning = std::mem::replace(&mut self.pruning, Pruning::Never);
-            let mut meter = self.meter.part(WORK_FOR_A_CLAIM_ALONE);
             let mut alone = Walk {
                 table: self.table,
                 all: self.all,
-                meter: &mut meter,
+                meter: self.meter,
                 assignment: PartialAssignment::new(self.table),
                 position: Position::claim(claim),
                 frames: SmallVec::new(),
@@ -252,9 +248,11 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 selected: Selected::firsts(&self.table.plan.claims),
                 end: next(claim),
             };
-            let found = alone.run();
+            let found = self.meter.limited(WORK_FOR_A_CLAIM_ALONE, || {
+                let found = alone.run().map_err(|halt| self.meter.resolve(halt))?;
+                self.meter.check().map(|()| found)
+            });
             self.pruning = alone.pruning;
-            self.meter.add(meter.effort());
             match found {
                 Ok(true) | Err(Halt::Stopped(Limit::Node | Limit::Call)) => {}
                 Ok(false) => return Ok(true),
@@ -369,7 +367,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// Runs the pruning rules at the current position.
-    fn attempts(&mut self, alternative: AlternativeIx) -> Result<Option<Attempts>, Halt> {
+    fn attempts(&self, alternative: AlternativeIx) -> Result<Option<Attempts>, Halt> {
         self.meter.step()?;
         let (want, place) = (self.want(alternative), (self.position.claim, self.position.request));
         let Pruning::On(prune) = &self.pruning else { return Ok(None) };
@@ -383,7 +381,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// Runs the bounds again after a device failed. Returns false if nothing is left to try.
-    fn may_go_on(&mut self, alternative: AlternativeIx, attempts: &mut Attempts) -> Result<bool, Halt> {
+    fn may_go_on(&self, alternative: AlternativeIx, attempts: &mut Attempts) -> Result<bool, Halt> {
         let (want, place) = (self.want(alternative), (self.position.claim, self.position.request));
         let Pruning::On(prune) = &self.pruning else { return Ok(true) };
         if prune.is_exhausted(attempts, want) {

@@ -47,6 +47,11 @@ impl Fault {
         Box::new(Self::Fatal(Fatal::Cost))
     }
 
+    /// Returns the error of an evaluation that the caller has stopped.
+    pub(super) fn interrupted() -> Box<Self> {
+        Box::new(Self::Fatal(Fatal::Interrupted))
+    }
+
     pub(super) fn internal(message: &str) -> Box<Self> {
         Box::new(Self::Fatal(Fatal::Text(format!("internal error: {message}"))))
     }

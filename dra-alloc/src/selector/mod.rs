@@ -54,7 +54,7 @@ use check::Checked;
 use direct::Direct;
 use facts::Facts;
 use meter::Meter;
-pub(crate) use meter::Stop;
+pub(crate) use meter::{Bound, Stop};
 use program::Program;
 use types::Type;
 
@@ -111,6 +111,8 @@ pub struct Selector {
     memory: usize,
     /// Direct form, which is tried before the program.
     direct: Option<Direct>,
+    /// Price of the direct form, in parts of a unit of a search's work.
+    direct_parts: u64,
 }
 
 impl Selector {
@@ -202,6 +204,7 @@ impl Selector {
             cost_limit: options.cost_limit,
             facts: Facts::of(&checked),
             memory,
+            direct_parts: direct::parts(&checked),
             // The direct forms cost less than Kubernetes' limit, but do not say what they cost.
             direct: direct.filter(|_| options.cost_limit >= COST_LIMIT),
         })
@@ -333,18 +336,26 @@ impl Selector {
     /// ```
     pub fn matches(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
         device::check(input.device)?;
-        self.matches_sound(input, None)
+        match self.answer(input) {
+            Some((answer, _)) => Ok(answer),
+            None => self.run_within(input, Bound::NONE).0,
+        }
     }
 
-    /// Evaluates like [`Selector::matches`], for a device whose attributes and capacities all have valid values
-    /// ([`is_sound`]). The stop function is asked now and then.
-    pub(crate) fn matches_sound(
+    /// Evaluates the direct form, for a device whose attributes and capacities all have valid values ([`is_sound`]). Returns
+    /// the price in parts of a unit of a search's work too; `None` if the program has to answer.
+    pub(crate) fn answer(&self, input: SelectorInput<'_>) -> Option<(bool, u64)> {
+        Some((self.direct.as_ref()?.evaluate(input)?, self.direct_parts))
+    }
+
+    /// Runs the program for a device whose attributes and capacities all have valid values. Returns the price in parts of a
+    /// unit of a search's work too.
+    pub(crate) fn run_within(
         &self,
         input: SelectorInput<'_>,
-        stop: Option<Stop<'_>>,
-    ) -> Result<bool, EvaluationError> {
-        let answer = self.direct.as_ref().and_then(|direct| direct.evaluate(input));
-        answer.map_or_else(|| self.run(&input, stop, result::truth).0, Ok)
+        bound: Bound<'_>,
+    ) -> (Result<bool, EvaluationError>, u64) {
+        self.priced(&input, bound, result::truth)
     }
 
     /// Returns true if the expression has a direct form, which costs less than to remember its answers.
@@ -374,10 +385,10 @@ impl Selector {
         let (result, cost) = match device::check(input.device) {
             Err(error) => (Err(error), 0),
             Ok(()) if is_selector => {
-                let (result, cost) = self.run(&input, None, result::truth);
+                let (result, cost) = self.run(&input, result::truth);
                 (result.map(Value::Bool), cost)
             }
-            Ok(()) => self.run(&input, None, |value, meter| Value::of(value, meter).map_err(EvaluationError::from)),
+            Ok(()) => self.run(&input, |value, meter| Value::of(value, meter).map_err(EvaluationError::from)),
         };
         Evaluation { result, cost }
     }
@@ -397,17 +408,19 @@ impl Selector {
     /// # Ok::<(), dra_alloc::selector::CompileError>(())
     /// ```
     pub fn derive(&self, input: SelectorInput<'_>) -> Result<DeviceAttribute, EvaluationError> {
-        self.derive_until(input, None)
+        self.derive_within(input, Bound::NONE).0
     }
 
-    /// Evaluates like [`Selector::derive`]. The stop function is asked now and then.
-    pub(crate) fn derive_until(
+    /// Evaluates like [`Selector::derive`]. Returns the price in parts of a unit of a search's work too.
+    pub(crate) fn derive_within(
         &self,
         input: SelectorInput<'_>,
-        stop: Option<Stop<'_>>,
-    ) -> Result<DeviceAttribute, EvaluationError> {
-        device::check(input.device)?;
-        self.run(&input, stop, result::attribute).0
+        bound: Bound<'_>,
+    ) -> (Result<DeviceAttribute, EvaluationError>, u64) {
+        match device::check(input.device) {
+            Ok(()) => self.priced(&input, bound, result::attribute),
+            Err(error) => (Err(error), 0),
+        }
     }
 
     /// Runs the program on a device whose attributes and capacities are valid; returns what is read from its value, and
@@ -415,16 +428,32 @@ impl Selector {
     fn run<T>(
         &self,
         input: &SelectorInput<'_>,
-        stop: Option<Stop<'_>>,
         read: impl FnOnce(&value::Value<'_>, &mut Meter<'_>) -> Result<T, EvaluationError>,
     ) -> (Result<T, EvaluationError>, u64) {
-        let mut meter = Meter::new(self.cost_limit, stop);
+        let mut meter = Meter::new(self.cost_limit, Bound::NONE);
+        (self.run_with(&mut meter, input, read), meter.cost())
+    }
+
+    /// Runs the program within a bound; returns what is read from its value, and the price in parts of a unit of a search's
+    /// work.
+    fn priced<T>(
+        &self,
+        input: &SelectorInput<'_>,
+        bound: Bound<'_>,
+        read: impl FnOnce(&value::Value<'_>, &mut Meter<'_>) -> Result<T, EvaluationError>,
+    ) -> (Result<T, EvaluationError>, u64) {
+        let mut meter = Meter::new(self.cost_limit, bound);
+        (self.run_with(&mut meter, input, read), meter.parts())
+    }
+
+    fn run_with<T>(
+        &self,
+        meter: &mut Meter<'_>,
+        input: &SelectorInput<'_>,
+        read: impl FnOnce(&value::Value<'_>, &mut Meter<'_>) -> Result<T, EvaluationError>,
+    ) -> Result<T, EvaluationError> {
         meter.reserve(self.program.compilation());
-        let result = match self.program.run(input, &mut meter) {
-            Ok(value) => read(&value, &mut meter),
-            Err(fault) => Err(fault.into()),
-        };
-        (result, meter.cost())
+        read(&self.program.run(input, meter)?, meter)
     }
 }
 

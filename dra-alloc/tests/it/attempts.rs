@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DraGate, GateSet, Inventory, Outcome, Profile,
-    Verdict,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DraGate, Fit, GateSet, Inventory, Limit,
+    Outcome, Profile, Verdict,
 };
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceClaim};
-use serde_json::{from_value, json};
+use serde_json::{Value, from_value, json};
 
+use crate::cluster::{self, Cluster};
 use crate::oracle::history::{Model, change, claim, classes, node};
 use crate::oracle::random::Random;
 
@@ -127,14 +128,53 @@ fn nodes_are_searched_from_any_on_until_the_caller_has_enough() {
         let (asked, budget) = (Cell::new(0), Budget::work(WORK));
         let rotated = world.nodes[from..].iter().chain(&world.nodes[..from]);
         let first = attempt.feasible(rotated.clone().inspect(|_| asked.set(asked.get() + 1)), budget).next();
-        // A loop of calls stops at the same node: the first that can be allocated, or that is an error.
-        let is_no = |node: &&Node| matches!(attempt.allocate(node, budget), Ok(verdict) if !matches!(verdict.outcome, Outcome::Allocated(_)));
+        // A loop of calls stops at the same node: the first that can be allocated, that is stopped, or that is an error.
+        let is_no = |node: &&Node| {
+            let outcome = attempt.allocate(node, budget).map(|verdict| verdict.outcome);
+            matches!(outcome, Ok(Outcome::Unsatisfied | Outcome::FailedOnNode(_)))
+        };
         let noes = rotated.clone().take_while(is_no).count();
         assert_eq!(asked.get(), (noes + 1).min(world.nodes.len()), "seed {seed}");
-        let expected = rotated.clone().nth(noes).map(|node| attempt.fits(node, budget).map(|_| node));
+        let expected = rotated.clone().nth(noes).map(|node| attempt.fits(node, budget).map(|fit| (node, fit)));
         assert_eq!(first, expected, "seed {seed}");
         found += usize::from(first.is_some());
         later += usize::from(first.is_some() && noes > 0);
     }
     assert!(found > 10 && later > 5, "{found}, {later}");
+}
+
+#[test]
+fn a_node_whose_search_is_stopped_is_neither_fit_nor_unfit() {
+    let name = |number: usize| format!("node-{number}");
+    let gpus: Vec<Value> = (0..8).map(|number| json!({"name": format!("gpu-{number}")})).collect();
+    let cluster = Cluster::new((0..4).map(|number| cluster::pool("gpu.example.com", &name(number), json!(gpus))));
+    let nodes: Vec<Node> = (0..4).map(|number| cluster::node(&name(number))).collect();
+    let ask = |selector: &str| {
+        let selectors = json!({"selectors": [{"cel": {"expression": selector}}]});
+        [cluster::claim("claim", json!([cluster::request("r", "gpu", selectors)]), json!([]))]
+    };
+    let (inventory, classes) = (cluster.inventory(), Classes::new(cluster.classes.iter().cloned()));
+    let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+    let (refused, easy) = (ask("device.driver.size() < 0"), ask("true"));
+    let attempt = allocator.attempt(&cluster.state, &refused);
+    let limit = |budget| match attempt.fits(&nodes[0], budget).unwrap() {
+        Fit::Stopped(stopped) => Some(stopped.limit),
+        fit => {
+            assert_eq!(fit, Fit::No);
+            None
+        }
+    };
+    assert_eq!(limit(Budget::work(0)), Some(Limit::Node));
+    assert_eq!(limit(Budget::work(3)), Some(Limit::Node));
+    assert_eq!(limit(Budget::work(9).with_work_per_call(3)), Some(Limit::Call));
+    assert_eq!(limit(Budget::default().with_stop(&|| true)), Some(Limit::Caller));
+    assert_eq!(limit(Budget::default()), None);
+
+    let stopped: Vec<_> = attempt.feasible(&nodes, Budget::work(3)).map(Result::unwrap).collect();
+    assert!(stopped.iter().map(|(node, _)| *node).eq(&nodes));
+    assert!(stopped.iter().all(|(_, fit)| matches!(fit, Fit::Stopped(_))));
+    assert_eq!(attempt.feasible(&nodes, Budget::default()).count(), 0);
+    let attempt = allocator.attempt(&cluster.state, &easy);
+    let fitting = attempt.feasible(&nodes, Budget::default()).map(Result::unwrap);
+    assert!(fitting.eq(nodes.iter().map(|node| (node, Fit::Yes))));
 }

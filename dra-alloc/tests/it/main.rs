@@ -6,6 +6,7 @@ mod allocate;
 mod allocate_corners;
 mod attempts;
 mod autoscaler;
+mod budget;
 mod capacity;
 mod claim_controller;
 mod cluster;

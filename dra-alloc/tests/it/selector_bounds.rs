@@ -239,7 +239,7 @@ fn a_list_of_selectors_is_refused_by_validation_and_allocation_alike() {
         let allocated = cluster.try_allocate(&node("node-1"), &[claim]);
         let index = match allocated {
             Ok(_) => None,
-            Err(AllocateError::SelectorCompile { index, .. }) => Some(index.get()),
+            Err(AllocateError::SelectorCompile { index, .. }) => Some(usize::from(index)),
             Err(error) => panic!("{error}"),
         };
         assert_eq!(index, refused);

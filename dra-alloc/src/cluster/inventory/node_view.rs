@@ -37,6 +37,27 @@ type Group<'g, 'i> = LatestGeneration<'g, Listed<'i>>;
 impl Inventory {
     /// Returns the view of a node. It depends on one gate only, so that views with other gates changed are the same.
     pub(crate) fn view(&self, node: &Node, gates: GateSet<DraGate>) -> Result<View<'_>, Box<SliceError<'_>>> {
+        self.view_and_weight(node, gates).0
+    }
+
+    /// Returns the view of a node, and the number of comparisons by which shared slices were found, the same whether what
+    /// can be kept was kept.
+    pub(crate) fn view_and_weight(
+        &self,
+        node: &Node,
+        gates: GateSet<DraGate>,
+    ) -> (Result<View<'_>, Box<SliceError<'_>>>, usize) {
+        let mut weight = 0;
+        let view = self.weighed_view(node, gates, &mut weight);
+        (view, weight)
+    }
+
+    fn weighed_view(
+        &self,
+        node: &Node,
+        gates: GateSet<DraGate>,
+        weight: &mut usize,
+    ) -> Result<View<'_>, Box<SliceError<'_>>> {
         let partitions = DraGate::PartitionableDevices;
         let gates = GateSet::NONE.with_value(partitions, gates.has(partitions));
         let (own, cell) = self.own_slices(node.metadata.name.as_deref().unwrap_or_default());
@@ -44,7 +65,7 @@ impl Inventory {
         if self.shared().is_empty() {
             return Ok(only_own(self.own_pools(own, cell, gates)));
         }
-        let beside = self.visible_beside(node, gates)?;
+        let beside = self.visible_beside(node, gates, weight)?;
         let kept = self.own_pools(own, cell, gates);
         if beside.is_empty() && self.shared().everywhere().is_empty() {
             return Ok(only_own(kept));
@@ -59,11 +80,16 @@ impl Inventory {
     }
 
     /// Returns the shared slices that a node sees beside those for all nodes.
-    fn visible_beside(&self, node: &Node, gates: GateSet<DraGate>) -> Result<Positions, Box<SliceError<'_>>> {
+    fn visible_beside(
+        &self,
+        node: &Node,
+        gates: GateSet<DraGate>,
+        weight: &mut usize,
+    ) -> Result<Positions, Box<SliceError<'_>>> {
         let mut visible = Positions::new();
         for index in self.shared().beside(node) {
             if let Some(slice) = self.slice(index)
-                && is_for(slice, node, gates)?
+                && is_for(slice, node, gates, weight)?
             {
                 visible.push(index);
             }
@@ -223,7 +249,12 @@ fn is_known(slice: &ResourceSlice, gates: GateSet<DraGate>) -> bool {
 }
 
 /// Returns true if a shared slice is visible to the node.
-fn is_for<'i>(slice: &'i ResourceSlice, node: &Node, gates: GateSet<DraGate>) -> Result<bool, Box<SliceError<'i>>> {
+fn is_for<'i>(
+    slice: &'i ResourceSlice,
+    node: &Node,
+    gates: GateSet<DraGate>,
+    weight: &mut usize,
+) -> Result<bool, Box<SliceError<'i>>> {
     if !is_known(slice, gates) {
         return Ok(false);
     }
@@ -231,12 +262,17 @@ fn is_for<'i>(slice: &'i ResourceSlice, node: &Node, gates: GateSet<DraGate>) ->
     match Scope::from_slice(&slice.spec) {
         Scope::Unknown if slice.spec.per_device_node_selection == Some(true) => {
             for device in slice_devices(slice) {
-                if Scope::from_device(device).matches(node).map_err(|error| failed(Some(device), error))? {
+                let scope = Scope::from_device(device);
+                *weight += scope.weight();
+                if scope.matches(node).map_err(|error| failed(Some(device), error))? {
                     return Ok(true);
                 }
             }
             Ok(false)
         }
-        scope => scope.matches(node).map_err(|error| failed(None, error)),
+        scope => {
+            *weight += scope.weight();
+            scope.matches(node).map_err(|error| failed(None, error))
+        }
     }
 }

@@ -3,7 +3,7 @@
 use dra_attrs::Ix;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
-use super::{KnownResults, MOST_VALUES};
+use super::{Known, KnownResults, MOST_VALUES};
 use crate::device::slice::slice_devices;
 use crate::oracle::random::{self, Random};
 use crate::selector::{Options, Selector, SelectorInput, is_sound};
@@ -39,12 +39,12 @@ fn devices_with_equal_values_have_the_result_of_each_alone() {
             let (known, at) = (KnownResults::default(), Ix::from(number));
             for input in cases.iter().flat_map(|case| devices(&case.slices)) {
                 let own = selector.matches(input);
-                if let Some(holds) = known.of_values(at, &selector, input) {
+                if let Some(Known { holds, .. }) = known.of_values(at, &selector, input) {
                     assert_eq!(Ok(holds), own, "{text} on {:?}", input.device);
                     shared += 1;
                     held += u32::from(holds);
                 } else if let Ok(holds) = own {
-                    known.keep_for_values(at, input, holds);
+                    known.keep_for_values(at, input, Known { holds, parts: 0 });
                     alone += 1;
                 }
             }

@@ -19,9 +19,9 @@ use crate::explain::{Detail, Explanation, LikeNodes, Refused, Suggestion, explai
 use crate::oracle::compare::numbered;
 use crate::oracle::history::{DRIVERS, Model, change, claim, classes, node};
 use crate::oracle::random::Random;
-use crate::search::budget::Budget;
+use crate::search::budget::{Budget, Meter};
 use crate::search::context::Context;
-use crate::search::outcome::Outcome;
+use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::Plan;
 use crate::search::{PruningRules, allocate_on, fits_on};
 use crate::selector::SelectorCache;
@@ -86,7 +86,7 @@ impl World {
             let (outcome, effort) = allocate_on(&context, &plan, &node, None, Budget::work(STEPS)).ok()?;
             let plan = (shortcuts != Shortcuts::from_bits(0)).then_some(&plan);
             let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted, like_nodes };
-            explain(&context, Detail::Full, &refused, &node, Budget::default())
+            explain(&context, Detail::Full, &refused, &node, &Meter::new(Budget::default()))
         };
         (0..7).map(explain_on).collect()
     }
@@ -104,8 +104,13 @@ impl World {
         let plan = Plan::new(&listed, &self.classes, self.gates);
         let answer = allocate_on(&context, &plan, node, None, Budget::work(STEPS));
         let answer = answer.map(|(outcome, _)| outcome).map_err(|error| error.to_string());
-        let fits = fits_on(&context, &plan, node, None, Budget::work(STEPS)).map_err(|error| error.to_string());
-        assert_eq!(fits, answer.clone().map(|outcome| matches!(outcome, Outcome::Allocated(_))));
+        let fit = fits_on(&context, &plan, node, None, Budget::work(STEPS)).map_err(|error| error.to_string());
+        let fit_of = |outcome| match outcome {
+            Outcome::Allocated(_) => Fit::Yes,
+            Outcome::Stopped(stopped) => Fit::Stopped(stopped),
+            Outcome::Unsatisfied | Outcome::FailedOnNode(_) => Fit::No,
+        };
+        assert_eq!(fit, answer.clone().map(fit_of));
         answer
     }
 }

@@ -8,7 +8,7 @@ use crate::selector::declarations::declarations;
 use crate::selector::declarations::names::Name;
 use crate::selector::fault::Fault;
 use crate::selector::functions::conversions;
-use crate::selector::meter::Meter;
+use crate::selector::meter::{Bound, Meter};
 use crate::selector::syntax::tree::{Element, Kind, Literal, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{List, Map, Value};
@@ -24,7 +24,7 @@ impl Constants {
     /// Finds the constants of an expression. The error is that of a conversion, which is the expression's.
     pub(super) fn find(checked: &Checked<'_>) -> Result<Self, String> {
         let mut constants = Self(Vec::with_capacity(checked.tree.len()));
-        let mut meter = Meter::new(u64::MAX, None);
+        let mut meter = Meter::new(u64::MAX, Bound::NONE);
         // Parts are made before what they are parts of.
         for node in checked.tree.ids() {
             let value = constants.value(checked, node, &mut meter).map_err(|fault| fault.to_string())?;
