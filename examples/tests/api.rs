@@ -15,7 +15,7 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
-const COUNTS: [&str; 59] = [
+const COUNTS: [&str; 61] = [
     "affected",
     "allocated",
     "allocations",
@@ -24,6 +24,7 @@ const COUNTS: [&str; 59] = [
     "by_time",
     "capacities",
     "capacity",
+    "claim_count",
     "claimed",
     "claims",
     "closing",
@@ -64,6 +65,7 @@ const COUNTS: [&str; 59] = [
     "refuted",
     "risky",
     "rounds",
+    "saturate_times",
     "scheduled_in_group",
     "slice_count",
     "slices",

@@ -2,12 +2,11 @@
 //! is given back is free.
 #![no_main]
 
-use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{
     ApiAnswer, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind,
     hint_after_claim_change, pre_enqueue,
 };
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Profile};
+use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, GateSet, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -21,7 +20,8 @@ fuzz_target!(|bytes: &[u8]| {
         "nodeName": "n", "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": "0"}, {"name": "1"}]}}))
     .unwrap();
-    let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}})).unwrap();
+    let class: DeviceClass =
+        from_value(json!({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}})).unwrap();
     let node: Node = from_value(json!({"metadata": {"name": "n"}})).unwrap();
     let (inventory, classes) = (Inventory::new([slice]), Classes::new([class]));
     let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
@@ -47,8 +47,8 @@ fuzz_target!(|bytes: &[u8]| {
                 {"name": "y", "resourceClaimName": NAMES[other]}]}}))
         .unwrap();
         match step[0] % 7 {
-            0 => tracker.observe(claim).unwrap(),
-            1 => tracker.observe_deleted("ns", NAMES[index]),
+            0 => drop(tracker.observe(claim).unwrap()),
+            1 => drop(tracker.observe_deleted(&ClaimId::from(&claim))),
             2 => drop(tracker.assume(claim).unwrap()),
             3 => {
                 let _ = pre_enqueue(&pod, &tracker, options);
@@ -108,10 +108,18 @@ fuzz_target!(|bytes: &[u8]| {
     for (mut cycle, _) in cycles.into_iter().flatten() {
         let _ = cycle.unreserve(&mut tracker);
     }
+    let mut doubts = tracker.calls_in_doubt();
+    while doubts.next().is_some() {
+        // Each of these claims is gone.
+        doubts.answer(&mut tracker, ApiAnswer::Done);
+    }
     assert_eq!(tracker.in_flight().count(), 0, "something stays in flight");
     let names: Vec<String> = NAMES.iter().flat_map(|name| [(*name).to_owned(), format!("{name}-extended")]).collect();
-    let cached: Vec<ResourceClaim> = names.iter().filter_map(|name| tracker.claim("ns", name)).map(|claim| (**claim).clone()).collect();
+    let cached: Vec<ResourceClaim> =
+        names.iter().filter_map(|name| tracker.claim("ns", name)).map(|claim| (**claim).clone()).collect();
     assert_eq!(*tracker.state(), AllocatedState::from_claims(&cached, GateSet::default()).unwrap());
-    names.iter().for_each(|name| tracker.observe_deleted(&ClaimKey::new("ns", name).namespace, name));
+    for claim in &cached {
+        tracker.observe_deleted(&ClaimId::from(claim));
+    }
     assert!(tracker.state().is_empty(), "something leaks");
 });

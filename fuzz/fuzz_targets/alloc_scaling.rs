@@ -9,15 +9,19 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
 
-type Input = (Vec<Node>, Vec<Pod>, Vec<ResourceClaim>, Vec<ResourceSlice>, (Vec<DeviceClass>, Node, Vec<ResourceSlice>));
+type Input =
+    (Vec<Node>, Vec<Pod>, Vec<ResourceClaim>, Vec<ResourceSlice>, (Vec<DeviceClass>, Node, Vec<ResourceSlice>));
 
 fuzz_target!(|text: &[u8]| {
-    let Ok((nodes, pods, claims, slices, (classes, new, new_slices))) = serde_json::from_slice::<Input>(text) else { return };
+    let Ok((nodes, pods, claims, slices, (classes, new, new_slices))) = serde_json::from_slice::<Input>(text) else {
+        return;
+    };
     let (options, selectors) = (PodOptions::new(Profile::V1_37), SelectorCache::default());
     let mut tracker = ClaimTracker::new(options.gates());
     let _ = tracker.replace(claims, None);
     let (classes, mut inventory) = (Classes::new(classes), Inventory::new(slices.iter().cloned()));
-    let simulator = ScaleSimulator::new(&classes, &selectors, options, Timestamp::UNIX_EPOCH).with_budget(Budget::work(1_000));
+    let simulator =
+        ScaleSimulator::new(&classes, &selectors, options, Timestamp::UNIX_EPOCH).with_budget(Budget::work(1_000));
     if let Ok(template) = NodeTemplate::new(new, new_slices) {
         let template = template.with_unknown_attributes(["d.example.com/a"]);
         if let Ok(answer) = simulator.scale_up(&mut inventory, &tracker, &template, &pods) {

@@ -19,7 +19,9 @@ fuzz_target!(|text: &[u8]| {
     for line in text.split(|byte| *byte == b'\n') {
         let Ok(value) = serde_json::from_slice::<Value>(line) else { continue };
         if let Some(name) = value.as_str() {
-            index.apply(PoolIndexEvent::SliceDeleted { name: name.to_owned(), uid: None }).expect("a deletion is no error");
+            index
+                .apply(PoolIndexEvent::SliceDeleted { name: name.to_owned(), uid: None })
+                .expect("a deletion is no error");
             slices.remove(name);
         } else if let Ok(slice) = serde_json::from_value::<ResourceSlice>(value.clone()) {
             let name = slice.metadata.name.clone().unwrap_or_default();

@@ -15,7 +15,9 @@ fuzz_target!(|text: &str| {
     if day.pods.iter().map(|kind| u64::from(kind.per_hour) * hours).sum::<u64>() > 200 {
         return;
     }
-    let Ok(simulation) = Simulation::new(&day, &Recorded::default(), Profile::V1_37, GateSet::default()) else { return };
+    let Ok(simulation) = Simulation::new(&day, &Recorded::default(), Profile::V1_37, GateSet::default()) else {
+        return;
+    };
     let mut statistics = Statistics::new(&simulation);
     let end = simulation.run(|event| statistics.count(event));
     let sum = statistics.finish(&end).sum;

@@ -6,7 +6,7 @@ use crate::device::device_id::DeviceId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Observed {
-    /// What the claim is to the tracker.
+    /// Relation of the claim to what the tracker knew.
     pub change: ClaimChange,
     /// Devices of the claim that other claims hold as well, in the order of its allocation: two schedulers have given them
     /// away, say. The driver will refuse one of the claims.
