@@ -365,11 +365,10 @@ impl PreBind {
                 // Another pod of the group may have allocated it.
                 Consumer::PodGroup { .. } => cycle.options.group_allocations() == GroupAllocations::Accepted,
                 // Nobody else reserves it for this pod with the devices that were chosen here.
-                _ => is_reserved,
+                Consumer::Pod { .. } => is_reserved,
             },
-            (Some(_), Some(_)) => false,
             (None, stored) => stored.is_some(),
-            (Some(_), None) => false,
+            (Some(_), _) => false,
         };
         if !is_another && is_chosen && is_reserved {
             return written(index, claim, cycle, tracker, now);

@@ -70,7 +70,7 @@ pub(super) struct Counted {
     held: Held,
     ends: u64,
     /// The state after more shares had ended.
-    later: OnceLock<Arc<Counted>>,
+    later: OnceLock<Arc<Self>>,
 }
 
 impl Counted {

@@ -120,7 +120,9 @@ impl PodCycle {
                 claim.claim = Arc::new(deallocated(&claim.claim));
             }
         }
-        written.into_iter().for_each(|claim| calls.push(ClaimWrite::UpdateStatus { claim: Box::new(claim) }));
+        for claim in written {
+            calls.push(ClaimWrite::UpdateStatus { claim: Box::new(claim) });
+        }
         calls.append(self.unreserve(tracker));
         calls
     }

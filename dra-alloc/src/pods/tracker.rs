@@ -137,7 +137,7 @@ impl ClaimTracker {
     /// # Complexity
     /// Logarithmic in the number of claims, and for each device of the allocation in the number of devices in use.
     pub fn observe(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<Observed, StateError> {
-        self.show(claim.into(), |known| !known.is_seen)
+        self.show(&claim.into(), |known| !known.is_seen)
     }
 
     /// Records the claims of a new list of all claims. A claim that is not in it is gone, unless it is known in a version after
@@ -166,8 +166,10 @@ impl ClaimTracker {
         }
         let mut result = Ok(());
         for claim in claims {
-            let observed = self.show(claim, |known| is_later(&known.claim));
-            result = result.and(observed.map(drop));
+            let observed = self.show(&claim, |known| is_later(&known.claim));
+            if result.is_ok() {
+                result = observed.map(drop);
+            }
         }
         result
     }
@@ -231,22 +233,22 @@ impl ClaimTracker {
     /// UID can be newer than what is shown.
     fn show(
         &mut self,
-        claim: Arc<ResourceClaim>,
+        claim: &Arc<ResourceClaim>,
         is_ahead: impl FnOnce(&Tracked) -> bool,
     ) -> Result<Observed, StateError> {
         self.give_back_ended();
-        if let Some(known) = self.tracked(names_of(&claim)) {
+        if let Some(known) = self.tracked(names_of(claim)) {
             let is_older = Version::of(&claim.metadata).is_older_than(Version::of(&known.claim.metadata));
-            let is_same = uid_of(&known.claim) == uid_of(&claim);
+            let is_same = uid_of(&known.claim) == uid_of(claim);
             if is_older && (is_same || is_ahead(known)) {
                 if is_same {
-                    self.note_seen(&claim);
+                    self.note_seen(claim);
                 }
                 return Ok(Observed::older());
             }
         }
-        let change = self.put(Tracked { claim: Arc::clone(&claim), is_seen: true })?;
-        Ok(Observed { change, held_twice: self.held_twice(&claim) })
+        let change = self.put(Tracked { claim: Arc::clone(claim), is_seen: true })?;
+        Ok(Observed { change, held_twice: self.held_twice(claim) })
     }
 
     fn note_seen(&mut self, claim: &ResourceClaim) {

@@ -78,7 +78,7 @@ impl<'s> Meter<'s> {
         self.work = self.work.saturating_sub(units);
         self.reserved = units;
         self.floor = self.floor.saturating_sub(units);
-        self.question = if self.work < WORK_PER_QUESTION { 0 } else { self.work - WORK_PER_QUESTION };
+        self.question = self.work.saturating_sub(WORK_PER_QUESTION);
         if self.question < self.floor {
             self.question = self.floor;
         }

@@ -100,7 +100,7 @@ impl ClusterView {
     /// A kind can't be listed, or not in half a minute.
     pub async fn complete_once(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
         let completed = tokio::time::timeout(ONCE, self.complete(watches)).await;
-        completed.unwrap_or_else(|_| Err(LiveError::NotListed { listed: self.listed.len(), kinds: KINDS }))
+        completed.unwrap_or(Err(LiveError::NotListed { listed: self.listed.len(), kinds: KINDS }))
     }
 
     /// Reads until the view is complete.
@@ -288,9 +288,9 @@ impl ClusterView {
             [&before, &after].map(|claim| claim.as_deref().map(allocated_devices).unwrap_or_default());
         let nodes = if before == after { Nodes::default() } else { self.nodes_of(before.iter().chain(after)) };
         if before != after {
-            held_twice
-                .iter()
-                .for_each(|device| say(&format_args!("{device}: held by another claim than {key} as well")));
+            for device in &held_twice {
+                say(&format_args!("{device}: held by another claim than {key} as well"));
+            }
         }
         Touched::Claim(key, nodes)
     }

@@ -77,13 +77,13 @@ pub async fn list_devices(cluster: &Cluster) -> Result<Manifests, LiveError> {
     objects.slices = list(&cluster.client, "resourceslices").await?;
     objects.claims = list(&cluster.client, "resourceclaims").await?;
     let served = taint_rules::served(&cluster.client).await;
-    objects.taint_rules = match served.map_err(|error| LiveError::from_call("list", taint_rules::PLURAL, &error))? {
-        Some(resource) => list_as(&Api::all_with(cluster.client.clone(), &resource), taint_rules::PLURAL).await?,
-        None => {
-            say(&taint_rules::NONE);
-            Vec::new()
-        }
-    };
+    let served = served.map_err(|error| LiveError::from_call("list", taint_rules::PLURAL, &error))?;
+    if let Some(resource) = served {
+        let rules = Api::all_with(cluster.client.clone(), &resource);
+        objects.taint_rules = list_as(&rules, taint_rules::PLURAL).await?;
+    } else {
+        say(&taint_rules::NONE);
+    }
     Ok(objects)
 }
 

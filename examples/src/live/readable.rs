@@ -94,7 +94,7 @@ impl Unreadable {
     }
 
     /// Returns the object, or names it and returns its identity.
-    pub(super) fn read<K>(&mut self, object: Readable<K>) -> Result<K, ObjectMeta> {
+    pub(super) fn read<K>(&mut self, object: Readable<K>) -> Result<K, Box<ObjectMeta>> {
         match object {
             Readable::Read(object) => Ok(*object),
             Readable::Unreadable(metadata, reason) => {
@@ -106,13 +106,16 @@ impl Unreadable {
                 if self.named.len() < MOST_NAMED && self.named.insert(name.clone()) {
                     say(&format_args!("{} {name}: can't be read, and is left out: {reason}", self.resource));
                 }
-                Err(*metadata)
+                Err(metadata)
             }
         }
     }
 
     /// Returns an event about an object that can be read, or the identity of one that can't. A deletion needs no more than that.
-    pub(super) fn event<K: Resource + Default>(&mut self, event: Event<Readable<K>>) -> Result<Event<K>, ObjectMeta> {
+    pub(super) fn event<K: Resource + Default>(
+        &mut self,
+        event: Event<Readable<K>>,
+    ) -> Result<Event<K>, Box<ObjectMeta>> {
         Ok(match event {
             Event::Init => Event::Init,
             Event::InitDone => Event::InitDone,

@@ -129,7 +129,7 @@ where
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => {
-                    let left_out = |metadata| Change::LeftOut(self.resource, Box::new(metadata));
+                    let left_out = |metadata| Change::LeftOut(self.resource, metadata);
                     let change = unreadable.event(event).map_or_else(left_out, self.change);
                     if changes.send(change).await.is_err() {
                         return None;
