@@ -202,12 +202,11 @@ impl View {
                 self.has_strangers = false;
             }
             Change::Pod(Event::InitApply(pod)) if is_identified(&pod.metadata) => self.new_pods.push(pod),
-            Change::Pod(Event::InitApply(_)) => self.has_strangers = true,
             Change::Pod(Event::InitDone) => self.take_list(),
             Change::Pod(Event::Apply(pod)) if is_identified(&pod.metadata) => drop(self.pods.insert(uid_of(&pod), pod)),
             // It is there, whatever it is.
             Change::LeftOut(_, metadata) if is_identified(&metadata) => self.unread.extend(metadata.uid),
-            Change::LeftOut(..) => self.has_strangers = true,
+            Change::Pod(Event::InitApply(_)) | Change::LeftOut(..) => self.has_strangers = true,
             Change::Pod(Event::Delete(pod)) => drop(self.pods.remove(&uid_of(&pod))),
             Change::Failed(error) => return Err(error.into()),
             _ => {}
