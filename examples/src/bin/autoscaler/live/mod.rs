@@ -82,9 +82,9 @@ async fn show(args: &Args, question: Option<&Question<'_>>) -> Result<(), Autosc
     let cluster = Cluster::connect(&args.server).await?;
     let (mut view, mut watches) = (ClusterView::new(args.scaling.gates()?), watch_cluster(&cluster));
     if args.watch {
-        view.complete(&mut watches).await?
+        view.complete(&mut watches).await?;
     } else {
-        view.complete_once(&mut watches).await?
+        view.complete_once(&mut watches).await?;
     }
     match question {
         Some(question) => keep_answer(args, question, view, watches, &vitals, &counts).await,

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
         let scheduler = LiveScheduler::new(&cluster, settings, args);
         match &args.command {
             Some(Command::Why { name }) => scheduler.why(name.as_deref(), args).await,
-            None if args.bind => scheduler.bind(args).await,
+            None if args.bind => Box::pin(scheduler.bind(args)).await,
             _ => scheduler.why(None, args).await,
         }
     })
@@ -137,7 +137,7 @@ impl<'a> LiveScheduler<'a> {
             self.tell(&Line::Binds { scheduler: self.name.to_owned(), server: cluster.url.clone() })?;
             self.work().await
         };
-        work_alone(&cluster.client, &args.lease, &lease, bind).await
+        Box::pin(work_alone(&cluster.client, &args.lease, &lease, bind)).await
     }
 
     /// Forgets what was seen: after a time without the lease it may be otherwise.
