@@ -152,7 +152,9 @@ fn note(answer: &PoolAnswer, question: &Question, args: &Args) {
 }
 
 fn say_held_twice(held: &[HeldTwice]) {
-    lines(held).iter().for_each(|line| say(&format_args!("pool-status: {line}")));
+    for line in lines(held) {
+        say(&format_args!("pool-status: {line}"));
+    }
 }
 
 /// Returns the answer in the format of the flags.
