@@ -320,12 +320,17 @@ impl<'b> Meter<'b> {
         self.left().saturating_add(1).saturating_mul(PARTS).saturating_sub(self.parts.get()).saturating_sub(1)
     }
 
-    /// Counts an evaluation by its price in parts of a unit.
+    /// Counts parts of a unit. Returns false if that was too much.
     #[inline]
-    pub(crate) fn evaluated<T>(&self, result: Result<T, EvaluationError>, parts: u64) -> Result<T, EvaluationError> {
+    pub(crate) fn count_parts(&self, parts: u64) -> bool {
         let parts = self.parts.get().saturating_add(parts);
         self.parts.set(parts % PARTS);
-        if parts >= PARTS && !self.done(parts / PARTS) {
+        parts < PARTS || self.done(parts / PARTS)
+    }
+
+    /// Counts an evaluation by its price in parts of a unit.
+    pub(crate) fn evaluated<T>(&self, result: Result<T, EvaluationError>, parts: u64) -> Result<T, EvaluationError> {
+        if !self.count_parts(parts) {
             return Err(EvaluationError::Interrupted);
         }
         if matches!(result, Err(EvaluationError::Interrupted)) {

@@ -295,8 +295,9 @@ impl Reader<'_, '_> {
         for alternative in table.plan.alternatives.range() {
             self.facts.push(i128::from(table.taint(alternative, device).is_some()));
             if table.like(alternative) == alternative {
-                self.facts.push(i128::from(table.is_selectable(alternative, device).ok()?));
-                self.facts.push(table.work_of_selection(alternative, device).into());
+                let is_selectable = table.is_selectable(alternative, device).ok()?;
+                let work = i128::from(table.work_of_selection(alternative, device));
+                self.facts.push(work * 2 + i128::from(is_selectable));
                 self.room(alternative, device)?;
             }
         }
@@ -335,12 +336,13 @@ impl Reader<'_, '_> {
 
     fn values(&mut self, column: ColumnIx, device: DeviceIx) -> Option<()> {
         let values = self.table.values(column, device).ok()?;
-        self.facts.push(self.table.work_of_derived(column, device).into());
-        self.facts.push(match values.violation() {
+        let work = i128::from(self.table.work_of_derived(column, device));
+        let violation = match values.violation() {
             None => 0,
             Some(Violation::Missing) => 1,
             Some(_) => 2,
-        });
+        };
+        self.facts.push(work * 4 + violation);
         let space = self.spaces[column];
         let numbers = values.values().iter().filter_map(|value| self.values.of(&(space, *value)));
         Self::list(&mut self.facts, numbers);

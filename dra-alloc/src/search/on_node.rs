@@ -78,6 +78,7 @@ pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, m
 }
 
 /// Returns the pools of a node. Finding those of many is work.
+#[inline]
 fn view<'i>(context: &Context<'i>, node: &Node, meter: &Meter<'_>) -> Result<View<'i>, AllocateError> {
     let (view, comparisons) = context.inventory.view_and_weight(node, context.gates);
     meter.add(comparisons / COMPARISONS_OF_UNIT);
@@ -128,15 +129,20 @@ fn search<T>(
         return end(&table, known.solution(), build);
     }
     // What was evaluated for likeness alone is not paid for: the node's own search evaluates it anew.
-    if dear > 0 {
-        let derived = Grid::new(plan.columns.end(), candidates.end());
-        return walk(&Table::new(context, plan, node, &candidates, &derived, meter), like, likeness, build);
-    }
-    walk(&table, like, likeness, build)
+    let (derived, fresh);
+    let table = if dear == 0 {
+        &table
+    } else {
+        derived = Grid::new(plan.columns.end(), candidates.end());
+        fresh = Table::new(context, plan, node, &candidates, &derived, meter);
+        &fresh
+    };
+    own_search(table, like, likeness, build)
 }
 
-/// Makes the search on a node. `likeness` are the facts of the node if they were read.
-fn walk<T>(
+/// Makes the search on a node itself. `likeness` are the facts of the node if they were read.
+#[inline]
+fn own_search<T>(
     table: &Table<'_>,
     like: Option<&LikeSearches>,
     likeness: Option<Likeness>,

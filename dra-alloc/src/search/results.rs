@@ -31,6 +31,7 @@ const PARTS_OF_UNIT: usize = 4;
 type Amounts = BTreeMap<String, Quantity>;
 
 /// Returns the allocations of a solution, one for each claim.
+#[inline]
 pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<AllocationResult>, AllocateError> {
     let mut results = Vec::with_capacity(table.plan.claims.len());
     let mut shares = 0;
@@ -47,7 +48,9 @@ pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<A
             devices.push(device_result(table, *chosen, share));
         }
         let config = config(table, claim, selected);
-        table.meter.add(weight(&config) / PARTS_OF_UNIT);
+        if !config.is_empty() {
+            table.meter.add(weight(&config) / PARTS_OF_UNIT);
+        }
         let config = some_if_any(config);
         let devices = DeviceAllocationResult { results: some_if_any(devices), config };
         let node_selector = node_selector(table, claim, chosen)?;

@@ -331,15 +331,21 @@ impl<'s> Table<'s> {
             source: error.clone(),
         })?;
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        let result = if compiled.is_direct() {
-            self.evaluate(compiled, candidate, input).map(|known| known.holds)
-        } else {
-            self.evaluate_once(&asked.results, position, compiled, candidate)
-        };
-        result.map_err(|source| {
+        let failed = |source| {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
-        })
+        };
+        if !compiled.is_direct() {
+            return self.evaluate_once(&asked.results, position, compiled, candidate).map_err(failed);
+        }
+        // The common case, which makes no error on its way.
+        if candidate.facts().is_sound()
+            && let Some((holds, parts)) = compiled.answer(input)
+        {
+            let is_within = self.meter.count_parts(parts);
+            return if is_within { Ok(holds) } else { Err(failed(EvaluationError::Interrupted)) };
+        }
+        self.evaluate(compiled, candidate, input).map(|known| known.holds).map_err(failed)
     }
 
     /// Evaluates a selector on a device by itself.

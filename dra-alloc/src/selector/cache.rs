@@ -111,7 +111,7 @@ impl Default for SelectorCache {
 
 impl SelectorCache {
     /// Creates a cache whose entries have at most `limit` bytes, by their own estimate; 0 switches caching off. A
-    /// selector as drivers write it takes a few KiB, a large pattern up to a MiB.
+    /// selector as drivers write it takes a few KiB, one with large patterns up to 2 MiB.
     ///
     /// ```
     /// # use dra_alloc::SelectorCache;

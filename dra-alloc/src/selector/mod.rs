@@ -14,7 +14,9 @@
 //! # Bounds
 //! Expressions are not trusted. No stage recurses with the depth of an expression. Besides the limit on the cost, which
 //! is Kubernetes', an evaluation has a bound on its work (about 50 ms) and on the memory that it makes (40 MiB), for what
-//! Kubernetes does not price. Either is an error even where `||` or `&&` would have absorbed it.
+//! Kubernetes does not price. Either is an error even where `||` or `&&` would have absorbed it. Patterns
+//! are compiled when they are first searched for, which counts as work of each evaluation; an expression whose patterns
+//! have more than 2 MiB is refused.
 //!
 //! # Order
 //! Loops over maps use the sorted keys; in Kubernetes their order is random.

@@ -132,6 +132,7 @@ impl Unreadable {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 mod tests {
     use k8s_openapi::api::core::v1::Node;
     use kube::core::WatchEvent;

@@ -170,6 +170,7 @@ fn contains(text: &[u8], part: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::read;
 

@@ -195,7 +195,9 @@ fn deleted(uid: &str) -> [PoolIndexEvent; 3] {
 
 fn index_of(events: [PoolIndexEvent; 3]) -> PoolIndex {
     let mut index = PoolIndex::default();
-    events.into_iter().for_each(|event| assert_eq!(index.apply(event), Ok(ApplyOutcome::Applied)));
+    for event in events {
+        assert_eq!(index.apply(event), Ok(ApplyOutcome::Applied));
+    }
     index
 }
 

@@ -52,6 +52,7 @@ impl Inventory {
         (view, weight)
     }
 
+    #[inline]
     fn weighed_view(
         &self,
         node: &Node,

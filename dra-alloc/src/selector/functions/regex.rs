@@ -11,13 +11,13 @@ use crate::selector::fault::{Fault, TOO_LARGE};
 use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, Text, Value};
 
-/// Largest size of all patterns that are written in an expression, in bytes: some 15 ms to compile.
+/// Largest size of all patterns that are written in an expression, in bytes: at most some 20 ms to compile.
 const LARGEST_PATTERNS: usize = 2 << 20;
 /// Largest size of a pattern that is computed, in bytes.
 const LARGEST_COMPUTED: usize = 1 << 18;
 /// Memory of what a search keeps, in bytes.
 const LARGEST_SEARCH: usize = 1 << 17;
-/// Work of compiling a byte of a pattern: 8 ns.
+/// Work of compiling a byte of a pattern: 10 ns.
 const COMPILATION: usize = 2;
 /// Size of a pattern for which a search takes three steps more for each byte of a text, in bytes.
 const SIZE_OF_STEPS: usize = 1 << 14;

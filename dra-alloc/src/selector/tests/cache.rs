@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use crate::selector::cache::Purpose;
 use crate::selector::{CompileError, SelectorCache};
 
 #[test]
@@ -10,7 +11,7 @@ fn errors_are_kept_within_the_memory() {
     let cache = SelectorCache::with_memory(64 << 10);
     let compilations = Cell::new(0);
     let compile = |text: &str| {
-        cache.compiled(super::super::cache::Purpose::Selector, text, || {
+        cache.compiled(Purpose::Selector, text, || {
             compilations.set(compilations.get() + 1);
             Err(CompileError::Program { message: "no".to_owned() })
         })

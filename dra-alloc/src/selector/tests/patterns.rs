@@ -4,7 +4,7 @@ use k8s_openapi::api::resource::v1::Device;
 use proptest::prelude::*;
 
 use crate::selector::functions::regex::compilations;
-use crate::selector::{CompileError, EvaluationError, Options, Selector, SelectorInput, Value};
+use crate::selector::{CompileError, EvaluationError, Issue, Options, Selector, SelectorInput, Value};
 use crate::{DraGate, GateSet};
 
 const TOO_LARGE: &str = "error parsing regexp: expression too large";
@@ -64,18 +64,23 @@ fn the_worst_patterns_are_compiled_at_first_use_within_their_work() {
         assert!(equal.program.compilation() < 4_600_000, "{pattern}");
         let different = searches((0..200).map(|number| format!("{pattern}x{number}")));
         let Err(CompileError::Type { report }) = compile(&different) else { panic!("{pattern}") };
-        assert_eq!(report.issues().iter().map(super::super::error::Issue::message).collect::<Vec<_>>(), [TOO_LARGE]);
+        assert_eq!(report.issues().iter().map(Issue::message).collect::<Vec<_>>(), [TOO_LARGE]);
     }
     assert_eq!(compilations(), before);
 }
 
 #[test]
 fn an_evaluation_pays_for_its_patterns_whatever_was_compiled_before() {
-    let long =
-        r"lists.range(400).all(i, lists.range(400).all(j, 'abcdefgh'.matches('(a|b)*'))) || 'x'.matches(r'PATTERN')";
-    let compiled = compile(&long.replace("PATTERN", r"\pL{24}")).unwrap();
-    let first = matches(&compiled);
-    assert_eq!(matches(&compiled), first);
+    let search = format!("'{}'.matches('y.{{50}}')", "x".repeat(1_000));
+    let long = format!("lists.range(1200).all(i, !{search})");
+    assert_eq!(matches(&compile(&long).unwrap()), Ok(true));
+    // The search is not reached, and the pattern counts all the same.
+    let longer = compile(&format!(r"{long} || 'x'.matches(r'\pL{{24}}')")).unwrap();
+    let first = matches(&longer);
+    assert_eq!(first, Err(EvaluationError::CostExceeded));
+    assert_eq!(matches(&longer), first);
+    let shorter = compile(&format!(r"{search} || 'x'.matches(r'\pL{{24}}')")).unwrap();
+    assert_eq!((matches(&shorter), matches(&shorter)), (Ok(false), Ok(false)));
 }
 
 #[test]
