@@ -164,11 +164,14 @@ fn look_ups() {
     assert_eq!(holders, ["ns/1", "ns/2"]);
 }
 
+/// What a row is about, the claims with their holdings, and the devices that are held twice.
+type Row<'r> = (&'r str, Vec<(&'r str, &'r Value)>, &'r [&'r str]);
+
 #[test]
 fn a_device_that_is_held_twice_is_told_with_its_claims() {
     let (held, shared) = (device("a"), with(device("a"), "shareID", json!("s")));
     let admin = with(device("a"), "adminAccess", json!(true));
-    let rows: [(&str, Vec<(&str, &Value)>, &[&str]); 8] = [
+    let rows: [Row<'_>; 8] = [
         ("one claim", vec![("1", &held)], &[]),
         ("two claims", vec![("2", &held), ("1", &held)], &["1", "2"]),
         ("three claims", vec![("1", &held), ("3", &held), ("2", &held)], &["1", "2", "3"]),

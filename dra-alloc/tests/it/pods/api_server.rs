@@ -23,8 +23,8 @@ impl ApiServer {
     }
 
     /// Returns the version of a list that is made now.
-    pub(crate) fn version(&self) -> Option<String> {
-        Some(self.version.to_string())
+    pub(crate) fn version(&self) -> String {
+        self.version.to_string()
     }
 
     pub(crate) fn list(&self) -> impl Iterator<Item = Arc<ResourceClaim>> {

@@ -207,7 +207,7 @@ impl State {
     }
 
     fn watch(&mut self) {
-        self.tracker.replace(self.server.list(), self.server.version().as_deref()).unwrap();
+        self.tracker.replace(self.server.list(), Some(&self.server.version())).unwrap();
         self.watched = self.server.claims.clone();
     }
 

@@ -36,7 +36,7 @@ struct History {
     events: Vec<Event>,
     delivered: usize,
     /// Lists as they were made at some time, with their versions.
-    lists: Vec<(Option<String>, Vec<Arc<ResourceClaim>>)>,
+    lists: Vec<(String, Vec<Arc<ResourceClaim>>)>,
     told: Option<Told>,
     recreated: usize,
 }
@@ -152,8 +152,8 @@ impl History {
         if random.percent(25) {
             // The watch begins anew from an earlier version, and shows again what came since.
             let from = self.delivered - random.below(self.delivered.min(4) + 1);
-            for event in self.events[from..self.delivered].to_vec() {
-                self.deliver(event);
+            for position in from..self.delivered {
+                self.deliver(self.events[position].clone());
             }
         }
     }
@@ -203,7 +203,7 @@ impl History {
             }
             95..98 => {
                 let (version, list) = self.lists[self.lists.len() - 1 - random.below(self.lists.len().min(6))].clone();
-                self.world.tracker.replace(list, version.as_deref()).unwrap();
+                self.world.tracker.replace(list, Some(&version)).unwrap();
             }
             98 => {
                 self.bindings.clear();

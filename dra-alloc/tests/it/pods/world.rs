@@ -115,7 +115,7 @@ impl World {
 
     /// Shows the scheduler what the API server has.
     pub(crate) fn watch(&mut self) {
-        self.tracker.replace(self.server.list(), self.server.version().as_deref()).unwrap();
+        self.tracker.replace(self.server.list(), Some(&self.server.version())).unwrap();
     }
 
     pub(crate) fn stored(&self, name: &str) -> ResourceClaim {
