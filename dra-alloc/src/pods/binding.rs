@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::tracker::allocation_of;
+use super::lookup::allocation_of;
 use crate::device::device_id::DeviceId;
 
 /// Binding conditions of one allocated device that has any.

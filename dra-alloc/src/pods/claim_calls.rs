@@ -180,6 +180,18 @@ impl ClaimCalls {
     }
 }
 
+impl ClaimTracker {
+    /// Returns calls that read the claims of which nobody knows if their allocation was stored, and that no cycle has any more: the
+    /// answers end the doubt. A cycle that was dropped during its write leaves one, and so does a server that did not answer
+    /// at all; [`PodCycle::unreserve`](super::PodCycle::unreserve) has the call among its own.
+    #[must_use]
+    pub fn calls_in_doubt(&self) -> ClaimCalls {
+        let mut calls = ClaimCalls::default();
+        self.in_doubt().for_each(|claim| calls.push_settling(claim));
+        calls
+    }
+}
+
 impl Call {
     /// Returns kube-scheduler's words for an error of the call.
     fn error(&self, text: &str) -> String {

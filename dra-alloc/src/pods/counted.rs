@@ -6,8 +6,7 @@ use std::sync::{Arc, OnceLock};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::in_flight::InFlight;
-use super::lookup::uid_of;
-use super::tracker::allocation_of;
+use super::lookup::{allocation_of, uid_of};
 use crate::cluster::state::{AllocatedState, StateError};
 
 /// Devices that claims hold, with those in flight.

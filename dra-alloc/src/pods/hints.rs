@@ -8,10 +8,9 @@ use serde::Serialize;
 
 use super::claims::claims_of_entries;
 use super::identity::PodIdentity;
-use super::lookup::{ClaimLookup, uid_of};
+use super::lookup::{ClaimLookup, allocation_of, uid_of};
 use super::options::PodOptions;
 use super::special_claim;
-use super::tracker::allocation_of;
 use crate::kubelet::pod_claims::uid;
 use crate::validate::equality::same;
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
-use super::tracker::allocation_of;
+use super::lookup::allocation_of;
 use crate::cluster::version::Version;
 
 /// Claims whose allocation is in flight, by UID.

@@ -5,8 +5,8 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use super::claim_calls::ClaimCalls;
 use super::consumer::{Consumer, is_reserved};
 use super::cycle::{CycleClaim, PodCycle};
+use super::lookup::allocation_of;
 use super::status_code::StatusCode;
-use super::tracker::allocation_of;
 use super::write::ClaimWrite;
 
 /// Decision after no node has passed the filters: at most one claim is freed.

@@ -6,11 +6,11 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceCl
 
 use super::claim_calls::ClaimCalls;
 use super::cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
-use super::lookup::{ClaimLookup, uid_of};
+use super::lookup::{ClaimLookup, allocation_of, uid_of};
 use super::post_filter::deallocated;
 use super::special_claim;
 use super::status_code::StatusCode;
-use super::tracker::{ClaimTracker, allocation_of};
+use super::tracker::ClaimTracker;
 use super::write::{ClaimWrite, FINALIZER};
 use crate::cluster::state::StateError;
 

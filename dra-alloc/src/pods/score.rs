@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::cycle::PodCycle;
-use super::tracker::{allocation_of, requests_of};
+use super::lookup::{allocation_of, requests_of};
 use crate::config::gates::DraGate;
 
 /// Largest score of a node after [`normalize_scores`].

@@ -7,13 +7,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use dra_attrs::GateSet;
-use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
-use super::claim_calls::ClaimCalls;
 use super::counted::Counted;
 use super::identity::PodIdentity;
 use super::in_flight::{InFlight, Share};
-use super::lookup::{ClaimLookup, uid_of};
+use super::lookup::{ClaimLookup, allocation_of, uid_of};
 use super::observed::{ClaimChange, ClaimDeletion, Observed};
 use super::special_claim;
 use crate::cluster::state::{AllocatedState, ClaimId, DeviceUsage, StateError};
@@ -328,16 +327,6 @@ impl ClaimTracker {
         self.in_flight.claims()
     }
 
-    /// Returns calls that read the claims of which nobody knows if their allocation was stored, and that no cycle has any more: the
-    /// answers end the doubt. A cycle that was dropped during its write leaves one, and so does a server that did not answer
-    /// at all; [`PodCycle::unreserve`](super::PodCycle::unreserve) has the call among its own.
-    #[must_use]
-    pub fn calls_in_doubt(&self) -> ClaimCalls {
-        let mut calls = ClaimCalls::default();
-        self.in_flight.in_doubt().for_each(|claim| calls.push_settling(claim));
-        calls
-    }
-
     /// Records that an allocation is in flight, made elsewhere than by [`super::PodCycle::reserve`]: by another profile of
     /// the scheduler, say. `claim` has the allocation in its status. It ends with [`ClaimTracker::end_allocation`], when the claim is
     /// shown with this allocation, or when it is deleted.
@@ -364,6 +353,11 @@ impl ClaimTracker {
 
     pub(super) fn allocation_in_flight(&self, uid: &str) -> Option<&AllocationResult> {
         allocation_of(self.in_flight.get(uid)?)
+    }
+
+    /// Returns the claims with an allocation that may be stored or not, and that no cycle has in flight.
+    pub(super) fn in_doubt(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
+        self.in_flight.in_doubt()
     }
 
     /// Returns the allocation of a claim that may be stored or not, and that no cycle has in flight.
@@ -462,17 +456,6 @@ impl ClaimLookup for ClaimTracker {
     fn claim(&self, namespace: &str, name: &str) -> Option<&Arc<ResourceClaim>> {
         Some(&self.tracked([namespace, name])?.claim)
     }
-}
-
-/// Returns the requests of a claim.
-pub(super) fn requests_of(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequest> {
-    let devices = claim.spec.as_ref().and_then(|spec| spec.devices.as_ref());
-    devices.into_iter().flat_map(|devices| devices.requests.iter().flatten())
-}
-
-/// Returns the allocation in a claim's status.
-pub(super) fn allocation_of(claim: &ResourceClaim) -> Option<&AllocationResult> {
-    claim.status.as_ref()?.allocation.as_ref()
 }
 
 /// Returns namespace and name of a claim.

@@ -164,7 +164,7 @@ fn look_ups() {
     assert_eq!(holders, ["ns/1", "ns/2"]);
 }
 
-/// What a row is about, the claims with their holdings, and the devices that are held twice.
+/// Subject of a row, the claims with their holdings, and the devices that are held twice.
 type Row<'r> = (&'r str, Vec<(&'r str, &'r Value)>, &'r [&'r str]);
 
 #[test]
