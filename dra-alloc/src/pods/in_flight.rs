@@ -134,6 +134,13 @@ impl InFlight {
         self.claims.remove(uid).map(|shared| shared.claim)
     }
 
+    /// Ends an allocation for everybody but cycles. Returns the claim if its allocation is no longer in flight.
+    pub(super) fn end_but_cycles(&mut self, uid: &str) -> Option<Arc<ResourceClaim>> {
+        let shared = self.claims.get_mut(uid)?;
+        (shared.is_elsewhere, shared.open_write) = (false, None);
+        self.drop_ended(uid)
+    }
+
     /// Notes that the allocation is being written, from a version of the claim.
     pub(super) fn begin_write(&mut self, uid: &str, from: Version) {
         if let Some(shared) = self.claims.get_mut(uid) {

@@ -142,7 +142,7 @@ impl ClaimTracker {
     /// Records the claims of a new list of all claims. A claim that is not in it is gone, unless it is known in a version after
     /// `version`, the `resourceVersion` of the list: an older list takes nothing away. Without a version, every claim that
     /// is not in the list is gone, also one that this scheduler has created: such a list has to be newer than the answer to
-    /// that call.
+    /// that call. A cycle keeps what it has in flight for a claim that is gone, until it ends: its next write will tell it.
     ///
     /// # Errors
     /// The first claim with a consumed capacity that is no quantity. The others are recorded.
@@ -151,6 +151,7 @@ impl ClaimTracker {
         claims: impl IntoIterator<Item = C>,
         version: Option<&str>,
     ) -> Result<(), StateError> {
+        self.give_back_ended();
         let listed = Version::parse(version);
         let is_later = |claim: &ResourceClaim| Version::of(&claim.metadata).is_newer_than(listed);
         let claims: Vec<Arc<ResourceClaim>> = claims.into_iter().map(Into::into).collect();
@@ -161,7 +162,9 @@ impl ClaimTracker {
             gone.remove(&names_of(claim));
         }
         for claim in gone.into_values() {
-            self.observe_deleted(&ClaimId::from(claim));
+            let id = ClaimId::from(claim);
+            let ended = self.in_flight.end_but_cycles(&id.uid);
+            self.remove(&id, ended);
         }
         let mut result = Ok(());
         for claim in claims {
@@ -180,8 +183,13 @@ impl ClaimTracker {
     /// That of [`ClaimTracker::observe`].
     pub fn observe_deleted(&mut self, claim: &ClaimId) -> ClaimDeletion {
         self.give_back_ended();
-        let names = [claim.namespace.as_str(), &claim.name];
         let ended = self.in_flight.end(&claim.uid);
+        self.remove(claim, ended)
+    }
+
+    /// Forgets a claim. `ended` is the claim if its allocation in flight has ended.
+    fn remove(&mut self, claim: &ClaimId, ended: Option<Arc<ResourceClaim>>) -> ClaimDeletion {
+        let names = [claim.namespace.as_str(), &claim.name];
         let uid = self.tracked(names).map(|known| uid_of(&known.claim) == claim.uid);
         let gone = if uid == Some(true) {
             self.claims.remove(hash(names), |known| names_of(&known.claim) == names).map(|gone| Arc::clone(&gone.claim))
