@@ -54,7 +54,7 @@ use crate::device::device_id::DeviceId;
 #[derive(Clone)]
 pub struct ClaimTracker {
     /// Claims by the hash of namespace and name.
-    claims: Trie<Tracked>,
+    claims: Trie<Arc<ResourceClaim>>,
     in_flight: InFlight,
     /// Claims for extended resources, by the hash of the pod's UID.
     made_for: Trie<MadeFor>,
@@ -69,14 +69,6 @@ struct MadeFor {
     /// UID of the pod.
     pod: String,
     claims: BTreeSet<[String; 2]>,
-}
-
-/// A claim in the cache.
-#[derive(Clone, Debug)]
-struct Tracked {
-    claim: Arc<ResourceClaim>,
-    /// False while only an answer has shown a claim of this UID: the watch is behind.
-    is_seen: bool,
 }
 
 impl ClaimTracker {
@@ -97,7 +89,7 @@ impl ClaimTracker {
     pub fn state(&self) -> &AllocatedState {
         self.counted.without_ended(&self.in_flight, |held, claim| {
             // What is given back needs no reading, and what stays has been counted before.
-            let _ = held.count(claim, self.same(claim).map(|known| &*known.claim), None);
+            let _ = held.count(claim, self.same(claim).map(|known| &**known), None);
         })
     }
 
@@ -121,14 +113,14 @@ impl ClaimTracker {
     /// # Complexity
     /// `n log n` in the number of claims.
     pub fn claims(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
-        let mut claims: Vec<&Arc<ResourceClaim>> = self.claims.iter().map(|known| &known.claim).collect();
+        let mut claims: Vec<&Arc<ResourceClaim>> = self.claims.iter().collect();
         claims.sort_unstable_by(|one, other| names_of(one).cmp(&names_of(other)));
         claims.into_iter()
     }
 
     /// Records a claim that the watch shows, and tells what is new. An object that is older than the known one changes
-    /// nothing. A claim with another UID replaces the one of its name, unless an answer has shown the known one and the watch
-    /// is behind it.
+    /// nothing, whatever its UID: the watch is behind an answer or a list. A newer one with another UID replaces the one of
+    /// its name. Where versions can go back, as after a restore of the API server's store, take a new list without a version.
     ///
     /// # Errors
     /// A consumed capacity of the allocation is not a quantity. The claim is known then, and holds no device.
@@ -136,7 +128,7 @@ impl ClaimTracker {
     /// # Complexity
     /// Logarithmic in the number of claims, and for each device of the allocation in the number of devices in use.
     pub fn observe(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<Observed, StateError> {
-        self.show(&claim.into(), |known| !known.is_seen)
+        self.show(&claim.into())
     }
 
     /// Records the claims of a new list of all claims. A claim that is not in it is gone, unless it is known in a version after
@@ -155,20 +147,19 @@ impl ClaimTracker {
         let listed = Version::parse(version);
         let is_later = |claim: &ResourceClaim| Version::of(&claim.metadata).is_newer_than(listed);
         let claims: Vec<Arc<ResourceClaim>> = claims.into_iter().map(Into::into).collect();
-        let known: Vec<Arc<ResourceClaim>> = self.claims.iter().map(|known| Arc::clone(&known.claim)).collect();
-        let mut gone: BTreeMap<[&str; 2], &ResourceClaim> =
-            known.iter().filter(|claim| !is_later(claim)).map(|claim| (names_of(claim), &**claim)).collect();
+        let known: Vec<Arc<ResourceClaim>> = self.claims.iter().map(Arc::clone).collect();
+        let mut gone: BTreeSet<ClaimId> =
+            known.iter().filter(|claim| !is_later(claim)).map(|claim| ClaimId::from(&**claim)).collect();
         for claim in &claims {
-            gone.remove(&names_of(claim));
+            gone.remove(&ClaimId::from(&**claim));
         }
-        for claim in gone.into_values() {
-            let id = ClaimId::from(claim);
+        for id in gone {
             let ended = self.in_flight.end_but_cycles(&id.uid);
             self.remove(&id, ended);
         }
         let mut result = Ok(());
         for claim in claims {
-            let observed = self.show(&claim, |known| is_later(&known.claim));
+            let observed = self.show(&claim);
             if result.is_ok() {
                 result = observed.map(drop);
             }
@@ -190,9 +181,9 @@ impl ClaimTracker {
     /// Forgets a claim. `ended` is the claim if its allocation in flight has ended.
     fn remove(&mut self, claim: &ClaimId, ended: Option<Arc<ResourceClaim>>) -> ClaimDeletion {
         let names = [claim.namespace.as_str(), &claim.name];
-        let uid = self.tracked(names).map(|known| uid_of(&known.claim) == claim.uid);
+        let uid = self.tracked(names).map(|known| uid_of(known) == claim.uid);
         let gone = if uid == Some(true) {
-            self.claims.remove(hash(names), |known| names_of(&known.claim) == names).map(|gone| Arc::clone(&gone.claim))
+            self.claims.remove(hash(names), |known| names_of(known) == names).map(|gone| Arc::clone(&*gone))
         } else {
             None
         };
@@ -220,68 +211,49 @@ impl ClaimTracker {
         self.give_back_ended();
         let claim = claim.into();
         let Some(known) = self.tracked(names_of(&claim)) else { return Ok(false) };
-        let (version, before) = (Version::of(&claim.metadata), Version::of(&known.claim.metadata));
-        let is_same = uid_of(&known.claim) == uid_of(&claim);
+        let (version, before) = (Version::of(&claim.metadata), Version::of(&known.metadata));
+        let is_same = uid_of(known) == uid_of(&claim);
         if if is_same { version.is_older_than(before) } else { !version.is_newer_than(before) } {
             return Ok(false);
         }
-        let is_seen = is_same && known.is_seen;
-        self.put(Tracked { claim, is_seen }).map(|_| true)
+        self.put(&claim).map(|_| true)
     }
 
     /// Records a claim that a call of this scheduler has created, ahead of the watch.
     pub(super) fn assume_created(&mut self, claim: &Arc<ResourceClaim>) {
         self.give_back_ended();
         // The claim has no allocation yet, so that there is nothing to count.
-        let _ = self.put(Tracked { claim: Arc::clone(claim), is_seen: false });
+        let _ = self.put(claim);
     }
 
-    /// Records a claim that the API server has, unless the known one is newer. `is_ahead` tells if a known claim with another
-    /// UID can be newer than what is shown.
-    fn show(
-        &mut self,
-        claim: &Arc<ResourceClaim>,
-        is_ahead: impl FnOnce(&Tracked) -> bool,
-    ) -> Result<Observed, StateError> {
+    /// Records a claim that the API server has, unless the known one of its name is newer.
+    fn show(&mut self, claim: &Arc<ResourceClaim>) -> Result<Observed, StateError> {
         self.give_back_ended();
-        if let Some(known) = self.tracked(names_of(claim)) {
-            let is_older = Version::of(&claim.metadata).is_older_than(Version::of(&known.claim.metadata));
-            let is_same = uid_of(&known.claim) == uid_of(claim);
-            if is_older && (is_same || is_ahead(known)) {
-                if is_same {
-                    self.note_seen(claim);
-                }
-                return Ok(Observed::older());
-            }
+        let version = Version::of(&claim.metadata);
+        let known = self.tracked(names_of(claim));
+        if known.is_some_and(|known| version.is_older_than(Version::of(&known.metadata))) {
+            return Ok(Observed::older());
         }
-        let change = self.put(Tracked { claim: Arc::clone(claim), is_seen: true })?;
+        let change = self.put(claim)?;
         Ok(Observed { change, held_twice: self.held_twice(claim) })
     }
 
-    fn note_seen(&mut self, claim: &ResourceClaim) {
-        let names = names_of(claim);
-        if let Some(known) = self.claims.find_mut(hash(names), |known| names_of(&known.claim) == names) {
-            known.is_seen = true;
-        }
-    }
-
     /// Puts a claim in the place of the one of its name, and counts its devices.
-    fn put(&mut self, tracked: Tracked) -> Result<ClaimChange, StateError> {
-        let claim = Arc::clone(&tracked.claim);
-        let names = names_of(&claim);
+    fn put(&mut self, claim: &Arc<ResourceClaim>) -> Result<ClaimChange, StateError> {
+        let names = names_of(claim);
         let mut is_new = false;
         let known = self.claims.entry(
             hash(names),
-            |known| names_of(&known.claim) == names,
+            |known| names_of(known) == names,
             || {
                 is_new = true;
-                tracked.clone()
+                Arc::clone(claim)
             },
         );
-        let before = std::mem::replace(known, tracked).claim;
-        let is_same = uid_of(&before) == uid_of(&claim);
-        self.index(Some(&*before).filter(|_| !is_new), Some(&claim));
-        self.in_flight.show(uid_of(&claim), &claim);
+        let before = std::mem::replace(known, Arc::clone(claim));
+        let is_same = uid_of(&before) == uid_of(claim);
+        self.index(Some(&*before).filter(|_| !is_new), Some(claim));
+        self.in_flight.show(uid_of(claim), claim);
         if !is_same {
             self.in_flight.end(uid_of(&before));
             self.recount(&before)?;
@@ -415,13 +387,13 @@ impl ClaimTracker {
         }
     }
 
-    fn tracked(&self, names: [&str; 2]) -> Option<&Tracked> {
-        self.claims.find(hash(names), |known| names_of(&known.claim) == names)
+    fn tracked(&self, names: [&str; 2]) -> Option<&Arc<ResourceClaim>> {
+        self.claims.find(hash(names), |known| names_of(known) == names)
     }
 
     /// Returns the known claim with name and UID of a claim.
-    fn same(&self, claim: &ResourceClaim) -> Option<&Tracked> {
-        self.tracked(names_of(claim)).filter(|known| uid_of(&known.claim) == uid_of(claim))
+    fn same(&self, claim: &ResourceClaim) -> Option<&Arc<ResourceClaim>> {
+        self.tracked(names_of(claim)).filter(|known| uid_of(known) == uid_of(claim))
     }
 
     /// Gives back what dropped cycles had in flight.
@@ -444,8 +416,8 @@ impl ClaimTracker {
     /// Counts the allocations of a claim anew: that of the claim in the cache, and that in flight if it is another one.
     fn recount(&mut self, claim: &ResourceClaim) -> Result<(), StateError> {
         let names = names_of(claim);
-        let known = self.claims.find(hash(names), |known| names_of(&known.claim) == names);
-        let cached = known.map(|known| &known.claim).filter(|known| uid_of(known) == uid_of(claim));
+        let known = self.claims.find(hash(names), |known| names_of(known) == names);
+        let cached = known.filter(|known| uid_of(known) == uid_of(claim));
         let in_flight = self.in_flight.get(uid_of(claim));
         self.counted.held_mut().count(claim, cached.map(|claim| &**claim), in_flight.map(|claim| &**claim))
     }
@@ -455,14 +427,14 @@ impl ClaimTracker {
 impl fmt::Debug for ClaimTracker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { claims, in_flight, made_for: _, counted: _ } = self;
-        let claims: BTreeMap<_, _> = claims.iter().map(|known| (names_of(&known.claim), known)).collect();
+        let claims: BTreeMap<_, _> = claims.iter().map(|known| (names_of(known), known)).collect();
         f.debug_struct("ClaimTracker").field("claims", &claims).field("in_flight", in_flight).finish_non_exhaustive()
     }
 }
 
 impl ClaimLookup for ClaimTracker {
     fn claim(&self, namespace: &str, name: &str) -> Option<&Arc<ResourceClaim>> {
-        Some(&self.tracked([namespace, name])?.claim)
+        self.tracked([namespace, name])
     }
 }
 

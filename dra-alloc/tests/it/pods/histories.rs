@@ -39,10 +39,12 @@ struct History {
     lists: Vec<(String, Vec<Arc<ResourceClaim>>)>,
     told: Option<Told>,
     recreated: usize,
+    /// Name of the kind, and seed.
+    name: (&'static str, u64),
 }
 
 impl History {
-    fn new(told: Option<Told>) -> Self {
+    fn new(told: Option<Told>, name: (&'static str, u64)) -> Self {
         let world = World::new(1, CLAIMS.map(|name| claim(name, 1)));
         let mut history = Self {
             world,
@@ -52,6 +54,7 @@ impl History {
             lists: Vec::new(),
             told,
             recreated: 0,
+            name,
         };
         history.note_list();
         history
@@ -76,7 +79,7 @@ impl History {
         }
         let mut held = BTreeSet::new();
         for device in server.claims.values().filter_map(|claim| allocation(claim)).flat_map(devices) {
-            assert!(held.insert(device), "a device is given twice");
+            assert!(held.insert(device), "a device is given twice: {:?}", self.name);
         }
         self.note_list();
     }
@@ -238,11 +241,11 @@ impl History {
 }
 
 /// Plays the histories of one kind, and returns the number of allocations that were written.
-fn play(told: Option<Told>) -> usize {
+fn play(name: &'static str, told: Option<Told>) -> usize {
     let mut written = 0;
     for seed in 0..HISTORIES {
         let random = &mut Random::new(seed);
-        let mut history = History::new(told);
+        let mut history = History::new(told, (name, seed));
         for _ in 0..STEPS {
             history.step(random);
         }
@@ -263,7 +266,7 @@ fn no_device_is_given_twice_whatever_a_lost_answer_is_told_as() {
         ("without a claim", Some(|_| ApiAnswer::Done)),
     ];
     for (name, told) in TOLD {
-        let written = play(told);
+        let written = play(name, told);
         assert!(written > 4 * usize::try_from(HISTORIES).unwrap(), "{name}: {written} allocations are written");
     }
 }

@@ -42,9 +42,11 @@ fn older_objects_change_nothing_and_assumed_ones_win() {
 fn a_claim_of_the_same_name_with_another_uid_is_another_claim() {
     let mut tracker = ClaimTracker::new(GateSet::default());
     tracker.observe(versioned(allocated("c", "n1", "a", &[]), 8)).unwrap();
-    let mut other = versioned(claim("c", 1), 2);
-    other.metadata.uid = Some("other".to_owned());
-    tracker.observe(other.clone()).unwrap();
+    let other = other_uid(versioned(claim("c", 1), 2));
+    assert_eq!(tracker.observe(other.clone()).unwrap().change, ClaimChange::Older, "a former claim, shown late");
+    assert!(holds(&tracker, "a"));
+    // Versions go back with a backup: a list without a version is taken as it is.
+    tracker.replace([other.clone()], None).unwrap();
     assert!(!holds(&tracker, "a"));
     assert_eq!(tracker.claim("ns", "c").unwrap().metadata.uid, other.metadata.uid);
     assert_eq!(tracker.assume(allocated("c", "n1", "a", &[])), Ok(false));
