@@ -41,11 +41,11 @@ impl DroppedField {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnDropped {
-    /// Withholds devices that readers would make wrong use of without the dropped fields. Of partitions that share
-    /// counters, the first one stays.
+    /// Does not send the fields again, and withholds devices that readers would make wrong use of without them. Of
+    /// partitions that share counters, the first one stays.
     #[default]
     Withdraw,
-    /// Publishes everything, and only reports the dropped fields.
+    /// Sends everything, and only reports the dropped fields. The server keeps a field that is stored from before.
     Report,
 }
 

@@ -81,10 +81,12 @@ use k8s_openapi::api::resource::v1::ResourceSlice;
 pub use crate::config::gate_policy::GatePolicy;
 pub use admin_access::{ADMIN_ACCESS_LABEL, NamespaceAccess};
 pub use api_server::ApiServer;
+pub(crate) use attribute::is_list;
 pub use condition::validate_conditions;
 pub use decoded::decoded;
 pub(crate) use gates::{gated_fields, without_fields};
 pub use publish::PublishError;
+pub(crate) use publish::list_fields;
 pub(crate) use slice::is_advanced;
 pub use write::{Accepted, Write};
 
