@@ -126,7 +126,7 @@ impl Args {
     async fn ask(&self) -> Result<String, DraError> {
         let gates: GateSet<DraGate> = self.gates()?;
         let options = PodOptions::new(self.profile).with_gates(gates);
-        let cluster = Cluster::connect(&self.place.clone().into()).await?;
+        let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
         Ok(match &self.command {
             Command::Why { name, output } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
             Command::Free { drivers, by } => {
