@@ -11,10 +11,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::config::gates::DraGate;
-use crate::driver::dropped::{DroppedField, dropped};
+use crate::driver::dropped::dropped;
 use crate::driver::due::CONFIRMATION_DELAY;
 use crate::driver::slice_write::SliceWrite;
-use crate::validate::list_fields;
+use crate::validate::{DroppedField, list_fields};
 
 const LISTS: DraGate = DraGate::ListTypeAttributes;
 

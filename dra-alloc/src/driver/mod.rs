@@ -55,7 +55,7 @@ pub use cdi::{
 };
 pub use claim::{ConfigError, ConfigSource, DeviceConfig, device_configs, own_results, request_names};
 pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, MAX_DEVICE_CONDITIONS, merge_device_status};
-pub use dropped::{DroppedField, OnDropped, dropped};
+pub use dropped::{OnDropped, dropped};
 pub use due::{CONFIRMATION_DELAY, DueReason, FOREIGN_EVENT_DELAY, QUICK_REPAIR_DELAY, Timers, due};
 pub use equality::same_devices;
 pub use health::{DEFAULT_HEALTH_TIMEOUT, DeviceHealth, HealthReporter, HealthStatus, MAX_HEALTH_MESSAGE};

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use dra_alloc::DraGate;
 use dra_alloc::driver::{
-    Chunk, DroppedField, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents,
-    SliceLimits, SliceWrite, SyncPlan, Timers, WriteFailure, due, plan, reconcile, withdraw_others,
+    Chunk, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
+    SliceWrite, SyncPlan, Timers, WriteFailure, due, plan, reconcile, withdraw_others,
 };
+use dra_alloc::validate::DroppedField;
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError, watch_text};
 use examples::live::now;
