@@ -92,6 +92,8 @@ pub(crate) enum Mischief {
     BreaksASlice,
     /// Bindings of pods are refused.
     RefusesBindings,
+    /// The first two patches of the status of a claim are refused.
+    RefusesReports,
     /// Every list fails.
     FailsLists,
     /// Nobody is known who has no token, or another one than [`TOKEN`].
@@ -232,6 +234,10 @@ impl State {
         }
         if self.mischief == Mischief::RefusesBindings && right.is_binding() {
             return Ok(refusal(403, "Forbidden", "admission says no", "p"));
+        }
+        let is_report = (right.verb.as_str(), right.resource.as_str()) == ("patch", "resourceclaims/status");
+        if self.mischief == Mischief::RefusesReports && is_report && earlier < 2 {
+            return Ok(refusal(403, "Forbidden", "not on this node", "c"));
         }
         let is_dry_run = parts.uri.query().is_some_and(|query| query.contains("dryRun=All"));
         let answer = self.forward(parts, body).await;

@@ -12,26 +12,21 @@ use examples::durable::DurableFile;
 #[derive(Clone, Debug)]
 pub(super) struct Hardware(pub(super) PathBuf);
 
-/// File with the id of the boot in which the devices were set up.
-const BOOT: &str = ".boot";
-
 impl Hardware {
     /// Takes the directory, which is created if it is missing and emptied if it is of an earlier boot.
     ///
     /// # Errors
-    /// The directory can't be read or written.
+    /// The directory, or the file next to it with the id of the boot, can't be read or written.
     pub(super) fn of_boot(folder: PathBuf, boot_id: &str) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
-        let boot = DurableFile::new(folder.join(BOOT));
+        let boot = DurableFile::new(folder.with_extension("boot"));
         let known = boot.read()?;
-        if known.as_deref() != Some(boot_id.as_bytes()) {
-            let is_earlier = known.is_some();
+        if known.as_ref().is_some_and(|known| known != boot_id.as_bytes()) {
             for entry in fs::read_dir(&folder)? {
-                let entry = entry?;
-                if is_earlier && !entry.file_name().to_string_lossy().starts_with(BOOT) {
-                    fs::remove_file(entry.path())?;
-                }
+                fs::remove_file(entry?.path())?;
             }
+        }
+        if known.as_deref() != Some(boot_id.as_bytes()) {
             // Last, so that a run that was killed meanwhile is made up for.
             boot.write(boot_id)?;
         }
