@@ -107,9 +107,8 @@ impl Reason {
             Some(DeviceRejection::CounterUsedUp { .. }) => format!("counters used up for devices of class {class}"),
             Some(DeviceRejection::Groups) => format!("no compatible device of class {class}"),
             Some(DeviceRejection::Constraint { attribute, .. }) => format!("{} mismatch", short_name(attribute)),
-            Some(DeviceRejection::OtherNode | DeviceRejection::NodeDoesNotDeclare { .. }) => {
-                format!("no device of class {class} for the node")
-            }
+            Some(DeviceRejection::NodeDoesNotDeclare { feature }) => format!("feature {feature} not declared"),
+            Some(DeviceRejection::OtherNode) => format!("no device of class {class} for the node"),
         }
     }
 }
