@@ -8,7 +8,7 @@ use std::time::Duration;
 use dra_alloc::declared_features::{DeclaredFeature, NotAdmitted, check_admission};
 use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, operations_duration, skips_total};
 use dra_alloc::kubelet::{
-    CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan,
+    CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan, Prepare,
     PrepareError, Skipped, Unprepare, UnprepareError,
 };
 use dra_attrs::Version;
@@ -35,6 +35,14 @@ pub(crate) enum AgentError {
     /// The checkpoint can't be read or written.
     #[error(transparent)]
     StateFile(#[from] StateFileError),
+    /// The answer of a driver is too big to be stored.
+    #[error(
+        "{FAILED_PREPARE}: the answer of driver {driver} to NodePrepareResources is too big for the checkpoint, and is dropped"
+    )]
+    NoRoom {
+        /// Name of the driver.
+        driver: String,
+    },
     /// The pod is rejected before its claims are looked at.
     #[error("{}: {_0}", _0.reason())]
     NotAdmitted(#[from] NotAdmitted),
@@ -215,12 +223,25 @@ impl Agent {
                 Ok(socket) => grpc::prepare(&socket, &claims, self.timeout).await,
                 Err(reason) => Err(reason),
             };
-            self.cache.borrow_mut().apply_prepare(&mut plan, &driver, outcome)?;
+            let applied = self.cache.borrow_mut().apply_prepare(&mut plan, &driver, outcome);
+            self.check_room(&mut plan, &driver)?;
+            applied?;
             done.called.push((driver, claims));
         }
         self.cache.borrow_mut().finish_prepare(plan)?;
         self.save(false)?;
         Ok(done)
+    }
+
+    /// Forgets the devices of a driver's answer that would leave the checkpoint no room. Without this, no claim of any
+    /// driver could be stored any more.
+    fn check_room(&self, plan: &mut Plan<Prepare>, driver: &str) -> Result<(), AgentError> {
+        let text = self.cache.borrow().to_checkpoint(self.settings.profile());
+        if self.file.has_room_beside(&text) {
+            return Ok(());
+        }
+        self.cache.borrow_mut().forget_devices(plan, driver);
+        Err(AgentError::NoRoom { driver: driver.to_owned() })
     }
 
     /// Unprepares the claims of a pod after it has ended.
