@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use examples::grpc_api::dra::{NodePrepareResourceResponse, NodePrepareResourcesResponse};
 use examples::grpc_api::registration::PluginInfo;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use prost::Message;
@@ -269,4 +270,46 @@ async fn the_node_declares_the_kubelets_feature_beside_those_of_others() {
     until("the new node declares the feature", async || declared(&nodes).await == ["DRAOptionalNodeOperations"]).await;
     let status = nodes.get("node-1").await.unwrap().status.unwrap();
     assert_eq!(status.conditions.unwrap()[0].type_, "Ready");
+}
+
+#[tokio::test]
+async fn a_pod_with_devices_that_skip_waits_for_the_feature_and_runs_with_it() {
+    let on = ["--feature-gates", "DRAOptionalNodeOperations=true"];
+    let (server, folder) = (StandIn::start(&on), TempDir::new().unwrap());
+    let client = server.client();
+    let state = folder.path().join("state").display().to_string();
+    let args = ["--live", "--server", &server.url];
+    let kubelet = |more: &[&str]| {
+        let mut kubelet = Background::start(KUBELET, &[&args, &["--state", &state][..], more].concat());
+        kubelet.says("node-1 is a node of ");
+        kubelet
+    };
+    let without = kubelet(&[]);
+    let post = PostParams::default();
+    let class = json!({"metadata": {"name": "nic"}, "spec": {}});
+    Api::<DeviceClass>::all(client.clone()).create(&post, &from_value(class).unwrap()).await.unwrap();
+    let slice = json!({"metadata": {"name": "nics"}, "spec": {"driver": "nic.example.com", "nodeName": "node-1",
+        "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "nic-0"}],
+        "skipNodeOperations": ["*"]}});
+    Api::<ResourceSlice>::all(client.clone()).create(&post, &from_value(slice).unwrap()).await.unwrap();
+    let requests = json!([{"name": "r", "exactly": {"deviceClassName": "nic"}}]);
+    let claim = json!({"metadata": {"name": "app"}, "spec": {"devices": {"requests": requests}}});
+    let claims: Api<ResourceClaim> = Api::default_namespaced(client.clone());
+    claims.create(&post, &from_value(claim).unwrap()).await.unwrap();
+    let pod = json!({"metadata": {"name": "app"}, "spec": {"schedulerName": "dra-sdk", "tolerations": [{"operator": "Exists"}],
+        "containers": [{"name": "c", "image": "i"}], "resourceClaims": [{"name": "r", "resourceClaimName": "app"}]}});
+    let pods: Api<Pod> = Api::default_namespaced(client);
+    pods.create(&post, &from_value(pod).unwrap()).await.unwrap();
+
+    let _scheduler = Background::start(env!("CARGO_BIN_EXE_scheduler"), &[&args[..], &["--bind"], &on].concat());
+    let reason = "0/1 nodes are available: 1 feature DRAOptionalNodeOperations not declared";
+    until("the missing feature is named", async || {
+        let conditions = pods.get("app").await.unwrap().status.and_then(|status| status.conditions);
+        conditions.into_iter().flatten().any(|condition| condition.message.is_some_and(|text| text.contains(reason)))
+    })
+    .await;
+    drop(without);
+    let mut with = kubelet(&on);
+    with.says("skipped NodePrepareResources of nic.example.com");
+    with.says("default/app: runs with no device");
 }

@@ -128,7 +128,10 @@ impl OwnNode {
         }
         let patch = Patch::Strategic(json!({"metadata": metadata, "status": status}));
         let (nodes, params) = (self.nodes(), PatchParams::default());
-        answered(|| nodes.patch_status(&self.name, &params, &patch)).await.outcome?;
+        let stored = answered(|| nodes.patch_status(&self.name, &params, &patch)).await.outcome?;
+        if self.uid != node.metadata.uid && features_to_write(&stored, self.feature).is_some() {
+            note("the API server does not keep declaredFeatures: its feature gate NodeDeclaredFeatures is off");
+        }
         self.uid.clone_from(&node.metadata.uid);
         Ok(())
     }
