@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::grpc;
-use super::state_file::{LockedStateFile, StateFile, StateFileError};
+use super::state_file::{LockedStateFile, StateFile, StateFileError, leaves_room};
 
 /// Time that kubelet gives a driver for a call.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(45);
@@ -237,7 +237,7 @@ impl Agent {
     /// driver could be stored any more.
     fn check_room(&self, plan: &mut Plan<Prepare>, driver: &str) -> Result<(), AgentError> {
         let text = self.cache.borrow().to_checkpoint(self.settings.profile());
-        if self.file.has_room_beside(&text) {
+        if leaves_room(&text) {
             return Ok(());
         }
         self.cache.borrow_mut().forget_devices(plan, driver);

@@ -142,11 +142,6 @@ impl LockedStateFile {
         &self.file
     }
 
-    /// Returns true if a checkpoint leaves room for pods and claims to come.
-    pub(crate) fn has_room_beside(&self, text: &str) -> bool {
-        fits(text.len(), MAX_LEN.saturating_sub(KEPT_FREE))
-    }
-
     /// Replaces the contents: writes a new file beside it, syncs it, renames it, and syncs the directory.
     ///
     /// # Errors
@@ -186,6 +181,11 @@ impl LockedStateFile {
         }
         Ok(())
     }
+}
+
+/// Returns true if a checkpoint leaves room for pods and claims to come.
+pub(crate) fn leaves_room(text: &str) -> bool {
+    fits(text.len(), MAX_LEN.saturating_sub(KEPT_FREE))
 }
 
 fn fits(len: usize, most: u64) -> bool {

@@ -117,11 +117,11 @@ impl OwnNode {
         if node.metadata.uid != self.uid {
             status.extend(ready());
         }
-        let mut metadata = json!({"uid": node.metadata.uid});
+        let mut metadata = Map::from_iter([("uid".to_owned(), json!(node.metadata.uid))]);
         if let Some(features) = features_to_write(node, self.feature) {
             status.insert("declaredFeatures".to_owned(), json!(features));
             // The list is replaced as a whole: one that somebody has changed meanwhile is read first.
-            metadata["resourceVersion"] = json!(node.metadata.resource_version);
+            metadata.insert("resourceVersion".to_owned(), json!(node.metadata.resource_version));
         }
         if status.is_empty() {
             return Ok(());
