@@ -1,10 +1,13 @@
 //! Answers to the question what taint rules would do to the pods of a cluster, before they are written.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
 
 use dra_alloc::eviction::{RulePreview, RuleUpdate, TaintIndex, rule_update, rule_warning};
 use dra_alloc::pods::PodOptions;
+use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{GateSet, Profile};
+use dra_attrs::FieldErrors;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -33,8 +36,35 @@ pub fn read_rules(file: &str) -> Result<Manifests, NoRule> {
     if rules.taint_rules.is_empty() { Err(NoRule { file: file.to_owned() }) } else { Ok(rules) }
 }
 
-/// Says for each rule, in a format, what it would do beside all rules of a cluster. `now` is the time that a rule without
-/// `timeAdded` gets when it is written.
+/// Returns a line for each rule that an API server refuses. Such a rule has no effect.
+#[must_use]
+pub fn refused_rules(rules: &[DeviceTaintRule]) -> Vec<String> {
+    let line = |Refused { rule, errors }: Refused| {
+        format!("DeviceTaintRule {rule}: an API server refuses it, and it has no effect here: {errors}")
+    };
+    rules.iter().filter_map(|rule| stored(rule).err()).map(line).collect()
+}
+
+/// Checks that an API server stores a rule.
+fn stored(rule: &DeviceTaintRule) -> Result<(), Refused> {
+    // No gate and no text of a KEP changes how a rule is validated.
+    let server = ApiServer::new(Profile::V1_37, GateSet::default());
+    let refused = |errors| Refused { rule: name_of(&rule.metadata), errors };
+    server.validate_taint_rule(Write::create(rule)).map(drop).map_err(refused)
+}
+
+/// Answers about rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preview {
+    /// The answers in their format.
+    pub text: String,
+    /// Number of rules that the API server would refuse.
+    pub refused: usize,
+}
+
+/// Says for each rule, in a format, what it would do beside all rules of a cluster, or why the API server would refuse it.
+/// `now` is the time that a rule without `timeAdded` gets when it is written.
 ///
 /// # Errors
 /// An answer can't be written in the format.
@@ -44,14 +74,18 @@ pub fn preview(
     options: PodOptions,
     now: Timestamp,
     format: Format,
-) -> Result<String, OutputError> {
-    let answers: Vec<Answer> = rules.iter().map(|rule| Answer::new(with_time(rule, now), cluster, options)).collect();
-    let objects = || answers.iter().map(Answer::json).collect::<Vec<Value>>();
-    Ok(match format {
-        Format::Table => answers.iter().map(Answer::text).collect(),
+) -> Result<Preview, OutputError> {
+    let answer = |rule| stored(rule).map(|()| Answer::new(with_time(rule, now), cluster, options));
+    let answers: Vec<Result<Answer, Refused>> = rules.iter().map(answer).collect();
+    let text = |answer: &Result<Answer, Refused>| answer.as_ref().map_or_else(Refused::text, Answer::text);
+    let json = |answer: &Result<Answer, Refused>| answer.as_ref().map_or_else(Refused::json, Answer::json);
+    let objects = || answers.iter().map(json).collect::<Vec<Value>>();
+    let text = match format {
+        Format::Table => answers.iter().map(text).collect(),
         Format::Json => as_json(&json!({"rules": objects()}))?,
         Format::Yaml => as_yaml(&objects())?,
-    })
+    };
+    Ok(Preview { text, refused: answers.iter().filter(|answer| answer.is_err()).count() })
 }
 
 /// Gives reservations by name the UID of the pod: manifests as people write them have no UIDs of pods.
@@ -65,6 +99,24 @@ pub fn reserve_for_named_pods(cluster: &mut Manifests) {
             consumer.name = Some(entry.name.clone());
             entry.uid = uids.get(&name_of(&consumer)).cloned().unwrap_or_default();
         }
+    }
+}
+
+/// Rule that the API server would refuse.
+struct Refused {
+    rule: String,
+    errors: FieldErrors,
+}
+
+impl Refused {
+    fn text(&self) -> String {
+        let lines = self.errors.iter().map(|error| format!("  the API server would refuse it: {error}\n"));
+        std::iter::once(format!("rule {}:\n", self.rule)).chain(lines).collect()
+    }
+
+    fn json(&self) -> Value {
+        let errors: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
+        json!({"rule": self.rule, "refused": errors})
     }
 }
 
@@ -100,6 +152,13 @@ impl Answer {
         Self { preview: preview(&cluster.taint_rules), rule, message }
     }
 
+    /// Returns the reason to look at the rule again.
+    fn warning(&self) -> Option<String> {
+        let selects_none = self.preview.published == 0 && self.rule.spec.device_selector.is_some();
+        let none = || "the deviceSelector selects no published device".to_owned();
+        rule_warning(&self.rule).map(|warning| warning.to_string()).or_else(|| selects_none.then(none))
+    }
+
     fn text(&self) -> String {
         let Self { rule, preview, message } = self;
         let effect = &rule.spec.taint.effect;
@@ -109,7 +168,7 @@ impl Answer {
             // Writing to a string can't fail.
             let _ = writeln!(text, "  {line}");
         };
-        if let Some(warning) = rule_warning(rule) {
+        if let Some(warning) = self.warning() {
             line(format!("warning: {warning}"));
         }
         line(format!("devices: {} published, {} allocated", preview.published, preview.allocated));
@@ -137,7 +196,7 @@ impl Answer {
         let times: BTreeMap<String, usize> =
             preview.by_time().into_iter().map(|(time, pods)| (time.to_string(), pods)).collect();
         json!({"rule": name_of(&rule.metadata), "effect": rule.spec.taint.effect,
-            "warning": rule_warning(rule).map(|warning| warning.to_string()),
+            "warning": self.warning(),
             "devices": {"published": preview.published, "allocated": preview.allocated},
             "namespaces": preview.by_namespace(), "times": times, "pods": pods, "status": message})
     }

@@ -10,7 +10,7 @@ mod source;
 mod tree;
 mod unquoted;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -35,6 +35,8 @@ pub use problem::Problem;
 pub use source::{MAX_MANIFEST_LEN, manifest_files, read_text};
 use tree::{Step, Tree};
 pub(crate) use tree::{only_in, path_text};
+
+use crate::objects::allocation_part;
 
 /// Programs that read kinds which others ignore.
 const USERS: [(&str, &str); 12] = [
@@ -100,6 +102,10 @@ pub struct Manifests {
     pub problems: Vec<Problem>,
     /// Objects that were read, but perhaps not as intended.
     pub notes: Vec<Problem>,
+    /// Names of the claims of which the allocation alone is read.
+    pub partly_read: BTreeSet<String>,
+    /// Number of claims with an allocation that can't be read.
+    unread_allocations: usize,
     /// Objects about the readiness of nodes; none unless asked for.
     pub readiness: ReadinessManifests,
     /// Which kinds are read.
@@ -261,7 +267,7 @@ impl Manifests {
             (Scope::Devices, "PodGroup") => self.enter::<PodGroup>(file, tree, api),
             (Scope::Devices, "ResourceSlice") => self.enter::<ResourceSlice>(file, tree, api),
             (Scope::Devices, "DeviceClass") => self.enter::<DeviceClass>(file, tree, api),
-            (Scope::Devices, "ResourceClaim") => self.enter::<ResourceClaim>(file, tree, api),
+            (Scope::Devices, "ResourceClaim") => self.enter_claim(file, tree, api),
             (Scope::Devices, "ResourceClaimTemplate") => self.enter::<ResourceClaimTemplate>(file, tree, api),
             (Scope::Devices, "DeviceTaintRule") => self.enter::<DeviceTaintRule>(file, tree, api),
             (Scope::Devices, "ClusterRole") => self.enter::<ClusterRole>(file, tree, api),
@@ -299,9 +305,9 @@ impl Manifests {
             }
             Some((_, version)) if !T::VERSIONS.is_empty() && !T::VERSIONS.contains(&version) => {
                 let (first, versions) = (T::VERSIONS.first().unwrap_or(&"v1"), T::VERSIONS.join(" and "));
-                let group = [T::GROUP].into_iter().filter(|group| !group.is_empty()).map(|group| format!(".{group}"));
-                let ask = format!("{}s.{first}{}", T::KIND.to_ascii_lowercase(), group.collect::<String>());
-                let reason = format!("version {version} can't be read, only {versions}; ask for kubectl get {ask}");
+                // The core group has no name, and its dot stays.
+                let ask = T::RESOURCE.map(|resource| format!("; ask for kubectl get {resource}.{first}.{}", T::GROUP));
+                let reason = format!("version {version} can't be read, only {versions}{}", ask.unwrap_or_default());
                 return self.refuse(file, tree, T::KIND, &Fault::new(&["apiVersion"], reason));
             }
             _ => {}
@@ -314,6 +320,33 @@ impl Manifests {
                 self.keep(file, tree, object);
             }
             Err(fault) => self.refuse(file, tree, T::KIND, &fault),
+        }
+    }
+
+    /// Reads a claim. The allocation of one that can't be read otherwise holds its devices all the same.
+    fn enter_claim(&mut self, file: &str, tree: &Tree, api: Option<&str>) {
+        let problems = self.problems.len();
+        self.enter::<ResourceClaim>(file, tree, api);
+        let Some(problem) = self.problems.get_mut(problems) else { return };
+        let Some(part) = allocation_part(&tree.object_json()) else { return };
+        match read_object::<ResourceClaim>(part) {
+            Ok(claim) => {
+                problem.reason.push_str("; of this claim, the allocation alone is read");
+                self.partly_read.insert(name_of(&claim.metadata));
+                self.keep(file, tree, claim);
+            }
+            Err(_) => self.unread_allocations = self.unread_allocations.saturating_add(1),
+        }
+    }
+
+    /// Returns the line that marks an answer, since it takes devices for free that claims hold. Empty if all allocations are
+    /// read.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        match self.unread_allocations {
+            0 => String::new(),
+            1 => "1 claim can't be read: its devices count as free here\n".to_owned(),
+            claims => format!("{claims} claims can't be read: their devices count as free here\n"),
         }
     }
 

@@ -1,13 +1,14 @@
 //! Clusters with the recorded answers of kube-scheduler's allocator, through the replay door.
 //!
-//! `data/allocator-random*.jsonl.gz` has random clusters, recorded with the project. Further ones are read from the
-//! shared corpus if it exists.
+//! `data/allocator-random*.jsonl.gz` has random clusters, recorded with the project. Further ones are in the
+//! shared corpus.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "../../dra-alloc/tests/oracle/plain.rs"]
 #[expect(unreachable_pub, reason = "a module of the oracle")]
 mod plain;
 mod replies;
+mod shared_corpus;
 
 use std::fs;
 use std::io::Read;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 use plain::plain;
 use replies::replies;
+use shared_corpus::shared_corpus;
 
 /// Case whose input lost an empty list on its way to JSON: only the class of its outcome is compared.
 const LOST_EMPTY_LIST: &str = "list-attributes-distinct-constaint-with-empty-or-unknown-type";
@@ -35,14 +37,10 @@ fn unpack(file: &Path) -> Vec<Value> {
 }
 
 /// Returns the cases of a directory of the shared corpus.
-fn shared(folder: &str) -> Option<Vec<Value>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus").join(folder);
-    let Ok(entries) = fs::read_dir(&folder) else {
-        println!("skipped: no shared corpus beside the project");
-        return None;
-    };
+fn shared(folder: &str) -> Vec<Value> {
+    let entries = fs::read_dir(shared_corpus(folder)).unwrap();
     let files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    Some(files.iter().map(|file| serde_json::from_slice(&fs::read(file).unwrap()).unwrap()).collect())
+    files.iter().map(|file| serde_json::from_slice(&fs::read(file).unwrap()).unwrap()).collect()
 }
 
 /// Returns the input of a case for one profile.
@@ -109,9 +107,10 @@ fn recorded_clusters() {
 }
 
 #[test]
+#[ignore = "needs ../shared/corpus"]
 fn shared_cases() {
     for folder in ["allocator", "quirks"] {
-        let Some(cases) = shared(folder) else { return };
+        let cases = shared(folder);
         assert!(!cases.is_empty());
         check_all(&cases);
     }

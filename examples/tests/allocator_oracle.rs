@@ -3,11 +3,12 @@
 
 #[path = "../../dra-alloc/tests/oracle/mod.rs"]
 mod oracle;
+mod shared_corpus;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dra_attrs::Quantity;
 use flate2::read::GzDecoder;
@@ -16,22 +17,13 @@ use oracle::capacity::{self, Fractions};
 use oracle::plain::plain;
 use oracle::{Answer, Case, allocate_counting};
 use serde_json::{Value, json};
+use shared_corpus::shared_corpus;
 
 /// Number of steps that suffices for every case of the corpus.
 const STEPS: u64 = 1_000_000;
 
 /// Number of steps that suffices for nearly all random cases.
 const FEW_STEPS: u64 = 5_000;
-
-/// Returns the directory of shared cases, if it exists beside the project.
-fn corpus() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
-    if !folder.is_dir() {
-        println!("skipped: no shared corpus beside the project");
-        return None;
-    }
-    Some(folder)
-}
 
 /// Returns the cases of a directory, one per file.
 fn files(folder: &Path) -> Vec<Value> {
@@ -95,33 +87,34 @@ fn check(cases: &[Value]) {
 }
 
 #[test]
-fn upstream_tables() {
-    let Some(corpus) = corpus() else { return };
-    check(&files(&corpus.join("allocator")));
+#[ignore = "needs ../shared/corpus"]
+fn shared_upstream_tables() {
+    check(&files(&shared_corpus("allocator")));
 }
 
 #[test]
-fn what_upstream_got_wrong() {
-    let Some(corpus) = corpus() else { return };
-    check(&files(&corpus.join("quirks")));
+#[ignore = "needs ../shared/corpus"]
+fn shared_quirks() {
+    check(&files(&shared_corpus("quirks")));
 }
 
 #[test]
-fn random_clusters() {
-    let Some(corpus) = corpus() else { return };
-    check(&lines(&corpus.join("allocator-random/cases.jsonl.gz")));
+#[ignore = "needs ../shared/corpus"]
+fn shared_random_clusters() {
+    check(&lines(&shared_corpus("allocator-random/cases.jsonl.gz")));
 }
 
 #[test]
-fn random_clusters_of_1_37() {
-    let Some(corpus) = corpus() else { return };
-    check(&lines(&corpus.join("allocator-random/cases-1.37.jsonl.gz")));
+#[ignore = "needs ../shared/corpus"]
+fn shared_random_clusters_of_1_37() {
+    check(&lines(&shared_corpus("allocator-random/cases-1.37.jsonl.gz")));
 }
 
 #[test]
-fn rounding_of_capacity() {
-    let Some(corpus) = corpus() else { return };
-    let rows: Vec<Value> = serde_json::from_slice(&fs::read(corpus.join("consumable_capacity.json")).unwrap()).unwrap();
+#[ignore = "needs ../shared/corpus"]
+fn shared_rounding_of_capacity() {
+    let rows: Vec<Value> =
+        serde_json::from_slice(&fs::read(shared_corpus("consumable_capacity.json")).unwrap()).unwrap();
     let wrong: Vec<_> = rows.iter().filter_map(capacity_difference).collect();
     println!("{} of {} rows agree", rows.len() - wrong.len(), rows.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,10 +1,11 @@
-//! Shared tables of selectors, if they exist: answers of Kubernetes' own code.
+//! Shared tables of selectors, which have the answers of Kubernetes' own code.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod shared_corpus;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
 
 use dra_alloc::selector::{CompileError, Evaluation, Options, Selector, SelectorInput, Value as Outcome};
 use dra_alloc::{DraGate, GateSet};
@@ -12,14 +13,7 @@ use flate2::read::GzDecoder;
 use k8s_openapi::api::resource::v1::Device;
 use serde_json::{Value, json};
 
-fn shared(name: &str) -> Option<PathBuf> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus").join(name);
-    if !file.exists() {
-        println!("skipped: no shared corpus beside the project");
-        return None;
-    }
-    Some(file)
-}
+use shared_corpus::shared_corpus;
 
 /// Expressions that are answered otherwise, each with the reason.
 const DIFFERENT: [(&str, &str); 7] = [
@@ -61,8 +55,9 @@ impl Report {
 }
 
 #[test]
-fn shared_corpus() {
-    let Some(file) = shared("cel/cases.jsonl.gz") else { return };
+#[ignore = "needs ../shared/corpus"]
+fn shared_cases() {
+    let file = shared_corpus("cel/cases.jsonl.gz");
     let mut lines = BufReader::new(GzDecoder::new(File::open(file).unwrap())).lines();
     let head: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     let devices: Vec<(String, Device)> = head["devices"]
@@ -181,8 +176,9 @@ fn normal(text: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs ../shared/corpus"]
 fn shared_table() {
-    let Some(file) = shared("cel.json") else { return };
+    let file = shared_corpus("cel.json");
     let rows: Vec<Value> = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     assert!(!rows.is_empty());
     let wrong: Vec<String> = rows.iter().filter_map(difference).collect();

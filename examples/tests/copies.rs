@@ -23,7 +23,7 @@ use recorder::{Mischief, Recorder, Running};
 use stand_in::StandIn;
 
 const POST: PostParams = PostParams { dry_run: false, field_manager: None };
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const DEVICES: usize = 4;
 
 fn read<T: DeserializeOwned>(object: Value) -> T {

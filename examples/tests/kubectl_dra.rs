@@ -168,9 +168,21 @@ fn check_needs_no_cluster() {
     let slice = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec:\n  driver: dra.cpu\n  \
                  nodeName: n\n  pool: {name: n, generation: 1, resourceSliceCount: 1}\n  skipNodeOperations: ['*']\n";
     let dropped = check(&[], slice);
-    let line = "ResourceSlice s: spec.skipNodeOperations would be dropped\nobjects: 1; refused: 0\n";
+    let line = "ResourceSlice s: spec.skipNodeOperations would be dropped: feature gate DRAOptionalNodeOperations is off\n\
+                objects: 1; refused: 0\n";
     assert_eq!((dropped.code, dropped.stdout.as_str()), (0, line), "{}", dropped.stderr);
     assert_eq!(check(&["--feature-gates", "DRAOptionalNodeOperations=true"], slice).stdout, "objects: 1; refused: 0\n");
+    // A refusal names the gate where one is the reason, and only there.
+    let lists = slice.replace(
+        "  skipNodeOperations: ['*']\n",
+        "  devices: [{name: a, attributes: {numa: {ints: [1, 2]}}}, {name: B}]\n",
+    );
+    let refused = check(&[], &lists).stdout;
+    let line = |start: &str| refused.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    let named = line("ResourceSlice s: spec.devices[0].attributes[numa]: ");
+    assert!(named.ends_with(" (feature gate DRAListTypeAttributes is off)"), "{refused}");
+    assert!(line("ResourceSlice s: spec.devices[1].name: ").contains("Invalid value"), "{refused}");
+    assert_eq!(refused.matches("feature gate").count(), 1, "{refused}");
 }
 
 #[tokio::test]
@@ -203,7 +215,10 @@ async fn gates_that_nobody_has_named_are_assumed() {
     let told = why(&["--feature-gates", "DRAOptionalNodeOperations=false"]).stdout;
     assert_eq!(told, format!("{begin}feature gate DRAOptionalNodeOperations off\n"));
     let on = why(&["--feature-gates", "DRAOptionalNodeOperations=true"]).stdout;
-    assert_eq!(on, format!("{begin}feature DRAOptionalNodeOperations not declared\n"));
+    assert_eq!(
+        on,
+        format!("{begin}feature DRAOptionalNodeOperations not declared by the node for devices of class nic\n")
+    );
     // Another reason depends on no gate.
     let slices = Api::<ResourceSlice>::all(client);
     slices.delete("nics", &DeleteParams::default()).await.unwrap();

@@ -302,7 +302,7 @@ async fn a_pod_with_devices_that_skip_waits_for_the_feature_and_runs_with_it() {
     pods.create(&post, &from_value(pod).unwrap()).await.unwrap();
 
     let _scheduler = Background::start(env!("CARGO_BIN_EXE_scheduler"), &[&args[..], &["--bind"], &on].concat());
-    let reason = "0/1 nodes are available: 1 feature DRAOptionalNodeOperations not declared";
+    let reason = "0/1 nodes are available: 1 feature DRAOptionalNodeOperations not declared by the node";
     until("the missing feature is named", async || {
         let conditions = pods.get("app").await.unwrap().status.and_then(|status| status.conditions);
         conditions.into_iter().flatten().any(|condition| condition.message.is_some_and(|text| text.contains(reason)))

@@ -17,7 +17,7 @@ use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
 use stand_in::StandIn;
-use stand_in::background::{Background, get, until};
+use stand_in::background::{Background, get, until, until_counted};
 use stand_in::fake_driver::{FakeDriver, Manner};
 use stand_in::pods::bound_pod;
 
@@ -148,9 +148,11 @@ async fn one_of_two_schedulers_binds_and_the_other_one_follows() {
     let vitals = first.vitals();
     let bound: Value = serde_json::from_str(&first.says("\"bound\"")).unwrap();
     assert_eq!(bound, json!({"event": "bound", "pod": "default/one", "node": "node-1"}));
-    let metrics = get(&vitals, "/metrics");
-    assert!(metrics.contains("scheduler_schedule_attempts_total{result=\"scheduled\"} 1\n"), "{metrics}");
-    assert!(metrics.contains("scheduler_pod_scheduling_sli_duration_seconds_count 1\n"), "{metrics}");
+    let counted = [
+        "scheduler_schedule_attempts_total{result=\"scheduled\"} 1",
+        "scheduler_pod_scheduling_sli_duration_seconds_count 1",
+    ];
+    until_counted(&vitals, &counted.map(str::to_owned)).await;
     let mut second = Background::start(SCHEDULER, &args);
     second.warns("waiting for the lease default/dra-sdk-scheduler, which ");
     assert_eq!(first.terminate(), Some(0));
@@ -234,10 +236,7 @@ async fn a_driver_keeps_its_slices_and_ends_in_order() {
     let line: Value = serde_json::from_str(&driver.says("serves")).unwrap();
     assert_eq!(line["driver"], "pci.example.com");
     until("slices", published).await;
-    until("a write is counted", async || {
-        get(&vitals, "/metrics").contains("dra_driver_slice_writes_total{is_error=\"false\"} 1\n")
-    })
-    .await;
+    until_counted(&vitals, &["dra_driver_slice_writes_total{is_error=\"false\"} 1".to_owned()]).await;
     let slice = slices.list(&ListParams::default()).await.unwrap().items.remove(0);
     assert_eq!(slice.metadata.owner_references.unwrap()[0].name, "node-1");
     slices.delete(slice.metadata.name.as_ref().unwrap(), &DeleteParams::default()).await.unwrap();
@@ -348,13 +347,11 @@ async fn a_driver_that_hangs_keeps_no_other_pod_waiting() {
     pods.delete("well", &DeleteParams::default()).await.unwrap();
     kubelet.says("default/well: gone");
     assert!(get(&vitals, "/healthz").ends_with("\r\n\r\nok"));
-    let metrics = get(&vitals, "/metrics");
-    for operation in ["PrepareResources", "UnprepareResources"] {
-        let count =
-            format!("dra_operations_duration_seconds_count{{operation_name=\"{operation}\",is_error=\"false\"}} 1\n");
-        assert!(metrics.contains(&count), "{metrics}");
-    }
-    assert!(metrics.contains("dra_resource_claims_in_use{driver_name=\"<any>\"} 0\n"), "{metrics}");
+    let count = |operation| {
+        format!("dra_operations_duration_seconds_count{{operation_name=\"{operation}\",is_error=\"false\"}} 1")
+    };
+    let in_use = "dra_resource_claims_in_use{driver_name=\"<any>\"} 0".to_owned();
+    until_counted(&vitals, &[count("PrepareResources"), count("UnprepareResources"), in_use]).await;
     assert!(get(&vitals, "/").starts_with("HTTP/1.1 404 "));
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
 use stand_in::StandIn;
-use stand_in::background::{Background, get, until};
+use stand_in::background::{Background, until, until_counted};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_node-agent");
 const GATE: &str = "a.example/Ready";
@@ -128,8 +128,7 @@ async fn a_gate_holds_its_node_until_the_condition_is_true() {
     gated.report(GATE).await;
     let verdict: Value = serde_json::from_str(&agent.says("\"schedulable\":true")).unwrap();
     assert_eq!(verdict["gates"], json!([]));
-    let metrics = get(&vitals, "/metrics");
-    assert!(metrics.contains("\nnode_readiness_released_total 1\n"), "{metrics}");
+    until_counted(&vitals, &["\nnode_readiness_released_total 1".to_owned()]).await;
     let mut same = gated.run(&[]);
     same.warns("state: another node-agent works with this file; --state names another one");
     let mut second = gated.run_with(&gated.folder.path().join("second"), &[]);

@@ -664,6 +664,7 @@ fn a_taint_rule_is_looked_at_before_it_is_written() {
     assert_eq!(
         clean(&args, &manifests).stdout,
         "rule ill: taint example.com/ill with effect NoExecute\n\
+         \x20 warning: the deviceSelector selects no published device\n\
          \x20 devices: 0 published, 2 allocated\n\
          \x20 evicts pods: 2\n\
          \x20   in namespace default: 2\n\
@@ -675,7 +676,75 @@ fn a_taint_rule_is_looked_at_before_it_is_written() {
     let answer = &json["rules"][0];
     assert_eq!(answer["namespaces"], json!({"default": 2}));
     assert_eq!(answer["times"], json!({"2026-01-01T00:00:00Z": 1, "2026-01-01T00:01:00Z": 1}));
-    assert_eq!((&answer["warning"], &answer["pods"][1]["name"]), (&Value::Null, &json!("b")));
+    let none = json!("the deviceSelector selects no published device");
+    assert_eq!((&answer["warning"], &answer["pods"][1]["name"]), (&none, &json!("b")));
+    let slice = object(
+        "ResourceSlice",
+        "s",
+        &json!({"driver": "cpu.example.com", "nodeName": "node-1",
+        "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "cpu-0"}]}),
+    );
+    let json = clean(&[&args[..], &["-o", "json"]].concat(), &list(&[evictable(), vec![slice]].concat())).json();
+    assert_eq!(json["rules"][0]["warning"], Value::Null);
+}
+
+#[test]
+fn a_rule_that_no_api_server_stores_has_no_preview() {
+    let rule = |name: &str, taint: Value| {
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": name},
+            "spec": {"deviceSelector": {"driver": "cpu.example.com"}, "taint": taint}})
+    };
+    let rules = folder("refused_rules").join("rules.json");
+    let typo = json!({"key": "example.com/ill", "effect": "NoExec"});
+    let good = json!({"key": "example.com/ill", "effect": "NoExecute"});
+    let texts = [rule("typo", typo), rule("none", json!({})), rule("good", good)].map(|rule| rule.to_string());
+    fs::write(&rules, texts.join("\n---\n")).unwrap();
+    let args = ["evict", rules.to_str().unwrap(), "-"];
+    let answer = run(&args, &list(&evictable()));
+    assert_eq!(answer.code, 1);
+    let refused = "rule typo:\n  the API server would refuse it: spec.taint.effect: Unsupported value: \"NoExec\": ";
+    assert!(answer.stdout.starts_with(refused), "{}", answer.stdout);
+    assert!(answer.stdout.contains("  the API server would refuse it: spec.taint.effect: Required value\n"));
+    assert_eq!(answer.stdout.matches("evicts pods").count(), 1, "the good one alone: {}", answer.stdout);
+    let json = run(&[&args[..], &["-o", "json"]].concat(), &list(&evictable())).json();
+    assert_eq!((&json["rules"][0]["rule"], json["rules"][1]["refused"].as_array().unwrap().len()), (&json!("typo"), 3));
+    // Such a rule has no effect elsewhere, and that is said.
+    let placed =
+        run(&["-"], &list(&[evictable(), vec![rule("typo", json!({"key": "a", "effect": "NoExec"}))]].concat()));
+    assert!(
+        placed.stderr.contains("DeviceTaintRule typo: an API server refuses it, and it has no effect here: spec.taint")
+    );
+}
+
+#[test]
+fn a_claim_that_cannot_be_read_keeps_its_devices_or_marks_the_answer() {
+    let slice = object(
+        "ResourceSlice",
+        "s",
+        &json!({"driver": "cpu.example.com", "nodeName": "node-1",
+        "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "cpu-0"}]}),
+    );
+    let spec = |class: &str| json!({"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": class}}]}});
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}});
+    let holder = |results: Value, other: Value| {
+        let mut claim = object("ResourceClaim", "held", &spec("cpu"));
+        claim["status"] = json!({"allocation": {"devices": {"results": results}}, "devices": other});
+        claim
+    };
+    let results = json!([{"request": "r", "driver": "cpu.example.com", "pool": "node-1", "device": "cpu-0"}]);
+    let cut = json!([{"driver": "cpu.example.com", "pool": "node-1", "device": "cpu-0",
+        "conditions": [{"type": "Ready", "status": "True", "reason": "x", "message": ""}]}]);
+    let objects = |holder: Value| {
+        let class = object("DeviceClass", "cpu", &json!({}));
+        list(&[node.clone(), slice.clone(), class, object("ResourceClaim", "want", &spec("cpu")), holder])
+    };
+    let read = run(&["-"], &objects(holder(results, cut.clone())));
+    assert_eq!(read.code, 1);
+    assert!(read.stderr.contains("missing field `lastTransitionTime`; of this claim, the allocation alone is read"));
+    assert!(read.stdout.contains("no free device of class cpu"), "{}", read.stdout);
+    let marked = run(&["-"], &objects(holder(json!("cut out"), cut)));
+    assert_eq!(marked.code, 1);
+    assert!(marked.stdout.ends_with("1 claim can't be read: its devices count as free here\n"), "{}", marked.stdout);
 }
 
 #[test]

@@ -21,6 +21,9 @@ const PRIORITY: u8 = 0x20;
 
 /// Position of `:authority` in the static table (RFC 7541, appendix A).
 const AUTHORITY: usize = 1;
+/// The name, spelled out, and the same in Huffman code (RFC 7541, appendix B).
+const NAME: &[u8] = b":authority";
+const NAME_IN_CODE: &[u8] = b"\xb8\x3b\x53\x39\xec\x32\x7d\x7f";
 /// Value that a server accepts, whole or its beginning.
 const LOCALHOST: &[u8] = b"localhost";
 /// Length of the longest code of a character that an authority may have, in bits (RFC 3986, 3.2; RFC 7541, appendix B).
@@ -31,7 +34,8 @@ const LONGEST_PADDING: usize = 7;
 /// Rewriter of one connection's bytes from the client to the server.
 ///
 /// It holds back at most the header of a frame, or one HEADERS frame of 16 KiB; all other bytes pass as they come. A
-/// block that is padded, prioritised, continued or can't be parsed passes unchanged, and it is the server's to answer.
+/// block that is padded, prioritised, continued or can't be parsed passes unchanged, and it is the server's to answer. The
+/// name of the field may be a number of the static table, as grpc-go sends it, or spelled out, as grpc-core does.
 ///
 /// Later requests of a connection refer to the entry that the first one left in the dynamic table, which is then
 /// `localhost` on the server's side. A value that may be shorter than that is replaced by a beginning of it: no entry is
@@ -154,12 +158,10 @@ fn rewrite_block(block: &[u8]) -> Option<Vec<u8>> {
             Representation::Indexed if index == 0 => return None,
             Representation::Indexed | Representation::TableSize => {}
             Representation::Literal { .. } => {
-                if index == 0 {
-                    reader.string()?;
-                }
+                let is_authority = if index == 0 { reader.string()?.is_authority() } else { index == AUTHORITY };
                 let name_end = reader.0;
-                let length = reader.string()?;
-                if index == AUTHORITY {
+                let length = reader.string()?.least_length();
+                if is_authority {
                     let value = LOCALHOST.get(..length).unwrap_or(LOCALHOST);
                     out.extend_from_slice(before(rest, name_end)?);
                     out.extend(u8::try_from(value.len()));
@@ -212,7 +214,7 @@ impl Representation {
 /// Reader of integers and strings (RFC 7541, 5).
 struct Reader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -236,12 +238,31 @@ impl Reader<'_> {
         None
     }
 
-    /// Skips a string, plain or in Huffman code. Returns the number of characters that an authority would have at least.
-    fn string(&mut self) -> Option<usize> {
+    /// Reads a string, plain or in Huffman code.
+    fn string(&mut self) -> Option<Text<'a>> {
         let is_coded = self.0.first()? & 0x80 != 0;
         let length = self.integer(7)?;
-        self.0 = self.0.get(length..)?;
-        let bits = length.saturating_mul(8).saturating_sub(LONGEST_PADDING);
-        Some(if is_coded { bits.div_ceil(LONGEST_CODE) } else { length })
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(Text { bytes, is_coded })
+    }
+}
+
+/// String as it is sent.
+struct Text<'a> {
+    bytes: &'a [u8],
+    is_coded: bool,
+}
+
+impl Text<'_> {
+    /// Returns true for the name `:authority`, which some clients spell out.
+    fn is_authority(&self) -> bool {
+        self.bytes == if self.is_coded { NAME_IN_CODE } else { NAME }
+    }
+
+    /// Returns the number of characters that an authority of these bytes has at least.
+    fn least_length(&self) -> usize {
+        let bits = self.bytes.len().saturating_mul(8).saturating_sub(LONGEST_PADDING);
+        if self.is_coded { bits.div_ceil(LONGEST_CODE) } else { self.bytes.len() }
     }
 }

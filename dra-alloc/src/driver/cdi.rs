@@ -45,6 +45,21 @@ pub enum CdiNameError {
     },
 }
 
+/// Reason why there is no CDI spec.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CdiSpecError {
+    /// A device's name can't be used with CDI.
+    #[error(transparent)]
+    Name(#[from] CdiNameError),
+    /// There is no device: a runtime would find none of the names that the kubelet passes on.
+    #[error("CDI spec of {kind}: it needs at least one device")]
+    NoDevices {
+        /// Kind of the devices.
+        kind: String,
+    },
+}
+
 fn is_name(text: &str, is_first: fn(&u8) -> bool, others: &[u8]) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(is_first)
@@ -363,12 +378,15 @@ impl CdiSpec {
     /// let device = CdiDevice { name: "5f1c-gpu-0".to_owned(), container_edits: edits, ..CdiDevice::default() };
     /// let spec = CdiSpec::new(&CdiKind::new("gpu.example.com", "claim")?, vec![device])?;
     /// assert_eq!(spec.cdi_version, "0.5.0", "the device begins with a digit");
-    /// # Ok::<(), dra_alloc::driver::CdiNameError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// The first device whose name is none of CDI.
-    pub fn new(kind: &CdiKind, devices: Vec<CdiDevice>) -> Result<Self, CdiNameError> {
+    /// There is no device, or the name of one can't be used with CDI.
+    pub fn new(kind: &CdiKind, devices: Vec<CdiDevice>) -> Result<Self, CdiSpecError> {
+        if devices.is_empty() {
+            return Err(CdiSpecError::NoDevices { kind: kind.to_string() });
+        }
         devices.iter().try_for_each(|device| kind.device_id(&device.name).map(|_| ()))?;
         let mut spec = Self { kind: kind.to_string(), devices, ..Self::default() };
         spec.cdi_version = spec.minimum_version().to_owned();

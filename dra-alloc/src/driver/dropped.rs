@@ -3,7 +3,7 @@
 //! A dropped field is no error to the API server. To a reader it may be one: partitions of a card without their
 //! counters can be allocated together with the whole card.
 //!
-//! Source: `dropDisabledFields` of `pkg/registry/resource/resourceslice`; the meanings are this crate's own.
+//! Source: `dropDisabledFields` of `pkg/registry/resource/resourceslice`.
 
 use std::collections::BTreeSet;
 
@@ -11,41 +11,17 @@ use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 use crate::config::gates::{DraGate, GateName};
-use crate::validate::gated_fields;
-
-/// A field that was sent, and that the API server did not store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DroppedField {
-    /// Gate that is off.
-    pub gate: GateName,
-    /// Path of the field.
-    pub field: String,
-}
-
-impl DroppedField {
-    /// Returns the consequence for readers of the slice, in words.
-    #[must_use]
-    pub fn consequence(&self) -> &'static str {
-        consequence(self.gate.gate).0
-    }
-
-    /// Returns true if readers would make wrong use of a device without the field.
-    #[must_use]
-    pub fn is_unsafe(&self) -> bool {
-        is_unsafe(self.gate.gate)
-    }
-}
+use crate::validate::{DroppedField, gated_fields};
 
 /// Response of a driver to fields that an API server drops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnDropped {
-    /// Withholds devices that readers would make wrong use of without the dropped fields. Of partitions that share
-    /// counters, the first one stays.
+    /// Does not send the fields again, and withholds devices that readers would make wrong use of without them. Of
+    /// partitions that share counters, the first one stays.
     #[default]
     Withdraw,
-    /// Publishes everything, and only reports the dropped fields.
+    /// Sends everything, and only reports the dropped fields. The server keeps a field that is stored from before.
     Report,
 }
 
@@ -71,25 +47,6 @@ pub fn dropped(sent: &ResourceSlice, stored: &ResourceSlice) -> Vec<DroppedField
     let kept: BTreeSet<(DraGate, String)> = gated_fields(stored).into_iter().collect();
     let gone = gated_fields(sent).into_iter().filter(|field| !kept.contains(field));
     gone.map(|(gate, field)| DroppedField { gate: GateName::new(gate, Profile::V1_37), field }).collect()
-}
-
-/// Returns the consequence of a gate that is off, and true if it is unsafe.
-const fn consequence(gate: DraGate) -> (&'static str, bool) {
-    match gate {
-        DraGate::DeviceTaints => ("an unhealthy device can be allocated", true),
-        DraGate::PartitionableDevices => ("a device and its partitions can be allocated together", true),
-        DraGate::DeviceBindingConditions => ("a pod starts before its device is ready", true),
-        DraGate::ConsumableCapacity => ("a shareable device is allocated as a whole", false),
-        DraGate::NodeAllocatableResources => ("resources of the node are counted wrongly", true),
-        DraGate::DeviceCompatibilityGroups => ("incompatible partitions can be allocated together", true),
-        DraGate::OptionalNodeOperations => ("the node plugin is called", false),
-        DraGate::PartitionableDevicesType => ("the pool's status has no summary of partitions", false),
-        _ => ("the attribute is refused", false),
-    }
-}
-
-const fn is_unsafe(gate: DraGate) -> bool {
-    consequence(gate).1
 }
 
 /// Devices that are safe to publish while gates are off.

@@ -11,9 +11,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::config::gates::DraGate;
-use crate::driver::dropped::{DroppedField, dropped};
+use crate::driver::dropped::dropped;
 use crate::driver::due::CONFIRMATION_DELAY;
 use crate::driver::slice_write::SliceWrite;
+use crate::validate::{DroppedField, list_fields};
+
+const LISTS: DraGate = DraGate::ListTypeAttributes;
 
 /// Memory of one pool. It may be lost: a driver that restarts begins with an empty one.
 ///
@@ -28,7 +31,6 @@ use crate::driver::slice_write::SliceWrite;
 pub struct Memory {
     floor: i64,
     gates_off: BTreeSet<DraGate>,
-    has_scalars_only: bool,
     /// Own writes by UID, as answered.
     written: BTreeMap<String, Written>,
     /// UIDs of slices that are gone, with the time at which that was learnt.
@@ -74,32 +76,45 @@ pub enum WriteFailure {
 }
 
 impl WriteFailure {
-    /// Reads the failure from the body of the API server's answer.
+    /// Reads the failure from the body of the API server's answer to `write`. Texts are not read, since each release words
+    /// them anew: lists are refused if every field that the server complains about is an attribute that was sent with a
+    /// list.
     ///
     /// ```
-    /// use dra_alloc::driver::WriteFailure;
+    /// use dra_alloc::driver::{SliceWrite, WriteFailure};
+    /// use dra_attrs::Ix;
+    /// use k8s_openapi::api::resource::v1::ResourceSlice;
     /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+    /// let write = SliceWrite::Create { index: Ix::FIRST, slice: ResourceSlice::default() };
     /// let status = Status { reason: Some("AlreadyExists".to_owned()), ..Status::default() };
-    /// assert_eq!(WriteFailure::from_status(&status), WriteFailure::AlreadyExists);
+    /// assert_eq!(WriteFailure::from_status(&status, &write), WriteFailure::AlreadyExists);
     /// ```
     #[must_use]
-    pub fn from_status(status: &Status) -> Self {
-        let causes = status.details.iter().filter_map(|details| details.causes.as_ref()).flatten();
-        let mut fields = causes.filter_map(|cause| Some((cause.field.as_deref()?, cause.message.as_deref()?)));
-        // An attribute that has lost its list has no value left.
-        let is_union = |(field, message): (&str, &str)| {
-            field.contains(".attributes[") && message.contains("exactly one value must be specified")
-        };
+    pub fn from_status(status: &Status, write: &SliceWrite) -> Self {
         match status.reason.as_deref() {
             Some("Conflict") => Self::Conflict,
             Some("AlreadyExists") => Self::AlreadyExists,
             Some("NotFound") => Self::NotFound,
             Some("Forbidden") => Self::Forbidden,
-            Some("Invalid") if fields.any(is_union) => Self::ListsRefused,
+            Some("Invalid") if is_about_lists(status, write) => Self::ListsRefused,
             Some("Invalid") => Self::Invalid,
             _ => Self::Unknown,
         }
     }
+}
+
+/// Returns true if a server complains about nothing but attributes that were sent with a list.
+fn is_about_lists(status: &Status, write: &SliceWrite) -> bool {
+    let causes = status.details.iter().filter_map(|details| details.causes.as_ref()).flatten();
+    let mut fields = causes.map(|cause| cause.field.as_deref().unwrap_or_default()).peekable();
+    let sent = write.slice().map(list_fields).unwrap_or_default();
+    let is_sent = |field: &str| sent.iter().any(|list| field.strip_prefix(list.as_str()).is_some_and(is_within));
+    fields.peek().is_some() && fields.all(is_sent)
+}
+
+/// Returns true if the rest of a path is empty, or names a field of the attribute.
+fn is_within(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('.')
 }
 
 /// Continuation of a pass after one answer.
@@ -120,7 +135,7 @@ pub enum NextStep {
 pub struct Answered {
     /// Continuation of the pass.
     pub next: NextStep,
-    /// Fields that the API server dropped.
+    /// Fields that the API server dropped, of gates that were not known to be off.
     pub dropped: Vec<DroppedField>,
 }
 
@@ -133,14 +148,16 @@ impl Memory {
         self
     }
 
-    /// Adds gates that are known to be off in the API server.
+    /// Adds gates that are known to be off in the API server. Their fields are not sent, unless [`OnDropped::Report`](crate::driver::OnDropped::Report) asks
+    /// for that, and never a list: the first value stands for it.
     #[must_use]
     pub fn with_gates_off(mut self, gates: &[DraGate]) -> Self {
         self.gates_off.extend(gates);
         self
     }
 
-    /// Returns the gates that are known to be off, since the API server dropped their fields.
+    /// Returns the gates that are known to be off: told by the caller, or since the API server dropped their fields or
+    /// refused lists.
     #[must_use]
     pub const fn gates_off(&self) -> &BTreeSet<DraGate> {
         &self.gates_off
@@ -152,17 +169,10 @@ impl Memory {
         self.floor
     }
 
-    /// Forgets which gates are off and that lists were refused, so that the next pass sends everything. A caller does so
-    /// when the version of the API server changes.
+    /// Forgets which gates are off, so that the next pass sends everything. A caller does so when the version of the API
+    /// server changes.
     pub fn forget_gates(&mut self) {
         self.gates_off.clear();
-        self.has_scalars_only = false;
-    }
-
-    /// Returns true if the API server refused list attributes, so that scalars are published.
-    #[must_use]
-    pub const fn has_scalars_only(&self) -> bool {
-        self.has_scalars_only
     }
 
     /// Returns the time of the last write that the watch has not shown.
@@ -199,11 +209,9 @@ impl Memory {
         let next = match (answer, write) {
             (WriteAnswer::Stored(stored), _) => {
                 fields = self.stored(write, stored, now);
-                let learnt: BTreeSet<DraGate> = fields.iter().map(|field| field.gate.gate).collect();
-                let is_news =
-                    fields.iter().any(|field| field.is_unsafe() && !self.gates_off.contains(&field.gate.gate));
-                self.gates_off.extend(learnt);
-                if is_news { NextStep::PlanAgain } else { NextStep::Continue }
+                fields.retain(|field| !self.gates_off.contains(&field.gate.gate));
+                self.gates_off.extend(fields.iter().map(|field| field.gate.gate));
+                if fields.iter().any(DroppedField::is_unsafe) { NextStep::PlanAgain } else { NextStep::Continue }
             }
             (WriteAnswer::Deleted | WriteAnswer::Failed(WriteFailure::NotFound), SliceWrite::Delete { uid, .. }) => {
                 self.written.remove(uid);
@@ -213,8 +221,8 @@ impl Memory {
             (WriteAnswer::Failed(WriteFailure::Conflict | WriteFailure::NotFound | WriteFailure::AlreadyExists), _) => {
                 NextStep::PlanAgain
             }
-            (WriteAnswer::Failed(WriteFailure::ListsRefused), _) if !self.has_scalars_only => {
-                self.has_scalars_only = true;
+            (WriteAnswer::Failed(WriteFailure::ListsRefused), _) if !self.gates_off.contains(&LISTS) => {
+                self.gates_off.insert(LISTS);
                 NextStep::PlanAgain
             }
             (WriteAnswer::Deleted | WriteAnswer::Failed(_), _) => NextStep::BackOff,
@@ -232,13 +240,17 @@ impl Memory {
         write.slice().map(|sent| dropped(sent, stored)).unwrap_or_default()
     }
 
-    /// Takes a slice that the watch shows, added or changed.
-    pub fn shown(&mut self, slice: &ResourceSlice) {
+    /// Takes a slice that the watch shows, added or changed. Returns false if it shows no more than an own write: the event
+    /// is not a foreign one.
+    pub fn shown(&mut self, slice: &ResourceSlice) -> bool {
         self.raise_floor(slice.spec.pool.generation);
         let uid = uid_of(slice);
-        if self.written.get(uid).is_some_and(|written| version_of(slice) >= version_of(&written.slice)) {
+        let Some(written) = self.written.get(uid) else { return true };
+        let (shown, own) = (version_of(slice), version_of(&written.slice));
+        if shown >= own {
             self.written.remove(uid);
         }
+        shown > own
     }
 
     /// Takes a slice that the watch shows to be deleted. Returns true if this driver had not deleted it.

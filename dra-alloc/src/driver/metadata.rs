@@ -17,7 +17,7 @@ use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceRequestAllocationRes
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::cdi::{CDI_DIRECTORY, CdiDevice, CdiEdits, CdiKind, CdiMount, CdiNameError, CdiSpec};
+use super::cdi::{CDI_DIRECTORY, CdiDevice, CdiEdits, CdiKind, CdiMount, CdiNameError, CdiSpec, CdiSpecError};
 use super::claim::base_request;
 
 /// Annotation of a claim made from a template: the name of the claim in the pod.
@@ -401,7 +401,7 @@ impl MetadataFile {
     ///
     /// # Errors
     /// None for the paths of a [`MetadataOwner`].
-    pub fn cdi_spec(&self) -> Result<CdiSpec, CdiNameError> {
+    pub fn cdi_spec(&self) -> Result<CdiSpec, CdiSpecError> {
         let mount = CdiMount {
             host_path: self.host_path.clone(),
             container_path: self.container_path.clone(),

@@ -7,7 +7,8 @@
 //! - **Check**: [`validate_pool`] finds mistakes that no single slice shows.
 //! - **Partitions**: [`left_by_type`] says how many of each type can still be allocated.
 //! - **Reconcile**: [`reconcile`] compares the stored slices with a plan and returns the writes of one pass; [`Memory`] is
-//!   what a driver remembers between passes; [`due`] says when the next pass is.
+//!   what a driver remembers between passes; [`due`] says when the next pass is; [`withdraw_others`] is about pools that
+//!   the driver had before.
 //! - **Equality**: [`same_devices`], and [`dropped`] for fields that an API server does not store.
 //! - **Names**: [`slice_name`] and [`generate_name`] of slices, [`decode_index`]; [`registrar_socket`] and
 //!   [`data_socket`] of the driver's sockets, [`kubelet_authority`].
@@ -44,16 +45,17 @@ mod slice_plan;
 mod slice_write;
 mod sockets;
 mod wanted;
+mod withdraw;
 
 pub use answer::{ClaimFailure, claim_answers};
 pub use authority::AuthorityRewriter;
 pub use cdi::{
     CDI_DIRECTORY, CdiDevice, CdiDeviceNode, CdiEdits, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNameError,
-    CdiNetDevice, CdiSpec, cdi_device_names,
+    CdiNetDevice, CdiSpec, CdiSpecError, cdi_device_names,
 };
 pub use claim::{ConfigError, ConfigSource, DeviceConfig, device_configs, own_results, request_names};
 pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, MAX_DEVICE_CONDITIONS, merge_device_status};
-pub use dropped::{DroppedField, OnDropped, dropped};
+pub use dropped::{OnDropped, dropped};
 pub use due::{CONFIRMATION_DELAY, DueReason, FOREIGN_EVENT_DELAY, QUICK_REPAIR_DELAY, Timers, due};
 pub use equality::same_devices;
 pub use health::{DEFAULT_HEALTH_TIMEOUT, DeviceHealth, HealthReporter, HealthStatus, MAX_HEALTH_MESSAGE};
@@ -83,3 +85,4 @@ pub use registration::{
 pub use slice_plan::{SliceContents, SlicePlan};
 pub use slice_write::SliceWrite;
 pub use sockets::{PathTooLong, data_socket, kubelet_authority, registrar_socket};
+pub use withdraw::withdraw_others;

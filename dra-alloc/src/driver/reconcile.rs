@@ -18,19 +18,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::Ix;
+use dra_attrs::{Ix, Profile};
 use k8s_openapi::api::resource::v1::{ResourcePool, ResourceSlice, ResourceSliceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use crate::config::gates::DraGate;
+use crate::config::gates::{DraGate, GateName};
 use crate::device::slice::name_of;
 use crate::driver::dropped::OnDropped;
 use crate::driver::memory::Memory;
 use crate::driver::names::{decode_index, generate_name, slice_name};
-use crate::driver::plan::PoolPlan;
+use crate::driver::plan::{NodeChoice, PoolPlan};
 use crate::driver::pool_check::{PoolFinding, SliceContent, check_contents};
 use crate::driver::slice_write::SliceWrite;
-use crate::driver::wanted::{Form, Wanted, wanted};
+use crate::driver::wanted::{Form, Wanted, WantedPool, wanted};
 
 /// Pool of a driver, as its slices name it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,6 +125,12 @@ pub enum ReconcileError {
         /// Mistakes in the plan, errors only; the text has the first eight.
         findings: Vec<PoolFinding>,
     },
+    /// Each device of the pool names its nodes, and the API server does not store that.
+    #[error("the pool is not written: spec.perDeviceNodeSelection: feature gate {gate} is off")]
+    GateOff {
+        /// Gate that is off.
+        gate: GateName,
+    },
 }
 
 const SHOWN: usize = 8;
@@ -142,7 +148,7 @@ fn more(count: usize) -> String {
 /// Cost: linear in slices and devices; devices of slices that are as wanted are compared, not copied.
 ///
 /// # Errors
-/// The plan contradicts itself ([`ReconcileError::Invalid`]).
+/// The plan contradicts itself ([`ReconcileError::Invalid`]), or needs a gate that is off ([`ReconcileError::GateOff`]).
 ///
 /// ```
 /// use dra_alloc::driver::{
@@ -174,13 +180,12 @@ pub fn reconcile<'s>(
     let own = OwnSlices::new(scope, stored);
     memory.raise_floor(own.generation);
     let Some(desired) = desired.filter(|plan| !plan.slices.is_empty()) else {
-        let writes = own.live.iter().map(|slice| delete(slice)).collect();
+        let writes = own.live.iter().map(|slice| SliceWrite::delete(slice)).collect();
         return Ok(SyncPlan { writes, clashes: own.clashes, ..SyncPlan::default() });
     };
-    let no_gates = BTreeSet::new();
-    let withheld_without = if options.on_dropped == OnDropped::Withdraw { memory.gates_off() } else { &no_gates };
-    let form = Form { withheld_without, has_scalars_only: memory.has_scalars_only() };
-    let (slices, withheld) = wanted(desired, &form);
+    let form = Form { gates_off: memory.gates_off(), on_dropped: options.on_dropped };
+    check_node_choice(desired, &form)?;
+    let WantedPool { slices, withheld } = wanted(desired, &form);
     check(&slices)?;
     let matched = Matched::new(own, scope, slices.len());
     let (changed, same_but_dropped) = matched.changed(&slices, memory.gates_off());
@@ -194,6 +199,16 @@ pub fn reconcile<'s>(
     memory.raise_floor(generation);
     let writer = Writer { scope, slices: &slices, generation, names: options.names };
     Ok(SyncPlan { writes: matched.writes(&writer, &changed, options.order), ..plan })
+}
+
+/// Checks that the nodes of the devices can be said without the fields of gates that are off.
+fn check_node_choice(plan: &PoolPlan<'_>, form: &Form<'_>) -> Result<(), ReconcileError> {
+    let gate = DraGate::PartitionableDevices;
+    let is_lost = form.on_dropped == OnDropped::Withdraw && form.gates_off.contains(&gate);
+    if is_lost && plan.node == NodeChoice::PerDevice {
+        return Err(ReconcileError::GateOff { gate: GateName::new(gate, Profile::V1_37) });
+    }
+    Ok(())
 }
 
 fn check(slices: &[Wanted<'_>]) -> Result<(), ReconcileError> {
@@ -267,6 +282,7 @@ impl<'s> Matched<'s> {
             let Some(wanted) = slices.get(*index) else { continue };
             let has_count = i64::try_from(self.count) == Ok(stored.spec.pool.resource_slice_count);
             if has_count && wanted.is_stored_in(&stored.spec) {
+                dropped.extend(&wanted.left_out);
                 continue;
             }
             let without = if has_count && !off.is_empty() { wanted.is_stored_without(stored, off) } else { None };
@@ -326,8 +342,8 @@ impl<'s> Matched<'s> {
         let is_first = |slice: &&ResourceSlice| order == WriteOrder::DeletesFirst || is_needed(name_of(slice));
         let (first, last): (Vec<&ResourceSlice>, Vec<&ResourceSlice>) =
             self.obsolete.iter().copied().partition(is_first);
-        let last: Vec<SliceWrite> = last.into_iter().map(delete).collect();
-        first.into_iter().map(delete).chain(updates).chain(creates).chain(last).collect()
+        let last: Vec<SliceWrite> = last.into_iter().map(SliceWrite::delete).collect();
+        first.into_iter().map(SliceWrite::delete).chain(updates).chain(creates).chain(last).collect()
     }
 }
 
@@ -388,12 +404,4 @@ fn has_other_owner(slice: &ResourceSlice, owner: Option<&OwnerReference>) -> boo
         owner.is_some_and(|own| own.kind == stored.kind && own.name == stored.name && own.uid != stored.uid)
     };
     slice.metadata.owner_references.iter().flatten().any(is_other)
-}
-
-fn delete(slice: &ResourceSlice) -> SliceWrite {
-    SliceWrite::Delete {
-        name: name_of(slice).to_owned(),
-        uid: slice.metadata.uid.clone().unwrap_or_default(),
-        resource_version: slice.metadata.resource_version.clone().unwrap_or_default(),
-    }
 }

@@ -3,6 +3,8 @@
 use dra_attrs::Ix;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
+use crate::device::slice::name_of;
+
 /// One write of a plan, with its preconditions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -33,6 +35,14 @@ pub enum SliceWrite {
 }
 
 impl SliceWrite {
+    pub(super) fn delete(slice: &ResourceSlice) -> Self {
+        Self::Delete {
+            name: name_of(slice).to_owned(),
+            uid: slice.metadata.uid.clone().unwrap_or_default(),
+            resource_version: slice.metadata.resource_version.clone().unwrap_or_default(),
+        }
+    }
+
     /// Returns the slice that an update or create sends.
     #[must_use]
     pub const fn slice(&self) -> Option<&ResourceSlice> {

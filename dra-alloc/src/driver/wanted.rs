@@ -9,15 +9,19 @@ use k8s_openapi::api::resource::v1::{
 };
 
 use crate::config::gates::DraGate;
-use crate::driver::dropped::SafeDevices;
+use crate::driver::dropped::{OnDropped, SafeDevices};
 use crate::driver::equality::{
     same_counter_sets, same_devices, same_list, same_node_selector, same_taint_without_time,
 };
 use crate::driver::plan::{NodeChoice, PoolPlan};
-use crate::validate::{gated_fields, without_fields};
+use crate::driver::slice_plan::SlicePlan;
+use crate::validate::{gated_fields, is_list, without_fields};
 
 /// Contents of one slice.
+#[derive(Default)]
 pub(super) struct Wanted<'a> {
+    /// Gates that are off and whose fields are left out.
+    pub(super) left_out: BTreeSet<DraGate>,
     pub(super) devices: Option<Vec<Cow<'a, Device>>>,
     counter_sets: Vec<Cow<'a, CounterSet>>,
     node_selector: Option<&'a NodeSelector>,
@@ -27,31 +31,43 @@ pub(super) struct Wanted<'a> {
     skip_node_operations: Option<&'a [String]>,
 }
 
-/// State of the API server that decides the form of contents.
+/// Form in which contents are sent.
 pub(super) struct Form<'m> {
-    /// Gates that are off and without which some devices must not be published.
-    pub(super) withheld_without: &'m BTreeSet<DraGate>,
-    /// True if the server refuses list attributes.
-    pub(super) has_scalars_only: bool,
+    /// Gates that are known to be off.
+    pub(super) gates_off: &'m BTreeSet<DraGate>,
+    pub(super) on_dropped: OnDropped,
 }
 
-/// Returns the contents of each slice of a plan, and the names of the devices that are withheld.
-pub(super) fn wanted<'a>(plan: &PoolPlan<'a>, form: &Form<'_>) -> (Vec<Wanted<'a>>, Vec<String>) {
-    let (mut safe, mut withheld) = (SafeDevices::new(form.withheld_without), Vec::new());
+/// Contents of a pool as they are sent.
+pub(super) struct WantedPool<'a> {
+    pub(super) slices: Vec<Wanted<'a>>,
+    /// Names of the devices that are not published.
+    pub(super) withheld: Vec<String>,
+}
+
+/// Returns the contents of a plan in a form. A slice from which everything is left out is none.
+pub(super) fn wanted<'a>(plan: &PoolPlan<'a>, form: &Form<'_>) -> WantedPool<'a> {
+    let no_gates = BTreeSet::new();
+    // Without its field a device may be unsafe, and a field that is not stored need not be sent.
+    let left_out = if form.on_dropped == OnDropped::Withdraw { form.gates_off } else { &no_gates };
+    // A server refuses lists, which it does not store, instead of dropping them.
+    let has_scalars_only = form.gates_off.contains(&DraGate::ListTypeAttributes);
+    let (mut safe, mut withheld) = (SafeDevices::new(left_out), Vec::new());
     let mut slices = Vec::with_capacity(plan.slices.len());
     for slice in &plan.slices {
         let devices = slice.devices.as_ref().map(|devices| {
             let mut kept = Vec::with_capacity(devices.len());
             for device in devices {
                 if safe.admits(device) {
-                    kept.push(if form.has_scalars_only { scalar_form(device) } else { Cow::Borrowed(*device) });
+                    kept.push(if has_scalars_only { scalar_form(device) } else { Cow::Borrowed(*device) });
                 } else {
                     withheld.push(device.name.clone());
                 }
             }
             kept
         });
-        slices.push(Wanted {
+        let wanted = Wanted {
+            left_out: BTreeSet::new(),
             devices,
             counter_sets: slice.counter_sets.iter().map(|set| Cow::Borrowed(*set)).collect(),
             node_selector: if let NodeChoice::Selector(selector) = plan.node { Some(selector) } else { None },
@@ -59,19 +75,24 @@ pub(super) fn wanted<'a>(plan: &PoolPlan<'a>, form: &Form<'_>) -> (Vec<Wanted<'a
             per_device_node_selection: slice.per_device_node_selection,
             partition_type_attribute: slice.partition_type_attribute,
             skip_node_operations: plan.skip_node_operations,
-        });
+        };
+        let wanted = wanted.without(left_out);
+        if !wanted.is_empty() || is_empty(slice) {
+            slices.push(wanted);
+        }
     }
-    (slices, withheld)
+    if slices.is_empty() {
+        slices.push(Wanted { devices: Some(Vec::new()), all_nodes: plan.node == NodeChoice::All, ..Wanted::default() });
+    }
+    WantedPool { slices, withheld }
+}
+
+fn is_empty(slice: &SlicePlan<'_>) -> bool {
+    slice.counter_sets.is_empty() && slice.devices.iter().all(Vec::is_empty)
 }
 
 /// Returns the device with the first value of each list attribute instead of the list.
 fn scalar_form(device: &Device) -> Cow<'_, Device> {
-    let is_list = |attribute: &DeviceAttribute| {
-        attribute.bools.is_some()
-            || attribute.ints.is_some()
-            || attribute.strings.is_some()
-            || attribute.versions.is_some()
-    };
     if !device.attributes.iter().flatten().any(|(_, attribute)| is_list(attribute)) {
         return Cow::Borrowed(device);
     }
@@ -102,8 +123,39 @@ impl<'a> Wanted<'a> {
         self.counter_sets.iter().map(AsRef::as_ref)
     }
 
+    fn is_empty(&self) -> bool {
+        self.devices().next().is_none() && self.counter_sets.is_empty()
+    }
+
+    /// Returns the contents without the fields that gates govern.
+    fn without(self, gates: &BTreeSet<DraGate>) -> Self {
+        if gates.is_empty() {
+            return self;
+        }
+        let whole = ResourceSlice {
+            spec: self.to_spec(&ResourceSliceSpec::default(), ResourcePool::default()),
+            ..ResourceSlice::default()
+        };
+        let used: BTreeSet<DraGate> = gated_fields(&whole).into_iter().map(|(gate, _)| gate).collect();
+        let left_out: BTreeSet<DraGate> = &used & gates;
+        if left_out.is_empty() {
+            return self;
+        }
+        let kept = without_fields(&whole, &left_out).spec;
+        Self {
+            left_out,
+            devices: kept.devices.map(|devices| devices.into_iter().map(Cow::Owned).collect()),
+            counter_sets: kept.shared_counters.into_iter().flatten().map(Cow::Owned).collect(),
+            per_device_node_selection: kept.per_device_node_selection,
+            partition_type_attribute: self.partition_type_attribute.filter(|_| kept.partition_type_attribute.is_some()),
+            skip_node_operations: self.skip_node_operations.filter(|_| kept.skip_node_operations.is_some()),
+            ..self
+        }
+    }
+
     fn from_spec(spec: &'a ResourceSliceSpec) -> Self {
         Self {
+            left_out: BTreeSet::new(),
             devices: spec.devices.as_ref().map(|devices| devices.iter().map(Cow::Borrowed).collect()),
             counter_sets: spec.shared_counters.iter().flatten().map(Cow::Borrowed).collect(),
             node_selector: spec.node_selector.as_ref(),

@@ -1,5 +1,7 @@
 //! Headlines: the first reason in few words, without details that differ between nodes.
 
+use dra_attrs::Violation;
+
 use super::render::is_updated;
 use super::{Cause, DeviceRejection, Explanation, Reason, RequestName};
 
@@ -84,32 +86,97 @@ impl Reason {
         })
     }
 
-    /// Returns the most frequent reason why devices of the class are rejected, in few words.
+    /// Returns the reason why no device of the class is usable, in few words. It is about the devices that came farthest:
+    /// those of the node that the selectors admit, if there are any.
     fn request_headline(&self, class: &str) -> String {
-        let first = self.rejections().flatten().next();
-        match first {
-            None => format!("too few devices of class {class}"),
-            Some(DeviceRejection::Held | DeviceRejection::HeldTwice { .. }) => {
-                format!("no free device of class {class}")
+        let mut rejections: Vec<&DeviceRejection> = self.rejections().flatten().collect();
+        let mut about = format!("of class {class}");
+        for (stage, words) in STAGES {
+            let (early, rest): (Vec<_>, Vec<_>) = rejections.iter().copied().partition(|rejection| stage(rejection));
+            if !early.is_empty() && !rest.is_empty() {
+                about.push_str(words);
+                rejections = rest;
             }
-            Some(DeviceRejection::Tainted { taint }) => format!("taint {taint} on devices of class {class}"),
-            Some(DeviceRejection::Class { .. } | DeviceRejection::Selector { .. }) => {
-                format!("no device of class {class} that the selectors admit")
-            }
-            Some(DeviceRejection::Error { .. }) => format!("devices of class {class} that can't be judged"),
-            Some(DeviceRejection::GateOff { gate }) => format!("feature gate {gate} off"),
-            Some(
-                DeviceRejection::NoCapacity { capacity }
-                | DeviceRejection::CapacityPolicy { capacity, .. }
-                | DeviceRejection::CapacityTooSmall { capacity, .. }
-                | DeviceRejection::CapacityUsedUp { capacity, .. },
-            ) => format!("not enough {capacity} on devices of class {class}"),
-            Some(DeviceRejection::CounterUsedUp { .. }) => format!("counters used up for devices of class {class}"),
-            Some(DeviceRejection::Groups) => format!("no compatible device of class {class}"),
-            Some(DeviceRejection::Constraint { attribute, .. }) => format!("{} mismatch", short_name(attribute)),
-            Some(DeviceRejection::NodeDoesNotDeclare { feature }) => format!("feature {feature} not declared"),
-            Some(DeviceRejection::OtherNode) => format!("no device of class {class} for the node"),
         }
+        let mut kinds: Vec<Words> = rejections.iter().map(|rejection| Words::new(rejection, &about)).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        match kinds.as_slice() {
+            [] => format!("too few devices {about}"),
+            [one] => one.alone.clone(),
+            // In an order that is the same on all nodes, so that they are one group.
+            several => {
+                let each: Vec<&str> = several.iter().map(|kind| kind.part.as_str()).collect();
+                format!("no usable device {about}: {}", each.join(", "))
+            }
+        }
+    }
+}
+
+/// Stages at which a device can be left out before it is asked if it is free, with the words for the devices that pass.
+const STAGES: [(fn(&DeviceRejection) -> bool, &str); 2] = [
+    (|rejection| matches!(rejection, DeviceRejection::OtherNode), " for the node"),
+    (
+        |rejection| matches!(rejection, DeviceRejection::Class { .. } | DeviceRejection::Selector { .. }),
+        " that the selectors admit",
+    ),
+];
+
+/// Words for one kind of rejection.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Words {
+    /// Words in a list of kinds.
+    part: String,
+    /// Words where all devices are rejected so.
+    alone: String,
+}
+
+impl Words {
+    /// Finds the words, where `about` says which devices it is about.
+    fn new(rejection: &DeviceRejection, about: &str) -> Self {
+        let (part, alone) = match rejection {
+            DeviceRejection::OtherNode => ("not for the node".to_owned(), format!("no device {about} for the node")),
+            DeviceRejection::Class { .. } | DeviceRejection::Selector { .. } => {
+                ("not admitted".to_owned(), format!("no device {about} that the selectors admit"))
+            }
+            DeviceRejection::Held | DeviceRejection::HeldTwice { .. } => {
+                ("held".to_owned(), format!("no free device {about}"))
+            }
+            DeviceRejection::Groups => ("not compatible".to_owned(), format!("no compatible device {about}")),
+            DeviceRejection::Error { .. } => {
+                ("can't be judged".to_owned(), format!("devices {about} that can't be judged"))
+            }
+            DeviceRejection::CounterUsedUp { .. } => {
+                ("counters used up".to_owned(), format!("counters used up for devices {about}"))
+            }
+            DeviceRejection::Tainted { taint } => {
+                (format!("taint {taint}"), format!("taint {taint} on devices {about}"))
+            }
+            DeviceRejection::NodeDoesNotDeclare { feature } => {
+                let lacks = format!("feature {feature} not declared by the node");
+                (lacks.clone(), format!("{lacks} for devices {about}"))
+            }
+            DeviceRejection::NoCapacity { capacity }
+            | DeviceRejection::CapacityPolicy { capacity, .. }
+            | DeviceRejection::CapacityTooSmall { capacity, .. }
+            | DeviceRejection::CapacityUsedUp { capacity, .. } => {
+                let short = format!("not enough {capacity}");
+                (short.clone(), format!("{short} on devices {about}"))
+            }
+            DeviceRejection::Constraint { attribute, violation: Violation::Missing } => {
+                let name = short_name(attribute);
+                (format!("without attribute {name}"), format!("no device {about} with attribute {name}"))
+            }
+            DeviceRejection::Constraint { attribute, .. } => {
+                let mismatch = format!("{} mismatch", short_name(attribute));
+                (mismatch.clone(), mismatch)
+            }
+            DeviceRejection::GateOff { gate } => {
+                let off = format!("feature gate {gate} off");
+                (off.clone(), off)
+            }
+        };
+        Self { part, alone }
     }
 }
 

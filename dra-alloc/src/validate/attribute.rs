@@ -34,7 +34,7 @@ pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, context: &m
 }
 
 /// Returns true if the attribute has a list value.
-pub(super) const fn is_list(attribute: &DeviceAttribute) -> bool {
+pub(crate) const fn is_list(attribute: &DeviceAttribute) -> bool {
     attribute.bools.is_some() || attribute.ints.is_some() || attribute.strings.is_some() || attribute.versions.is_some()
 }
 

@@ -15,10 +15,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::dropped_field::DroppedField;
 use super::places::{Place, Places};
 use super::stored;
 use crate::config::gate_policy::GatePolicy;
-use crate::config::gates::DraGate;
+use crate::config::gates::{DraGate, GateName};
 
 /// A gate with the paths of its fields; `[*]` is every item of a list and every value of a map.
 type Gated = (DraGate, &'static [&'static str]);
@@ -156,11 +157,11 @@ impl Kind {
     }
 }
 
-/// An object as it is validated and stored, with the paths of the dropped fields.
+/// An object as it is validated and stored, with the dropped fields.
 #[derive(Debug)]
 pub(super) struct Prepared<T> {
     pub(super) object: T,
-    pub(super) dropped: Vec<String>,
+    pub(super) dropped: Vec<DroppedField>,
 }
 
 /// Settings of a server that decide what it makes of an object before it validates it.
@@ -196,7 +197,8 @@ impl Preparation {
                     return;
                 }
                 if is_set(value, place) {
-                    dropped.push((place.number, at.to_string()));
+                    let gate = GateName::new(place.rule, self.profile);
+                    dropped.push((place.number, DroppedField { gate, field: at.to_string() }));
                 }
                 changed |= !value.take().is_null();
             });

@@ -58,8 +58,8 @@ impl ApiServer {
     /// ```
     pub fn publish(self, write: Write<'_, ResourceSlice>) -> Result<Accepted<ResourceSlice>, PublishError> {
         let outcome = self.validate_slice(write);
-        let in_use = write.old.is_some_and(|old| !lists(old).is_empty());
-        let fields = lists(write.new);
+        let in_use = write.old.is_some_and(|old| !list_fields(old).is_empty());
+        let fields = list_fields(write.new);
         match outcome {
             Err(errors) if !self.has(DraGate::ListTypeAttributes) && !in_use && !fields.is_empty() => {
                 Err(PublishError::ListsDisabled { fields, errors })
@@ -79,7 +79,7 @@ fn first(fields: &[String]) -> String {
 }
 
 /// Returns the paths of the list attributes of a slice.
-fn lists(slice: &ResourceSlice) -> Vec<String> {
+pub(crate) fn list_fields(slice: &ResourceSlice) -> Vec<String> {
     let devices = slice.spec.devices.iter().flatten().enumerate();
     let attributes = devices.flat_map(|(index, device)| {
         let attributes = device.attributes.iter().flatten().filter(|(_, attribute)| is_list(attribute));

@@ -1,5 +1,7 @@
 //! Write requests to the API server, and their results.
 
+use super::dropped_field::DroppedField;
+
 /// Create or update of an object: the new object, and the stored one that it replaces.
 ///
 /// ```
@@ -46,8 +48,8 @@ pub struct Accepted<T> {
     /// Object that the API server would store: defaults are filled in, and amounts have their canonical form.
     /// `timeAdded` of a taint is set if the server has a clock ([`super::ApiServer::with_now`]).
     pub object: T,
-    /// Paths of the fields that were dropped from the request because their features are off.
-    pub dropped: Vec<String>,
+    /// Fields that were dropped from the request because their features are off.
+    pub dropped: Vec<DroppedField>,
     /// Warnings that the API server would return to the client.
     pub warnings: Vec<String>,
 }

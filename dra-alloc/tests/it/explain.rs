@@ -627,6 +627,57 @@ fn positions_are_those_of_the_call() {
 
 /// The value of the taint looks like its other parts.
 #[test]
+fn a_headline_is_about_the_devices_that_came_farthest() {
+    let taint = |key: &str| json!({"taints": [{"key": key, "effect": "NoSchedule"}]});
+    let elsewhere = || json!({"nodeName": "node-2"});
+    // Models and fields of devices, the number of devices of model H that are held, and the headline for one of model H.
+    let table = [
+        (
+            vec![("H", json!({})), ("A", json!({})), ("A", json!({}))],
+            1,
+            "no free device of class gpu that the selectors admit",
+        ),
+        (vec![("H", json!({})), ("A", json!({}))], 1, "no free device of class gpu that the selectors admit"),
+        (vec![("H", json!({})), ("H", json!({}))], 2, "no free device of class gpu"),
+        (vec![("A", json!({})), ("A", json!({}))], 0, "no device of class gpu that the selectors admit"),
+        (
+            vec![("H", taint("broken")), ("A", json!({})), ("A", taint("other"))],
+            0,
+            "taint broken:NoSchedule on devices of class gpu that the selectors admit",
+        ),
+        (
+            vec![("H", json!({})), ("H", taint("broken")), ("H", taint("broken")), ("A", json!({}))],
+            1,
+            "no usable device of class gpu that the selectors admit: held, taint broken:NoSchedule",
+        ),
+        (
+            vec![("H", json!({})), ("A", json!({})), ("H", elsewhere()), ("H", elsewhere())],
+            1,
+            "no free device of class gpu for the node that the selectors admit",
+        ),
+        (vec![("A", json!({})), ("H", elsewhere())], 0, "no device of class gpu for the node that the selectors admit"),
+    ];
+    for (devices, held, wanted) in table {
+        let devices = devices.into_iter().enumerate().map(|(index, (model, fields))| {
+            let mut device = json!({"name": format!("gpu-{index}"), "nodeName": "node-1",
+                "attributes": {"model": {"string": model}}});
+            device.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            device
+        });
+        let slice = with(pool(GPU, "node-1", devices.collect()), "nodeName", Value::Null);
+        let mut cluster = Cluster::new([with(slice, "perDeviceNodeSelection", json!(true))]);
+        let mut of_h = selector("device.attributes['gpu.example.com'].model == 'H'");
+        let one = ask(of_h.clone());
+        if held > 0 {
+            of_h["count"] = json!(held);
+            assert!(cluster.allocate_in_turn("node-1", &ask(of_h))[0].is_some());
+        }
+        let explanation = explained(&cluster, &one).unwrap();
+        assert_eq!(explanation.headline().as_deref(), Some(wanted));
+    }
+}
+
+#[test]
 fn a_taint_is_tolerated_by_its_parts() {
     let taint = json!([{"key": "health", "value": "a=b:c", "effect": "NoExecute"}]);
     let explanation = explained(&gpus(1, json!({"taints": taint})), &ask(json!({}))).unwrap();

@@ -1,6 +1,7 @@
 //! The way to a cluster.
 
 use dra_attrs::server_minor;
+use hyper::header::{HeaderValue, USER_AGENT};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -28,13 +29,16 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Finds the cluster: that of the flags, of the kubeconfig of the environment, or the one that the program runs in. Asks
-    /// the server for its version.
+    /// Finds the cluster for a program: the one of the flags, of the kubeconfig of the environment, or the one that the
+    /// program runs in. Asks the server for its version. Each request has the program's name as its User-Agent, from which
+    /// the API server takes the `manager` of `managedFields`.
     ///
     /// # Errors
     /// There is no cluster, or it does not answer.
-    pub async fn connect(args: &ClusterArgs) -> Result<Self, LiveError> {
-        let config = config(&args.place).await?;
+    pub async fn connect(program: &str, args: &ClusterArgs) -> Result<Self, LiveError> {
+        let mut config = config(&args.place).await?;
+        let agent = HeaderValue::try_from(format!("dra-sdk-{program}/{}", env!("CARGO_PKG_VERSION")));
+        config.headers.extend(agent.ok().map(|agent| (USER_AGENT, agent)));
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let builder = ClientBuilder::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
         let client = builder.with_layer(&TimesLayer).build();

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -11,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::objects::allocation_part;
 use crate::output::say;
 
 /// Largest number of objects of a watch that are named.
@@ -20,6 +22,8 @@ const MOST_NAMED: usize = 1000;
 #[derive(Clone, Debug)]
 pub(super) enum Readable<K> {
     Read(Box<K>),
+    /// The part of a claim that holds devices, and the reason why the rest can't be read.
+    Partly(Box<K>, String),
     /// Identity of the object, and the reason why it can't be read.
     Unreadable(Box<ObjectMeta>, String),
 }
@@ -29,7 +33,13 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Readable<K> {
         let object = Value::deserialize(deserializer)?;
         Ok(match K::deserialize(&object) {
             Ok(object) => Self::Read(Box::new(object)),
-            Err(error) => Self::Unreadable(Box::new(identity(&object)), error.to_string()),
+            Err(error) => {
+                let part = allocation_part(&object).and_then(|part| K::deserialize(part).ok());
+                match part {
+                    Some(part) => Self::Partly(Box::new(part), error.to_string()),
+                    None => Self::Unreadable(Box::new(identity(&object)), error.to_string()),
+                }
+            }
         })
     }
 }
@@ -68,14 +78,14 @@ impl<K: Resource> Resource for Readable<K> {
 
     fn meta(&self) -> &ObjectMeta {
         match self {
-            Self::Read(object) => object.meta(),
+            Self::Read(object) | Self::Partly(object, _) => object.meta(),
             Self::Unreadable(metadata, _) => metadata,
         }
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         match self {
-            Self::Read(object) => object.meta_mut(),
+            Self::Read(object) | Self::Partly(object, _) => object.meta_mut(),
             Self::Unreadable(metadata, _) => metadata,
         }
     }
@@ -94,20 +104,28 @@ impl Unreadable {
     }
 
     /// Returns the object, or names it and returns its identity.
-    pub(super) fn read<K>(&mut self, object: Readable<K>) -> Result<K, Box<ObjectMeta>> {
+    pub(super) fn read<K: Resource>(&mut self, object: Readable<K>) -> Result<K, Box<ObjectMeta>> {
         match object {
             Readable::Read(object) => Ok(*object),
+            Readable::Partly(object, reason) => {
+                self.name(object.meta(), &format_args!("can't be read but for its allocation: {reason}"));
+                Ok(*object)
+            }
             Readable::Unreadable(metadata, reason) => {
-                let text = |text: &Option<String>| text.clone().unwrap_or_default();
-                let name = match &metadata.namespace {
-                    Some(namespace) => format!("{namespace}/{}", text(&metadata.name)),
-                    None => text(&metadata.name),
-                };
-                if self.named.len() < MOST_NAMED && self.named.insert(name.clone()) {
-                    say(&format_args!("{} {name}: can't be read, and is left out: {reason}", self.resource));
-                }
+                self.name(&metadata, &format_args!("can't be read, and is left out: {reason}"));
                 Err(metadata)
             }
+        }
+    }
+
+    fn name(&mut self, metadata: &ObjectMeta, told: &dyn fmt::Display) {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let name = match &metadata.namespace {
+            Some(namespace) => format!("{namespace}/{}", text(&metadata.name)),
+            None => text(&metadata.name),
+        };
+        if self.named.len() < MOST_NAMED && self.named.insert(name.clone()) {
+            say(&format_args!("{} {name}: {told}", self.resource));
         }
     }
 
@@ -121,7 +139,7 @@ impl Unreadable {
             Event::InitDone => Event::InitDone,
             Event::InitApply(object) => Event::InitApply(self.read(object)?),
             Event::Apply(object) => Event::Apply(self.read(object)?),
-            Event::Delete(Readable::Read(object)) => Event::Delete(*object),
+            Event::Delete(Readable::Read(object) | Readable::Partly(object, _)) => Event::Delete(*object),
             Event::Delete(Readable::Unreadable(metadata, _)) => {
                 let mut deleted = K::default();
                 *deleted.meta_mut() = *metadata;
@@ -135,6 +153,7 @@ impl Unreadable {
 #[expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 mod tests {
     use k8s_openapi::api::core::v1::Node;
+    use k8s_openapi::api::resource::v1::ResourceClaim;
     use kube::core::WatchEvent;
     use kube::runtime::watcher::Event;
 
@@ -159,5 +178,20 @@ mod tests {
         assert_eq!(deleted.metadata.name.as_deref(), Some("n"));
         assert!(event(r#"{"type":"ADDED","object":{"metadata":{"name":"m"}}}"#).is_ok());
         assert_eq!(unreadable.named.len(), 1);
+    }
+
+    #[test]
+    fn a_claim_that_cannot_be_decoded_holds_its_devices() {
+        let allocation = r#"{"devices":{"results":[{"request":"r","driver":"d","pool":"p","device":"gpu-0"}]}}"#;
+        let claim = |results: &str, spec: &str| {
+            let text =
+                format!(r#"{{"metadata":{{"name":"c","uid":"u"}},"spec":{spec},"status":{{"allocation":{results}}}}}"#);
+            Unreadable::new("resourceclaims").read(serde_json::from_str::<Readable<ResourceClaim>>(&text).unwrap())
+        };
+        let read = claim(allocation, r#"{"devices":[]}"#).unwrap();
+        let results = &read.status.unwrap().allocation.unwrap().devices.unwrap().results.unwrap();
+        assert_eq!((read.metadata.uid.as_deref(), results[0].device.as_str()), (Some("u"), "gpu-0"));
+        assert!(claim(r#"{"devices":[]}"#, "{}").is_err());
+        assert!(claim("null", r#"{"devices":[]}"#).is_err());
     }
 }

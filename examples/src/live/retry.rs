@@ -17,16 +17,23 @@ const ATTEMPTS: u32 = 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pauses {
     next: Duration,
+    longest: Duration,
 }
 
 impl Pauses {
     const FIRST: Duration = Duration::from_millis(50);
     const LONGEST: Duration = Duration::from_secs(10);
+
+    /// Returns pauses that grow up to a longest one.
+    #[must_use]
+    pub const fn up_to(longest: Duration) -> Self {
+        Self { next: Self::FIRST, longest }
+    }
 }
 
 impl Default for Pauses {
     fn default() -> Self {
-        Self { next: Self::FIRST }
+        Self::up_to(Self::LONGEST)
     }
 }
 
@@ -35,14 +42,14 @@ impl Iterator for Pauses {
 
     fn next(&mut self) -> Option<Duration> {
         let pause = self.next;
-        self.next = pause.saturating_mul(2).min(Self::LONGEST);
+        self.next = pause.saturating_mul(2).min(self.longest);
         Some(pause)
     }
 }
 
 impl Backoff for Pauses {
     fn reset(&mut self) {
-        *self = Self::default();
+        *self = Self::up_to(self.longest);
     }
 }
 

@@ -52,21 +52,21 @@ async fn call(client: &Client, write: &SliceWrite, dry_run: bool) -> SliceAnswer
             let preconditions =
                 Preconditions { uid: Some(uid.clone()), resource_version: Some(resource_version.clone()) };
             let params = DeleteParams { dry_run, ..DeleteParams::default() }.preconditions(preconditions);
-            return api.delete(name, &params).await.map_or_else(failed, |_| SliceAnswer::Deleted);
+            let deleted = api.delete(name, &params).await;
+            return deleted.map_or_else(|error| failed(&error, write), |_| SliceAnswer::Deleted);
         }
         SliceWrite::Update { slice, .. } => api.replace(&name(slice), &post, slice).await,
         SliceWrite::Create { slice, .. } => api.create(&post, slice).await,
         other => return SliceAnswer::Failed(WriteFailure::Invalid, format!("no such write: {other:?}")),
     };
-    stored.map_or_else(failed, |slice| SliceAnswer::Stored(Box::new(slice)))
+    stored.map_or_else(|error| failed(&error, write), |slice| SliceAnswer::Stored(Box::new(slice)))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it takes the error of a result")]
-fn failed(error: Error) -> SliceAnswer {
-    let status = match &error {
+fn failed(error: &Error, write: &SliceWrite) -> SliceAnswer {
+    let status = match error {
         Error::Api(status) => serde_json::to_value(status).and_then(serde_json::from_value::<Status>).ok(),
         _ => None,
     };
-    let failure = status.map_or(WriteFailure::Unknown, |status| WriteFailure::from_status(&status));
-    SliceAnswer::Failed(failure, text(&error))
+    let failure = status.map_or(WriteFailure::Unknown, |status| WriteFailure::from_status(&status, write));
+    SliceAnswer::Failed(failure, text(error))
 }

@@ -35,6 +35,8 @@ const MAX_NAME_LEN: usize = 253;
 pub(super) trait Kind: Sized {
     const KIND: &'static str;
     const GROUP: &'static str;
+    /// Name of the resource in the API; none for a kind that no API server serves.
+    const RESOURCE: Option<&'static str> = None;
     /// API versions whose objects have the shape of the type; any if empty.
     const VERSIONS: &'static [&'static str];
     /// Beginnings of the paths of fields that may be unknown.
@@ -61,6 +63,7 @@ macro_rules! kubernetes_kinds {
         $(impl Kind for $kind {
             const KIND: &'static str = <$kind as Resource>::KIND;
             const GROUP: &'static str = <$kind as Resource>::GROUP;
+            const RESOURCE: Option<&'static str> = Some(<$kind as Resource>::URL_PATH_SEGMENT);
             const VERSIONS: &'static [&'static str] = &$versions;
             const MAY_GROW: &'static [&'static [&'static str]] = $grow;
 
@@ -105,6 +108,7 @@ kubernetes_kinds! {
 impl Kind for GatedNode {
     const KIND: &'static str = "Node";
     const GROUP: &'static str = "";
+    const RESOURCE: Option<&'static str> = Some("nodes");
     const VERSIONS: &'static [&'static str] = &["v1"];
     const MAY_GROW: &'static [&'static [&'static str]] = &[&["status"], &["spec", "nodeReadinessGates"]];
 
@@ -137,6 +141,7 @@ impl Kind for GatedNode {
 impl Kind for GatedPod {
     const KIND: &'static str = "Pod";
     const GROUP: &'static str = "";
+    const RESOURCE: Option<&'static str> = Some("pods");
     const VERSIONS: &'static [&'static str] = &["v1"];
     const MAY_GROW: &'static [&'static [&'static str]] = STATUS;
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use examples::live::http;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, USER_AGENT};
 use hyper::{Method, Request, Response};
 use kube::client::Body;
 use kube::{Client, Config};
@@ -132,6 +132,8 @@ struct State {
     is_away: AtomicBool,
     /// Number of calls for each right.
     calls: Mutex<BTreeMap<Right, usize>>,
+    /// Programs that made writes, as they call themselves.
+    writers: Mutex<BTreeSet<String>>,
     /// Number of those that were carried out.
     carried_out: Mutex<BTreeMap<Right, usize>>,
 }
@@ -152,6 +154,7 @@ impl Recorder {
                     mischief,
                     is_away: AtomicBool::new(false),
                     calls: Mutex::default(),
+                    writers: Mutex::default(),
                     carried_out: Mutex::default(),
                 });
                 let url = format!("http://{}", listener.local_addr().unwrap());
@@ -165,6 +168,11 @@ impl Recorder {
     /// Returns the rights that the calls up to now have needed.
     pub(crate) fn used(&self) -> BTreeSet<Right> {
         self.state.calls.lock().unwrap().keys().cloned().collect()
+    }
+
+    /// Returns the User-Agents of the writes up to now.
+    pub(crate) fn writers(&self) -> BTreeSet<String> {
+        self.state.writers.lock().unwrap().clone()
     }
 
     /// Stops to answer, or begins again.
@@ -198,6 +206,10 @@ impl State {
         let Some(right) = Right::of_call(&parts.method, parts.uri.path(), parts.uri.query().unwrap_or_default()) else {
             return self.forward(parts, body).await;
         };
+        if right.is_write() {
+            let agent = parts.headers.get(USER_AGENT).map(|agent| agent.to_str().unwrap().to_owned());
+            self.writers.lock().unwrap().insert(agent.unwrap_or_default());
+        }
         let earlier = {
             let mut calls = self.calls.lock().unwrap();
             let count = calls.entry(right.clone()).or_default();

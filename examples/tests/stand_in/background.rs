@@ -76,10 +76,26 @@ pub(crate) fn get(address: &str, path: &str) -> String {
     answer
 }
 
+/// Longest time that a program takes on a machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
     let begin = Instant::now();
     while !holds().await {
-        assert!(begin.elapsed() < Duration::from_secs(30), "not in time: {what}");
+        assert!(begin.elapsed() < PATIENCE, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Waits until a program serves some lines among its metrics: it counts after the answer that a test has seen.
+pub(crate) async fn until_counted(address: &str, lines: &[String]) {
+    let begin = Instant::now();
+    loop {
+        let metrics = get(address, "/metrics");
+        match lines.iter().find(|line| !metrics.contains(&format!("{line}\n"))) {
+            None => return,
+            Some(line) => assert!(begin.elapsed() < PATIENCE, "not in time: {line} in {metrics}"),
+        }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -12,11 +12,11 @@ pub enum LedgerStep {
     WriteStarted,
     /// Set up the hardware for [`ClaimPlan::devices`].
     Setup,
-    /// Write the CDI spec file of the claim.
+    /// Write the CDI spec file of the claim, with [`ClaimPlan::devices`].
     WriteCdi,
     /// Record that the claim is prepared: [`super::Ledger::complete`].
     WriteCompleted,
-    /// Write the CDI spec file if it is missing.
+    /// Write the CDI spec file, with [`ClaimPlan::devices`], if it is missing.
     EnsureCdi,
     /// Record that undoing begins: [`super::Ledger::begin_undo`].
     WriteUndoing,
@@ -54,6 +54,8 @@ pub struct ClaimPlan {
     pub(super) steps: Vec<LedgerStep>,
     /// Entry that `WriteStarted` records.
     pub(super) started: Option<LedgerEntry>,
+    /// Devices of a claim that was prepared before.
+    pub(super) stored: Vec<HeldDevice>,
     pub(super) dropped_entries: Vec<String>,
     pub(super) devices_to_undo: Vec<HeldDevice>,
 }
@@ -65,6 +67,7 @@ impl ClaimPlan {
             reply,
             steps: steps.to_vec(),
             started: None,
+            stored: Vec::new(),
             dropped_entries: Vec::new(),
             devices_to_undo: Vec::new(),
         }
@@ -88,10 +91,11 @@ impl ClaimPlan {
         &self.steps
     }
 
-    /// Returns the devices that [`LedgerStep::Setup`] sets up, in the order of the allocation.
+    /// Returns the devices of the claim, which [`LedgerStep::Setup`] sets up and [`LedgerStep::WriteCdi`] and
+    /// [`LedgerStep::EnsureCdi`] write, in the order of the allocation. A plan without these steps has none.
     #[must_use]
     pub fn devices(&self) -> &[HeldDevice] {
-        self.started.as_ref().map(|entry| entry.devices.as_slice()).unwrap_or_default()
+        self.started.as_ref().map_or(&self.stored, |entry| &entry.devices)
     }
 
     /// Returns the devices that [`LedgerStep::Undo`] and [`LedgerStep::UndoPersistent`] take back. Devices that another

@@ -75,7 +75,7 @@ impl Ledger {
         let wanted = own_devices(node, claim, stored)?;
         let uid = claim.uid.as_str();
         let entry = self.entries.get(uid);
-        if wanted.is_empty() && entry.is_none() {
+        if wanted.is_empty() && entry.is_none_or(|entry| entry.devices.is_empty()) {
             return Ok(ClaimPlan::new(uid, ClaimReply::Empty, &[]));
         }
         check_distinct(node, &wanted)?;
@@ -86,7 +86,8 @@ impl Ledger {
         let of_this_boot = entry.filter(|entry| entry.is_of_boot(node.boot_id()));
         if let Some(entry) = of_this_boot.filter(|entry| entry.state == EntryState::Completed) {
             return if same(&entry.devices, &wanted) {
-                Ok(ClaimPlan::new(uid, ClaimReply::Stored, &[LedgerStep::EnsureCdi]))
+                let plan = ClaimPlan::new(uid, ClaimReply::Stored, &[LedgerStep::EnsureCdi]);
+                Ok(ClaimPlan { stored: entry.devices.clone(), ..plan })
             } else {
                 Err(PrepareRefusal::Reallocated)
             };

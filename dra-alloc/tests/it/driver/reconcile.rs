@@ -1,11 +1,12 @@
 //! One pass over one pool, and what a driver remembers between passes.
 
-use dra_alloc::DraGate;
 use dra_alloc::driver::{
     Chunk, GenerationRule, Layout, Memory, NextStep, NodeChoice, OnDropped, PoolPlan, PoolScope, PoolSpec,
     ReconcileError, ReconcileOptions, SliceContents, SliceLimits, SlicePlan, SliceWrite, SyncPlan, WriteAnswer,
-    WriteFailure, plan, reconcile,
+    WriteFailure, plan, reconcile, withdraw_others,
 };
+use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{DraGate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::{
     CounterSet, Device, DeviceAttribute, DeviceCounterConsumption, DeviceTaint, ResourceSlice,
 };
@@ -202,27 +203,152 @@ fn dropped_fields_are_no_change_once_they_are_known() {
     assert_eq!(pass(&[stored], &wanted, &mut memory, &options).writes.len(), 1);
 }
 
+/// A device with lists, one of them empty, and a scalar.
+fn with_lists() -> [Device; 1] {
+    [from_value(json!({"name": "a", "attributes": {
+        "numa": {"ints": [3, 1]}, "v": {"string": "x"}, "none": {"bools": []}}}))
+    .unwrap()]
+}
+
 #[test]
 fn refused_lists_become_scalars() {
-    let device: Device = from_value(json!({"name": "a", "attributes": {
-        "numa": {"ints": [3, 1]}, "v": {"string": "x"}, "none": {"bools": []}}}))
-    .unwrap();
-    let all = [device];
+    let all = with_lists();
     let wanted = ordered(&pool(&all));
     let (mut memory, options) = (Memory::default(), ReconcileOptions::default());
     let first = pass(&[], &wanted, &mut memory, &options);
-    let status: Status = from_value(json!({"reason": "Invalid", "details": {"causes": [{
-        "field": "spec.devices[0].attributes[numa]", "message": "Invalid value: exactly one value must be specified"}]}}))
-    .unwrap();
-    let failure = WriteFailure::from_status(&status);
-    assert_eq!(failure, WriteFailure::ListsRefused);
-    assert_eq!(memory.answered(&first.writes[0], WriteAnswer::Failed(failure), NOW).next, NextStep::PlanAgain);
+    let failure = WriteAnswer::Failed(WriteFailure::ListsRefused);
+    assert_eq!(memory.answered(&first.writes[0], failure, NOW).next, NextStep::PlanAgain);
     let second = pass(&[], &wanted, &mut memory, &options);
     let sent = second.writes[0].slice().unwrap().spec.devices.as_ref().unwrap()[0].attributes.clone().unwrap();
     assert_eq!(sent.keys().collect::<Vec<_>>(), ["numa", "v"]);
     assert_eq!(sent["numa"], DeviceAttribute { int: Some(3), ..Default::default() });
     // Once more is another problem.
-    assert_eq!(memory.answered(&second.writes[0], WriteAnswer::Failed(failure), NOW).next, NextStep::BackOff);
+    assert_eq!(memory.answered(&second.writes[0], failure, NOW).next, NextStep::BackOff);
+}
+
+/// Returns the answer of a server that complains about fields.
+fn invalid(causes: &[(&str, &str)]) -> Status {
+    let causes: Vec<Value> =
+        causes.iter().map(|(field, message)| json!({"field": field, "message": message})).collect();
+    from_value(json!({"reason": "Invalid", "details": {"causes": causes}})).unwrap()
+}
+
+#[test]
+fn refused_lists_are_known_by_the_write_and_not_by_a_text() {
+    let all = with_lists();
+    let wanted = ordered(&pool(&all));
+    let write = pass(&[], &wanted, &mut Memory::default(), &ReconcileOptions::default()).writes.remove(0);
+    let server = ApiServer::new(Profile::V1_37, GateSet::default().without(DraGate::ListTypeAttributes));
+    let refused = server.validate_slice(Write::create(write.slice().unwrap())).unwrap_err();
+    let told: Vec<(&str, String)> = refused.iter().map(|error| (error.field.as_str(), error.to_string())).collect();
+    let told: Vec<(&str, &str)> = told.iter().map(|(field, message)| (*field, message.as_str())).collect();
+    assert_eq!(told.len(), 2, "the list and the empty list: {told:?}");
+    const NUMA: &str = "spec.devices[0].attributes[numa]";
+    for (causes, wanted) in [
+        (told.as_slice(), WriteFailure::ListsRefused),
+        (&[(NUMA, "Invalid value: exactly one value must be specified")], WriteFailure::ListsRefused),
+        (&[(NUMA, "Invalid value: must specify one of: `bool`, `int`")], WriteFailure::ListsRefused),
+        (&[(NUMA, "words of another release"), (NUMA, "")], WriteFailure::ListsRefused),
+        (&[("spec.devices[0].attributes[numa].ints", "")], WriteFailure::ListsRefused),
+        (&[], WriteFailure::Invalid),
+        (&[("spec.devices[0].attributes[v]", "exactly one value must be specified")], WriteFailure::Invalid),
+        (&[("spec.devices[1].attributes[numa]", "exactly one value must be specified")], WriteFailure::Invalid),
+        (&[("spec.devices[0].attributes[numa]x", "")], WriteFailure::Invalid),
+        (&[(NUMA, "exactly one value must be specified"), ("spec.driver", "")], WriteFailure::Invalid),
+    ] {
+        assert_eq!(WriteFailure::from_status(&invalid(causes), &write), wanted, "{causes:?}");
+    }
+    let delete = SliceWrite::Delete { name: "a".to_owned(), uid: "u".to_owned(), resource_version: "1".to_owned() };
+    assert_eq!(WriteFailure::from_status(&invalid(&told), &delete), WriteFailure::Invalid);
+}
+
+#[test]
+fn fields_of_gates_that_are_off_are_not_sent() {
+    let (sets, mut devices) = partitions();
+    devices.extend(with_lists());
+    let skip = ["*".to_owned()];
+    let spec = pool(&devices).with_counter_sets(&sets).with_skip_node_operations(Some(&skip));
+    let wanted = ordered(&spec);
+    let gates = SliceLimits::for_minor(34).gates_off;
+    let mut memory = Memory::default().with_gates_off(gates);
+    let first = pass(&[], &wanted, &mut memory, &ReconcileOptions::default());
+    let [SliceWrite::Create { slice, .. }] = first.writes.as_slice() else { panic!("{first:?}") };
+    let names: Vec<&str> = slice.spec.devices.iter().flatten().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["full", "a"]);
+    let server = ApiServer::new(Profile::V1_37, gates.iter().fold(GateSet::default(), |all, gate| all.without(*gate)));
+    let stored = server.validate_slice(Write::create(slice)).unwrap();
+    assert_eq!(stored.dropped, [], "nothing is left to drop");
+    let answered = memory.answered(&first.writes[0], WriteAnswer::Stored(&stored.object), NOW);
+    assert_eq!((answered.next, answered.dropped), (NextStep::Continue, Vec::new()));
+    let second = pass(&[stored.object], &wanted, &mut memory, &ReconcileOptions::default());
+    assert_eq!(second.writes, []);
+    assert!(second.same_but_dropped.contains(&DraGate::OptionalNodeOperations));
+}
+
+#[test]
+fn a_pool_whose_contents_are_all_left_out_says_that_the_driver_runs() {
+    let (sets, _) = partitions();
+    let wanted = ordered(&pool(&[]).with_counter_sets(&sets));
+    let mut memory = Memory::default().with_gates_off(&[DraGate::PartitionableDevices]);
+    let first = pass(&[], &wanted, &mut memory, &ReconcileOptions::default());
+    let [SliceWrite::Create { slice, .. }] = first.writes.as_slice() else { panic!("{first:?}") };
+    assert_eq!((slice.spec.devices.as_deref(), slice.spec.shared_counters.as_deref()), (Some(&[][..]), None));
+}
+
+#[test]
+fn nodes_of_devices_cannot_be_told_to_a_server_without_the_gate() {
+    let all = devices(1);
+    let wanted = ordered(&PoolSpec::new("gpu.example.com", "p", NodeChoice::PerDevice).with_devices(&all));
+    let memory = || Memory::default().with_gates_off(&[DraGate::PartitionableDevices]);
+    let options = ReconcileOptions::default();
+    let error = reconcile(&SCOPE, [], Some(&wanted), &mut memory(), &options).unwrap_err();
+    let text = "the pool is not written: spec.perDeviceNodeSelection: feature gate DRAPartitionableDevices is off";
+    assert_eq!(error.to_string(), text);
+    let report = ReconcileOptions { on_dropped: OnDropped::Report, ..options };
+    assert_eq!(reconcile(&SCOPE, [], Some(&wanted), &mut memory(), &report).unwrap().writes.len(), 1);
+}
+
+#[test]
+fn fields_of_a_gate_are_news_once() {
+    let all = [Device { taints: Some(vec![taint(None)]), ..devices(1).remove(0) }];
+    let mut memory = Memory::default();
+    let write = pass(&[], &ordered(&pool(&all)), &mut memory, &ReconcileOptions::default()).writes.remove(0);
+    let mut stored = write.slice().unwrap().clone();
+    stored.spec.devices.as_mut().unwrap()[0].taints = None;
+    let mut answered = || memory.answered(&write, WriteAnswer::Stored(&stored), NOW);
+    let (first, second) = (answered(), answered());
+    assert_eq!((first.next, first.dropped.len()), (NextStep::PlanAgain, 1));
+    assert_eq!((second.next, second.dropped.len()), (NextStep::Continue, 0));
+}
+
+#[test]
+fn pools_of_former_names_are_withdrawn() {
+    let all = devices(1);
+    let own = published(&pool(&all), &mut Memory::default()).remove(0);
+    let changed = |name: &str, change: fn(&mut ResourceSlice)| {
+        let mut slice = own.clone();
+        slice.metadata.name = Some(name.to_owned());
+        slice.spec.pool.name = "former".to_owned();
+        change(&mut slice);
+        slice
+    };
+    let stored = [
+        own.clone(),
+        changed("b", |_| {}),
+        changed("a", |slice| slice.spec.pool.name = "older".to_owned()),
+        changed("driver", |slice| slice.spec.driver = "nic.example.com".to_owned()),
+        changed("node", |slice| slice.spec.node_name = Some("node-2".to_owned())),
+        changed("network", |slice| slice.spec.node_name = None),
+        changed("going", |slice| slice.metadata.deletion_timestamp = Some(Time(NOW))),
+    ];
+    let names = |node: Option<&str>, pools: &[&str]| -> Vec<String> {
+        let writes = withdraw_others("gpu.example.com", node, pools, &stored).into_iter();
+        writes.map(|write| if let SliceWrite::Delete { name, .. } = write { name } else { panic!() }).collect()
+    };
+    assert_eq!(names(Some("node-1"), &["p"]), ["a", "b"]);
+    assert_eq!(names(Some("node-1"), &["p", "former"]), ["a"]);
+    assert_eq!(names(None, &["p"]), ["network"]);
+    assert_eq!(names(Some("node-1"), &[]).len(), 3, "the driver leaves");
 }
 
 #[test]
@@ -231,7 +357,7 @@ fn own_writes_are_in_the_view_until_the_watch_shows_them() {
     let stored = published(&pool(&devices(1)), &mut memory);
     assert_eq!(memory.view([]).len(), 1);
     assert_eq!(memory.last_unconfirmed_write_at(), Some(NOW));
-    memory.shown(&stored[0]);
+    assert!(!memory.shown(&stored[0]), "the echo of an own write");
     assert_eq!((memory.view([]).len(), memory.last_unconfirmed_write_at()), (0, None));
     // An answer that comes after the deletion brings nothing back.
     assert!(memory.deleted(&stored[0], NOW));

@@ -55,22 +55,28 @@ fn the_recorded_frame() {
     assert_eq!(rewritten(&from), from, "a second time changes nothing");
 }
 
+/// `:authority` in Huffman code.
+const CODED_NAME: &[u8] = b"\xb8\x3b\x53\x39\xec\x32\x7d\x7f";
+
 #[test]
 fn every_literal_form_and_both_codes() {
-    for form in [0x41, 0x01, 0x11] {
+    for (form, name) in [0x40_u8, 0, 0x10].into_iter().flat_map(|form| {
+        let spelled = [string(b":authority", 0), string(CODED_NAME, 0x80)].map(|name| [vec![form], name].concat());
+        [vec![form | 1]].into_iter().chain(spelled).map(move |name| (form, name))
+    }) {
         for huffman in [0, 0x80] {
             for length in [0, 1, 0x7e, 0x7f, 0x80, 0xff, 0x100, 0x1000] {
                 let value = vec![b'a'; length];
                 let others = [b"\x83\x86\x20".as_slice(), b"\x40\x01x\x01y", b"\x0f\x00\x01z"];
-                let block = [others.concat(), vec![form], string(&value, huffman), others.concat()].concat();
+                let block = [others.concat(), name.clone(), string(&value, huffman), others.concat()].concat();
                 // A character of an authority takes up to 13 bits of a code.
                 let least = if huffman == 0 { length } else { (8 * length).saturating_sub(7).div_ceil(13) };
                 let host = string(&LOCALHOST[1..=least.min(9)], 0);
-                let wanted = [others.concat(), vec![form], host, others.concat()].concat();
+                let wanted = [others.concat(), name.clone(), host, others.concat()].concat();
                 assert_eq!(
                     rewritten(&frame(HEADERS, END_HEADERS, &block)),
                     frame(HEADERS, END_HEADERS, &wanted),
-                    "{form:x} {huffman:x} {length}"
+                    "{form:x} {name:x?} {huffman:x} {length}"
                 );
             }
         }
@@ -78,10 +84,14 @@ fn every_literal_form_and_both_codes() {
 }
 
 #[test]
-fn a_name_that_is_written_out_is_not_the_static_entry() {
-    let block = [b"\x40".to_vec(), string(b":authority", 0), string(b"/f", 0)].concat();
-    let frame = frame(HEADERS, END_HEADERS, &block);
-    assert_eq!(rewritten(&frame), frame);
+fn other_names_that_are_spelled_out_pass() {
+    for (name, code) in
+        [(b":authoritx".as_slice(), 0), (b"authority", 0), (b":authority", 0x80), (CODED_NAME, 0), (b"", 0)]
+    {
+        let block = [b"\x40".to_vec(), string(name, code), string(b"/f", 0)].concat();
+        let frame = frame(HEADERS, END_HEADERS, &block);
+        assert_eq!(rewritten(&frame), frame, "{name:?} {code}");
+    }
 }
 
 #[test]

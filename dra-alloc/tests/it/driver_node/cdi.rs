@@ -54,6 +54,13 @@ fn device(edits: CdiEdits) -> CdiDevice {
 }
 
 #[test]
+fn a_spec_without_devices_is_refused() {
+    let kind = CdiKind::new("gpu.example.com", "claim").unwrap();
+    let error = CdiSpec::new(&kind, Vec::new()).unwrap_err();
+    assert_eq!(error.to_string(), "CDI spec of gpu.example.com/claim: it needs at least one device");
+}
+
+#[test]
 fn the_smallest_version_that_has_it_all() {
     let mount = |type_: &str| CdiMount { type_: type_.to_owned(), ..CdiMount::default() };
     let node = |host_path: &str| CdiDeviceNode { host_path: host_path.to_owned(), ..CdiDeviceNode::default() };

@@ -112,6 +112,7 @@ impl World {
                     (self.device, self.settings) = (Some(uid), true);
                 }
                 LedgerStep::WriteCdi | LedgerStep::EnsureCdi => {
+                    assert!(!plan.devices().is_empty(), "a file without devices");
                     self.cdi.insert(uid);
                 }
                 LedgerStep::WriteCompleted => ledger.complete(uid, &[vec![format!("{uid}-d")]]).unwrap(),

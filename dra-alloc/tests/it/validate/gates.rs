@@ -10,7 +10,7 @@ use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate, Resou
 use serde_json::{Value, json};
 
 use super::world::{
-    BOTH, Written, allocated, changed, claim, counters, create, expect, slice, template, update, update_status,
+    BOTH, Written, allocated, changed, claim, counters, create, expect, fields, slice, template, update, update_status,
 };
 
 fn without(feature: DraGate) -> ApiServer {
@@ -27,7 +27,7 @@ fn check<T: Written + serde::Serialize>(feature: DraGate, with: &Value, field: &
         let object = serde_json::to_value(&kept.object).unwrap();
         assert!(object.pointer(path).is_some(), "{field} is kept with the gate on");
         let dropped = create::<T>(server, with.clone()).unwrap();
-        assert!(dropped.dropped.contains(&field.to_owned()), "{field}: {:?}", dropped.dropped);
+        assert!(fields(&dropped).contains(&field), "{field}: {:?}", dropped.dropped);
         assert_eq!(serde_json::to_value(&dropped.object).unwrap().pointer(path), None, "{field} is dropped");
         let stays = update::<T>(server, with.clone(), with.clone()).unwrap();
         assert_eq!(serde_json::to_value(&stays.object).unwrap().pointer(path), object.pointer(path), "{field} stays");
@@ -130,7 +130,7 @@ fn a_feature_in_use_anywhere_lets_everything_of_it_through() {
     let empty = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": []}]}));
     let new = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": taint}]}));
     let admitted = update::<ResourceSlice>(without(DraGate::DeviceTaints), empty, new).unwrap();
-    assert_eq!(admitted.dropped, ["spec.devices[0].taints"]);
+    assert_eq!(fields(&admitted), ["spec.devices[0].taints"]);
     let no = device(json!({"allowMultipleAllocations": false}));
     let yes = device(json!({"allowMultipleAllocations": true}));
     let admitted = update::<ResourceSlice>(without(DraGate::ConsumableCapacity), no, yes).unwrap();
@@ -235,7 +235,7 @@ fn fields_of_a_status() {
     }
     let unreported = changed(&allocated(), json!({"/status/devices": null}));
     let admitted = update_status(without(DraGate::ResourceClaimDeviceStatus), unreported, allocated()).unwrap();
-    assert_eq!((admitted.object.status.unwrap().devices, admitted.dropped), (None, vec!["status.devices".to_owned()]));
+    assert_eq!((fields(&admitted), &admitted.object.status.as_ref().unwrap().devices), (vec!["status.devices"], &None));
     let stays = update_status(without(DraGate::ResourceClaimDeviceStatus), allocated(), allocated()).unwrap();
     assert!(stays.object.status.unwrap().devices.is_some());
     // A feature in use in the spec also keeps its fields in the status.
@@ -256,7 +256,11 @@ fn fields_that_stay_in_a_status() {
         "/status/allocation/devices/results/0/bindingFailureConditions": ["b"],
     });
     let new = changed(&allocated(), result);
-    let dropped = |feature: DraGate| update_status(without(feature), claim(), new.clone()).unwrap().dropped;
+    let dropped = |feature: DraGate| -> Vec<String> {
+        let admitted = update_status(without(feature), claim(), new.clone()).unwrap();
+        assert!(admitted.dropped.iter().all(|dropped| dropped.gate.gate == feature));
+        admitted.dropped.into_iter().map(|dropped| dropped.field).collect()
+    };
     assert_eq!(dropped(DraGate::DeviceTaints), Vec::<String>::new());
     assert_eq!(dropped(DraGate::ResourceClaimDeviceStatus), Vec::<String>::new());
     let conditions = ["bindingConditions", "bindingFailureConditions"];
@@ -349,7 +353,7 @@ fn an_empty_map_that_is_stored_is_no_use() {
     let new = resources(json!({"cpu": {"mapping": {"deviceMultiplier": "1"}}}));
     let server = without(DraGate::NodeAllocatableResources);
     let admitted = update::<ResourceSlice>(server, resources(json!({})), new).unwrap();
-    assert_eq!(admitted.dropped, ["spec.devices[0].nodeAllocatableResources"]);
+    assert_eq!(fields(&admitted), ["spec.devices[0].nodeAllocatableResources"]);
     assert!(create::<ResourceSlice>(server, resources(json!({}))).unwrap().dropped.is_empty());
     let plain = changed(&claim(), json!({"/spec/devices/constraints": [{"matchAttribute": "derived/node"}]}));
     let status = |share: Value, consumed: Value| {
@@ -359,7 +363,7 @@ fn an_empty_map_that_is_stored_is_no_use() {
     };
     let new = status(json!("12345678-90ab-cdef-1234-567890abcdef"), json!(null));
     let admitted = update_status(without(DraGate::ConsumableCapacity), status(json!(null), json!({})), new).unwrap();
-    assert_eq!(admitted.dropped, ["status.allocation.devices.results[0].shareID"]);
+    assert_eq!(fields(&admitted), ["status.allocation.devices.results[0].shareID"]);
 }
 
 #[test]
@@ -377,7 +381,7 @@ fn fields_of_alternatives_and_places_of_devices_are_dropped() {
         (DraGate::DerivedAttributes, "derivedAttributes"),
     ] {
         let admitted = create::<ResourceClaim>(without(feature), object.clone()).unwrap();
-        assert_eq!(admitted.dropped, [format!("spec.devices.requests[0].firstAvailable[0].{field}")]);
+        assert_eq!(fields(&admitted), [format!("spec.devices.requests[0].firstAvailable[0].{field}")]);
         let stays = update::<ResourceClaim>(without(feature), object.clone(), object.clone()).unwrap();
         assert!(stays.dropped.is_empty(), "{field}");
     }
@@ -390,7 +394,7 @@ fn fields_of_alternatives_and_places_of_devices_are_dropped() {
             &[("spec.devices[0]", Invalid, "can only be set if `perDeviceNodeSelection` is set to true")],
         );
         let admitted = create::<ResourceSlice>(without(DraGate::PartitionableDevices), device).unwrap();
-        assert_eq!(admitted.dropped, [format!("spec.devices[0].{field}")]);
+        assert_eq!(fields(&admitted), [format!("spec.devices[0].{field}")]);
     }
 }
 
@@ -399,7 +403,7 @@ fn a_change_that_is_dropped_counts_for_the_generation() {
     let stored = changed(&slice(), json!({"/metadata/generation": 4, "/spec/devices/0/taints": null}));
     let tainted = changed(&stored, json!({"/spec/devices/0/taints": [{"key": "k", "effect": "None"}]}));
     let admitted = update::<ResourceSlice>(without(DraGate::DeviceTaints), stored.clone(), tainted).unwrap();
-    assert_eq!(admitted.dropped, ["spec.devices[0].taints"]);
+    assert_eq!(fields(&admitted), ["spec.devices[0].taints"]);
     assert_eq!(admitted.object.spec, ResourceSlice::parse(stored).spec);
     assert_eq!(admitted.object.metadata.generation, Some(5));
 }

@@ -25,6 +25,11 @@ pub(super) fn text(len: usize) -> String {
     "a".repeat(len)
 }
 
+/// Returns the paths of the fields that were dropped.
+pub(super) fn fields<T>(accepted: &Accepted<T>) -> Vec<&str> {
+    accepted.dropped.iter().map(|dropped| dropped.field.as_str()).collect()
+}
+
 /// Expected error: path of the field, type, and a part of the detail.
 pub(super) type Expected<'a> = (&'a str, ErrorType, &'a str);
 

@@ -119,6 +119,9 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     manifests.fill_pod_uids();
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
     put(&text_of(&manifests, args)?)?;
+    if args.output == Output::Table {
+        put(&manifests.mark())?;
+    }
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use dra_alloc::driver::{SliceLimits, SliceWrite};
-use dra_alloc::validate::{ApiServer, PublishError, Write};
+use dra_alloc::validate::{ApiServer, DroppedField, PublishError, Write};
 use dra_attrs::dns::subdomain_problems;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
@@ -136,8 +136,8 @@ enum DriverError {
     Refused { problems: usize },
     #[error(transparent)]
     Publish(#[from] PublishError),
-    #[error("the API server would drop fields of the slice: {}", fields.join(", "))]
-    Dropped { fields: Vec<String> },
+    #[error("the API server would drop fields of the slice: {}", dropped_fields(fields))]
+    Dropped { fields: Vec<DroppedField> },
     #[error(transparent)]
     Node(#[from] node::NodeCommandError),
     #[error(transparent)]
@@ -191,6 +191,11 @@ fn run(args: &Args) -> Result<(), DriverError> {
         print(slice, args.output)?;
     }
     Ok(())
+}
+
+fn dropped_fields(fields: &[DroppedField]) -> String {
+    let texts: Vec<String> = fields.iter().map(|lost| format!("{} ({} is off)", lost.field, lost.gate)).collect();
+    texts.join(", ")
 }
 
 /// Checks that an API server would store a slice unchanged.

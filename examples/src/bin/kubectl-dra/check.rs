@@ -1,11 +1,12 @@
 //! The question `check`: what an API server would say about manifests that are created.
 
-use dra_alloc::validate::{Accepted, ApiServer, Write};
+use dra_alloc::validate::{Accepted, ApiServer, DroppedField, Write};
 use dra_alloc::{DraGate, GateSet};
-use dra_attrs::{FieldErrors, Profile};
+use dra_attrs::{FeatureGate, FieldError, FieldErrors, Profile};
 use examples::manifest::{Manifests, name_of};
 use examples::output::say;
 use k8s_openapi::Metadata;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// Kinds of objects that are checked.
@@ -13,15 +14,16 @@ const CHECKED: [&str; 5] =
     ["DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"];
 
 /// Answers about objects, one line each.
-#[derive(Default)]
 struct Answers {
+    profile: Profile,
+    gates: GateSet<DraGate>,
     lines: Vec<String>,
     checked: usize,
     refused: usize,
 }
 
 /// Returns a line for each error, each field that would be dropped and each warning, and the number of objects; true if there
-/// is no error. What can't be read is said.
+/// is no error. What can't be read is said. Where a gate is the reason, it is named.
 pub(crate) fn check(files: &[String], profile: Profile, gates: GateSet<DraGate>) -> (String, bool) {
     let mut manifests = Manifests::default();
     for file in files {
@@ -29,37 +31,59 @@ pub(crate) fn check(files: &[String], profile: Profile, gates: GateSet<DraGate>)
     }
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
     manifests.ignored_lines("kubectl dra check", &CHECKED).iter().for_each(say);
-    let server = ApiServer::new(profile, gates);
-    let mut answers = Answers::default();
-    answers.add(&manifests.classes, |write| server.validate_class(write));
-    answers.add(&manifests.claims, |write| server.validate_claim(write));
-    answers.add(&manifests.claim_templates, |write| server.validate_claim_template(write));
-    answers.add(&manifests.slices, |write| server.validate_slice(write));
-    answers.add(&manifests.taint_rules, |write| server.validate_taint_rule(write));
-    let Answers { lines, checked, refused } = answers;
+    let mut answers = Answers { profile, gates, lines: Vec::new(), checked: 0, refused: 0 };
+    answers.add(&manifests.classes, ApiServer::validate_class);
+    let is_whole = |claim: &&ResourceClaim| !manifests.partly_read.contains(&name_of(&claim.metadata));
+    answers.add(manifests.claims.iter().filter(is_whole), ApiServer::validate_claim);
+    answers.add(&manifests.claim_templates, ApiServer::validate_claim_template);
+    answers.add(&manifests.slices, ApiServer::validate_slice);
+    answers.add(&manifests.taint_rules, ApiServer::validate_taint_rule);
+    let Answers { lines, checked, refused, .. } = answers;
     let lines: String = lines.into_iter().map(|line| line + "\n").collect();
     (format!("{lines}objects: {checked}; refused: {refused}\n"), refused == 0 && manifests.problems.is_empty())
 }
 
 impl Answers {
-    fn add<T: Metadata<Ty = ObjectMeta>>(
+    fn add<'o, T: Metadata<Ty = ObjectMeta> + 'o>(
         &mut self,
-        objects: &[T],
-        validate: impl Fn(Write<'_, T>) -> Result<Accepted<T>, FieldErrors>,
+        objects: impl IntoIterator<Item = &'o T>,
+        validate: impl Fn(ApiServer, Write<'_, T>) -> Result<Accepted<T>, FieldErrors>,
     ) {
         for object in objects {
             self.checked = self.checked.saturating_add(1);
             let line = |text: &str| format!("{} {}: {text}", T::KIND, name_of(object.metadata()));
-            match validate(Write::create(object)) {
+            let validated = |gates| validate(ApiServer::new(self.profile, gates), Write::create(object));
+            match validated(self.gates) {
                 Ok(accepted) => {
-                    self.lines.extend(accepted.dropped.iter().map(|field| line(&format!("{field} would be dropped"))));
+                    let dropped = |lost: &DroppedField| {
+                        line(&format!("{} would be dropped: feature gate {} is off", lost.field, lost.gate))
+                    };
+                    self.lines.extend(accepted.dropped.iter().map(dropped));
                     self.lines.extend(accepted.warnings.iter().map(|warning| line(&format!("warning: {warning}"))));
                 }
                 Err(errors) => {
+                    let reason = |error: &FieldError| match self.gate_behind(error, validated) {
+                        Some(gate) => line(&format!("{error} (feature gate {gate} is off)")),
+                        None => line(&error.to_string()),
+                    };
+                    let lines: Vec<String> = errors.iter().map(reason).collect();
+                    self.lines.extend(lines);
                     self.refused = self.refused.saturating_add(1);
-                    self.lines.extend(errors.as_slice().iter().map(|error| line(&error.to_string())));
                 }
             }
         }
+    }
+
+    /// Returns the gate that is off and without which nothing would be wrong with the field of an error.
+    fn gate_behind<T>(
+        &self,
+        error: &FieldError,
+        validated: impl Fn(GateSet<DraGate>) -> Result<T, FieldErrors>,
+    ) -> Option<&'static str> {
+        let is_still_wrong =
+            |gates| validated(gates).is_err_and(|errors| errors.iter().any(|other| other.field == error.field));
+        let off = DraGate::ALL.iter().copied().filter(|gate| !self.gates.has(*gate));
+        let behind = off.into_iter().find(|gate| !is_still_wrong(self.gates.with(*gate)));
+        behind.map(|gate| gate.name(self.profile))
     }
 }

@@ -113,9 +113,9 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
         return Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
-    let text = runtime.block_on(args.ask())?;
+    let (text, is_whole) = runtime.block_on(args.ask())?;
     put(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 impl Args {
@@ -123,11 +123,12 @@ impl Args {
         GateSet::parse(&self.feature_gates, self.profile)
     }
 
-    async fn ask(&self) -> Result<String, DraError> {
+    /// Returns the answer; false if it leaves out a part of the question.
+    async fn ask(&self) -> Result<(String, bool), DraError> {
         let gates: GateSet<DraGate> = self.gates()?;
         let options = PodOptions::new(self.profile).with_gates(gates);
-        let cluster = Cluster::connect(&self.place.clone().into()).await?;
-        Ok(match &self.command {
+        let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
+        let text = match &self.command {
             Command::Why { name, output } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
             Command::Free { drivers, by } => {
                 let question = Question { drivers: drivers.clone(), ..Question::new(self.profile, self.gates()?) };
@@ -138,10 +139,12 @@ impl Args {
             Command::Evict { rules, output } => {
                 let rules = read_rules(rules)?;
                 let objects = list_devices_and_pods(&cluster).await?;
-                preview(&rules.taint_rules, &objects, options, now(), *output)?
+                let answer = preview(&rules.taint_rules, &objects, options, now(), *output)?;
+                return Ok((answer.text, answer.refused == 0 && rules.problems.is_empty()));
             }
             Command::Check { .. } => String::new(),
-        })
+        };
+        Ok((text, true))
     }
 
     async fn why(

@@ -17,6 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dra_alloc::InventoryError;
 use dra_attrs::GateError;
+use examples::eviction_preview::refused_rules;
 use examples::held_twice::{HeldTwice, lines};
 use examples::manifest::Manifests;
 use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
@@ -94,6 +95,9 @@ fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
     let answer = question.ask(&manifests, now);
     note(&answer, &question, args);
     put(&text(&answer, &question, args)?)?;
+    if args.output.is_none_or(|format| format == Format::Table) {
+        put(&manifests.mark())?;
+    }
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -108,6 +112,7 @@ fn now() -> Timestamp {
 fn report_manifests(manifests: &Manifests) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
+    refused_rules(&manifests.taint_rules).iter().for_each(say);
     manifests.ignored_lines("pool-status", &USED).iter().for_each(say);
     if manifests.slices.is_empty() {
         say(&"pool-status: no ResourceSlice among the manifests: there are no pools");

@@ -58,7 +58,8 @@ pub(crate) fn run(
     cluster.problems.iter().chain(&cluster.notes).for_each(say);
     cluster.ignored_lines("scheduler evict", &USED).iter().for_each(say);
     let now = args.now.unwrap_or_else(|| Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH));
-    put(&preview(&rules.taint_rules, &cluster, options, now, output)?)?;
-    let is_whole = rules.problems.is_empty() && cluster.problems.is_empty();
+    let answer = preview(&rules.taint_rules, &cluster, options, now, output)?;
+    put(&answer.text)?;
+    let is_whole = rules.problems.is_empty() && cluster.problems.is_empty() && answer.refused == 0;
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

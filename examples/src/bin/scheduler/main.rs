@@ -22,6 +22,7 @@ use dra_alloc::pods::PodOptions;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{Classes, DraGate, GateSet};
 use dra_attrs::{GateError, VersionError};
+use examples::eviction_preview::refused_rules;
 use examples::feature_gates::feature_gates;
 use examples::manifest::Manifests;
 use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
@@ -98,11 +99,14 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     manifests.fill_pod_uids();
     report(&manifests, settings.gates);
     if args.pods {
-        put(&pods::schedule(&manifests, &settings)?)?;
+        put(&(pods::schedule(&manifests, &settings)? + &manifests.mark()))?;
         return Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let scheduled = schedule(&manifests, &settings)?;
     print(&scheduled, &manifests.slices, args)?;
+    if args.output == Format::Table {
+        put(&manifests.mark())?;
+    }
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -110,6 +114,7 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
 fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
+    refused_rules(&manifests.taint_rules).iter().for_each(say);
     manifests.ignored_lines("scheduler", &USED).iter().for_each(say);
     let classes = Classes::new(manifests.classes.iter().cloned());
     let has_no_claim = |pod: &&Pod| {

@@ -79,7 +79,7 @@ async fn show(args: &Args, question: Option<&Question<'_>>) -> Result<(), Autosc
     let vitals = Vitals::default();
     let counts = Counts::new(&vitals.metrics);
     vitals.serve(args.vitals.metrics_address).await?;
-    let cluster = Cluster::connect(&args.server).await?;
+    let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
     let (mut view, mut watches) = (ClusterView::new(args.scaling.gates()?), watch_cluster(&cluster));
     if args.watch {
         view.complete(&mut watches).await?;

@@ -2,6 +2,7 @@
 
 mod counts;
 mod publisher;
+mod reports;
 
 use dra_alloc::kubelet::ClaimRef;
 use examples::live::claim_calls;
@@ -22,6 +23,7 @@ use crate::node::{ClaimSource, NodeError, ServeArgs, ServeError, clock, serving}
 use crate::{DriverError, Survey, note};
 pub(crate) use counts::Counts;
 use publisher::{Contents, Publisher};
+pub(crate) use reports::Reports;
 
 /// Reason that the driver ends.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +49,7 @@ pub(crate) enum LiveError {
 pub(crate) fn run(args: &ServeArgs) -> Result<(), LiveError> {
     let contents = contents(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
-    let cluster = runtime.block_on(Cluster::connect(&args.server))?;
+    let cluster = runtime.block_on(Cluster::connect(env!("CARGO_BIN_NAME"), &args.server))?;
     let driver = args.driver().to_owned();
     if args.withdraw {
         return runtime.block_on(withdraw(&cluster, &driver, &args.node_name));
@@ -62,7 +64,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), LiveError> {
         vitals.serve(args.vitals.metrics_address).await?;
         let owner = owner(&cluster, &args.node_name).await?;
         let (stop, stopped) = watch::channel(false);
-        let source = ClaimSource::Cluster(cluster.client.clone(), counts.clone());
+        let source = ClaimSource::Cluster(cluster.client.clone(), counts.clone(), Reports::default());
+        // The run before may not have been allowed to write them.
+        for (claim, devices) in plugin.prepared()? {
+            source.report(&driver, &claim, &devices);
+        }
         let sockets = args.sockets();
         let serving = serving(plugin, &driver, source, &sockets, args.output, stopped);
         let mut publisher = Publisher::new(&cluster, &driver, &args.node_name, contents, owner, counts);

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use dra_alloc::DraGate;
 use dra_alloc::driver::{
-    Chunk, DroppedField, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents,
-    SliceLimits, SyncPlan, Timers, WriteFailure, due, plan, reconcile,
+    Chunk, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
+    SliceWrite, SyncPlan, Timers, WriteFailure, due, plan, reconcile, withdraw_others,
 };
+use dra_alloc::validate::DroppedField;
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError, watch_text};
 use examples::live::now;
@@ -141,10 +142,10 @@ impl<'a> Publisher<'a> {
     }
 
     fn shown(&mut self, slice: ResourceSlice) {
-        self.memory.shown(&slice);
+        let is_foreign = self.memory.shown(&slice);
         let version = slice.metadata.resource_version.clone();
         let known = self.stored.insert(name_of(&slice), slice);
-        if known.is_none_or(|known| known.metadata.resource_version != version) {
+        if is_foreign && known.is_none_or(|known| known.metadata.resource_version != version) {
             self.timers.first_foreign_event_at.get_or_insert_with(now);
         }
     }
@@ -184,6 +185,11 @@ impl<'a> Publisher<'a> {
         self.memory.expire(now());
     }
 
+    /// Returns the deletes of pools that earlier versions of the driver published.
+    fn former_pools(&self) -> Vec<SliceWrite> {
+        withdraw_others(self.driver, Some(self.node), &[self.node], self.memory.view(self.stored.values()))
+    }
+
     /// Sends the first writes as a dry run: which gates are off is known then before anything is published that would be
     /// misused without them. Returns false if there was no answer.
     async fn rehearse(&mut self) -> bool {
@@ -210,7 +216,9 @@ impl<'a> Publisher<'a> {
         let plan = self.plan(&mut memory);
         self.memory = memory;
         match plan {
-            Ok(plan) => {
+            Ok(mut plan) => {
+                // First, so that no device is in two pools.
+                plan.writes.splice(..0, self.former_pools());
                 if !plan.writes.is_empty() {
                     lines(&plan).iter().for_each(note);
                 }

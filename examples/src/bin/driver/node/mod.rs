@@ -14,8 +14,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use dra_alloc::driver::{
-    CdiDevice, CdiEdits, CdiKind, CdiNameError, CdiSpec, ClaimLookup, ClaimPlan, ClaimReply, CleanUp, HeldDevice,
-    Ledger, LedgerError, LedgerStep, NodeContext, NotStarted, PrepareRefusal, StartAction, cdi_device_names,
+    CdiDevice, CdiEdits, CdiKind, CdiNameError, CdiSpec, CdiSpecError, ClaimLookup, ClaimPlan, ClaimReply, CleanUp,
+    HeldDevice, Ledger, LedgerError, LedgerStep, NodeContext, NotStarted, PrepareRefusal, StartAction,
+    cdi_device_names,
 };
 #[cfg(feature = "grpc")]
 use dra_alloc::driver::{DeviceHealth, EntryState, HealthStatus};
@@ -43,6 +44,8 @@ pub(crate) enum NodeError {
     /// The claim or driver gives no name of CDI.
     #[error(transparent)]
     CdiName(#[from] CdiNameError),
+    #[error(transparent)]
+    Cdi(#[from] CdiSpecError),
     /// The steps are out of order.
     #[error(transparent)]
     NotStarted(#[from] NotStarted),
@@ -93,10 +96,9 @@ impl NodePlugin {
     /// The driver's name is none of CDI, or a directory can't be created.
     pub(crate) fn new(settings: NodeSettings) -> Result<Self, NodeError> {
         let kind = CdiKind::new(&format!("k8s.{}", settings.driver), "claim")?;
-        let hardware = Hardware(settings.state.join("hardware"));
-        for folder in [&settings.cdi, &hardware.0] {
-            at(folder, fs::create_dir_all(folder))?;
-        }
+        at(&settings.cdi, fs::create_dir_all(&settings.cdi))?;
+        let hardware = settings.state.join("hardware");
+        let hardware = at(&hardware, Hardware::of_boot(hardware.clone(), &settings.boot_id))?;
         let ledger = DurableFile::new(settings.state.join("ledger.json"));
         Ok(Self { settings, kind, ledger, hardware })
     }
@@ -172,6 +174,20 @@ impl NodePlugin {
         Ok(())
     }
 
+    /// Returns the claims that are prepared, with their devices.
+    ///
+    /// # Errors
+    /// The ledger can't be read.
+    #[cfg(feature = "live")]
+    pub(crate) fn prepared(&self) -> Result<Vec<(ClaimRef, Vec<PreparedDevice>)>, NodeError> {
+        let ledger = self.read()?;
+        let completed = ledger.entries().iter().filter(|(_, entry)| entry.state == EntryState::Completed);
+        let claim = |(uid, entry): (&String, &dra_alloc::driver::LedgerEntry)| {
+            (ClaimRef::new(&entry.namespace, &entry.name, uid), entry.answer())
+        };
+        Ok(completed.map(claim).collect())
+    }
+
     /// Prepares a claim.
     ///
     /// # Errors
@@ -229,12 +245,8 @@ impl NodePlugin {
                 LedgerStep::DeleteEntry => ledger.remove(uid, now),
                 LedgerStep::Setup => self.each(plan.devices(), |device| self.hardware.set_up(device, uid))?,
                 LedgerStep::Undo => self.each(plan.devices_to_undo(), |device| self.hardware.undo(device, uid))?,
-                LedgerStep::WriteCdi => self.write_cdi(uid, plan.devices())?,
                 LedgerStep::EnsureCdi if self.cdi_file(uid).path().exists() => {}
-                LedgerStep::EnsureCdi => {
-                    let devices = ledger.entries().get(uid).map(|entry| entry.devices.as_slice());
-                    self.write_cdi(uid, devices.unwrap_or_default())?;
-                }
+                LedgerStep::WriteCdi | LedgerStep::EnsureCdi => self.write_cdi(uid, plan.devices())?,
                 LedgerStep::RemoveCdi => at(&self.settings.cdi, self.cdi_file(uid).remove())?,
                 // These devices have no settings that outlive a boot.
                 _ => {}

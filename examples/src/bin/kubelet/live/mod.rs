@@ -118,7 +118,7 @@ pub(crate) async fn run(
 ) -> Result<(), LiveError> {
     let file = StateFile::new(args.state.clone());
     let agent = Agent::start(file, options, plugins.clone(), args.call_timeout())?;
-    let cluster = Cluster::connect(&args.server).await?;
+    let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
     let vitals = Vitals::default();
     vitals.serve(args.vitals.metrics_address).await?;
     let version: Version = super::VERSION.parse()?;

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) ->
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
-        let cluster = Cluster::connect(&args.server).await?;
+        let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
         let vitals = Vitals::default();
         vitals.serve(args.vitals.metrics_address).await?;
         let mut evaluator = Evaluator {

@@ -44,7 +44,7 @@ pub(crate) enum LiveError {
 pub(crate) fn run(args: &Args, question: &Question) -> Result<(), LiveError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
-        let cluster = Cluster::connect(&args.server).await?;
+        let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
         match (args.controller, args.watch) {
             (true, _) => Controller::new(&cluster, question, args).run(args).await,
             (_, true) => tokio::select! {

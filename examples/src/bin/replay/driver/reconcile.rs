@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use dra_alloc::driver::{
-    DroppedField, GenerationRule, Memory, NextStep, NodeChoice, OnDropped, PoolPlan, PoolScope, ReconcileError,
-    ReconcileOptions, SliceNames, SlicePlan, SliceWrite, SyncPlan, WriteAnswer, WriteFailure, WriteOrder,
+    GenerationRule, Memory, NextStep, NodeChoice, OnDropped, PoolPlan, PoolScope, ReconcileError, ReconcileOptions,
+    SliceNames, SlicePlan, SliceWrite, SyncPlan, WriteAnswer, WriteFailure, WriteOrder, dropped,
     reconcile as plan_pass,
 };
 use dra_alloc::{DraGate, GateSet, Profile};
@@ -333,7 +333,10 @@ fn send(pass: &SyncPlan, server: &mut ImaginedServer, memory: &mut Memory) -> Se
         };
         let answered = memory.answered(write, answer, Timestamp::UNIX_EPOCH);
         sent.has_created |= outcome.is_ok() && matches!(write, SliceWrite::Create { .. });
-        sent.dropped.extend(answered.dropped.iter().map(|field: &DroppedField| (index(write), field.gate.name)));
+        // Also fields of gates that the memory knew to be off.
+        let lost = write.slice().zip(outcome.as_ref().ok().and_then(Option::as_ref));
+        let lost = lost.map(|(wanted, stored)| dropped(wanted, stored)).unwrap_or_default();
+        sent.dropped.extend(lost.iter().map(|field| (index(write), field.gate.name)));
         sent.ops.push(op);
         if outcome.is_err() && answered.next != NextStep::Continue {
             sent.is_aborted = true;

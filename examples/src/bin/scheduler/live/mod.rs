@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
-        let cluster = Cluster::connect(&args.server).await?;
+        let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
         let scheduler = LiveScheduler::new(&cluster, settings, args);
         match &args.command {
             Some(Command::Why { name }) => scheduler.why(name.as_deref(), args).await,

@@ -119,6 +119,7 @@ impl DraPlugin for Claims {
     ) -> Result<Response<NodeUnprepareResourcesResponse>, Status> {
         let claims = request.into_inner().claims;
         let answers = answers(&claims, |asked| {
+            self.source.end_report(asked);
             let unprepared = self.plugin.unprepare(&asked.uid, now());
             self.tell(NODE_UNPREPARE_RESOURCES, asked, &unprepared, |()| Line::Unprepared {
                 claim: asked.key.to_string(),
