@@ -31,7 +31,7 @@ impl DurableFile {
     /// Returns the contents; `None` if there is no file.
     ///
     /// # Errors
-    /// The file exists and can't be read, is longer than 128 MiB, or is no plain file.
+    /// The file exists and can't be read, is longer than 128 MiB, or is not a plain file.
     pub fn read(&self) -> io::Result<Option<Vec<u8>>> {
         match fs::metadata(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

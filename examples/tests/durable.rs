@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const MOST: u64 = 128 * 1024 * 1024;
 
 #[test]
-fn what_would_not_be_read_is_not_written() {
+fn a_text_that_would_not_be_read_is_not_written() {
     let folder = TempDir::new().unwrap();
     let file = DurableFile::new(folder.path().join("file"));
     file.write("old").unwrap();
@@ -32,7 +32,7 @@ fn what_would_not_be_read_is_not_written() {
 }
 
 #[test]
-fn what_is_no_plain_file_is_not_read() {
+fn a_pipe_or_a_device_is_not_read() {
     for path in ["/dev/zero", "/"] {
         let error = DurableFile::new(path.into()).read().unwrap_err();
         assert_eq!(error.to_string(), "not a plain file", "{path}");

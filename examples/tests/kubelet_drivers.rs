@@ -227,7 +227,7 @@ async fn declare(nodes: &Api<Node>, features: Value) {
 }
 
 #[tokio::test]
-async fn the_node_declares_the_kubelets_feature_beside_those_of_others() {
+async fn the_node_declares_the_kubelets_feature_and_keeps_those_of_others() {
     let (server, folder) = (StandIn::start(&[]), TempDir::new().unwrap());
     let nodes: Api<Node> = Api::all(server.client());
     let state = folder.path().join("state").display().to_string();
@@ -241,7 +241,7 @@ async fn the_node_declares_the_kubelets_feature_beside_those_of_others() {
     drop(start(&[]));
     assert!(declared(&nodes).await.is_empty(), "the gate is off by default");
 
-    // What others have declared stays, in the order of the API.
+    // Features of others stay, in the order of the API.
     declare(&nodes, json!(["Aa", "UserNamespacesHostNetworkSupport"])).await;
     drop(start(&on));
     let all = ["Aa", "DRAOptionalNodeOperations", "UserNamespacesHostNetworkSupport"];

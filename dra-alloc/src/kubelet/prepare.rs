@@ -29,7 +29,7 @@ struct Checked {
 /// Largest number of devices that a driver may return for a claim, given the number of its allocated devices: an entry for
 /// each allocated device and each request that a claim can have, and as many again for helpers of no single device.
 ///
-/// No text of Kubernetes has a limit, and kubelet stores what it gets. Drivers return an entry for each allocated device,
+/// No text of Kubernetes has a limit, and kubelet stores any number. Drivers return an entry for each allocated device,
 /// some of them one for each request that the device serves, or further CDI devices in entries of their own.
 const fn most_devices(allocated: usize) -> usize {
     allocated.saturating_add(1).saturating_mul(MAX_REQUESTS_PER_CLAIM)

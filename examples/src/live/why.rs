@@ -149,7 +149,7 @@ impl Question<'_> {
 }
 
 impl GateSource {
-    /// Returns what has to be said about an explanation with gates that are off.
+    /// Returns the caveat for an explanation with gates that are off.
     fn assumption(self, explanation: &PodExplanation) -> Option<String> {
         let Self::DefaultsOf(profile) = self else { return None };
         let gates: Vec<&str> = explanation.gates_off.keys().map(|gate| gate.name).collect();

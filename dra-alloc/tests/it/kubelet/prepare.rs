@@ -394,7 +394,7 @@ fn a_claim_that_went_keeps_the_others_unprepared() {
 
 #[test]
 fn more_devices_than_a_claim_can_have_are_the_drivers_error() {
-    // Each driver has what is allocated of its own devices, and a claim does not count for another one.
+    // Devices count for their own driver and claim only.
     let claims =
         [claim("a", &[(GPU, json!(null)), (GPU, json!(null)), (NIC, json!(null))]), claim("b", &[(GPU, json!(null))])];
     let rows = [(GPU, "a-claim", 96, 2), (GPU, "b-claim", 64, 1), (NIC, "a-claim", 64, 1)];

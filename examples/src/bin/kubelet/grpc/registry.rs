@@ -64,7 +64,7 @@ async fn register(socket: &Path) -> Result<PluginInfo, String> {
     outcome.map(|()| info)
 }
 
-/// Asks a plugin for what it is.
+/// Connects to a plugin and asks for its name and services.
 async fn ask(socket: &Path) -> Result<(Connection, PluginInfo), String> {
     let connection = Connection::open(socket).await?;
     let mut client = RegistrationClient::new(connection.channel.clone());

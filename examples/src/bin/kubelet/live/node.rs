@@ -87,7 +87,7 @@ impl OwnNode {
     }
 
     /// Renews the lease of the node for ever, and writes its status again where another object has taken its place or the
-    /// feature has gone. What fails is tried again with the next beat.
+    /// feature has gone. A failed step is tried again with the next beat.
     pub(super) async fn beat(mut self) {
         let mut last = String::new();
         loop {
@@ -168,7 +168,7 @@ fn ready() -> Map<String, Value> {
     ])
 }
 
-/// Returns the list of declared features to write, sorted and each once as the API has it; `None` if that of the node is
+/// Returns the list of declared features to write, sorted and each once as the API has it; `None` if the node's list is
 /// right. Features of others stay; those of this kubelet are its own in each profile.
 fn features_to_write(node: &Node, own: Option<&'static str>) -> Option<BTreeSet<String>> {
     let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
