@@ -32,7 +32,7 @@ fn a_text_that_would_not_be_read_is_not_written() {
 }
 
 #[test]
-fn a_pipe_or_a_device_is_not_read() {
+fn a_device_or_a_folder_is_not_read() {
     for path in ["/dev/zero", "/"] {
         let error = DurableFile::new(path.into()).read().unwrap_err();
         assert_eq!(error.to_string(), "not a plain file", "{path}");

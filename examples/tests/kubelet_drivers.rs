@@ -87,7 +87,7 @@ fn a_call_is_over_in_time_wherever_its_driver_falls_silent() {
     ];
     let runs = answers.map(|answer| {
         let folder = TempDir::new().unwrap();
-        let driver = RawDriver::start(&folder.path().join("s"), &[answer.clone()]);
+        let driver = RawDriver::start(&folder.path().join("s"), std::slice::from_ref(&answer));
         let child = start(folder.path(), &["--plugin", &plugin(&driver.socket), "prepare", "train", MANIFEST]);
         (answer, child, folder, driver)
     });
