@@ -15,7 +15,7 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
-const COUNTS: [&str; 61] = [
+const COUNTS: [&str; 62] = [
     "affected",
     "allocated",
     "allocations",
@@ -40,6 +40,7 @@ const COUNTS: [&str; 61] = [
     "fitting",
     "found",
     "free",
+    "gates_off",
     "in_use",
     "left",
     "left_out",

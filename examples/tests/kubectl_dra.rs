@@ -10,8 +10,8 @@ use std::fs;
 
 use examples::manifest::Manifests;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::resource::v1::ResourceClaim;
-use kube::api::PostParams;
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use kube::api::{DeleteParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -183,4 +183,44 @@ fn check_needs_no_cluster() {
     assert!(named.ends_with(" (feature gate DRAListTypeAttributes is off)"), "{refused}");
     assert!(line("ResourceSlice s: spec.devices[1].name: ").contains("Invalid value"), "{refused}");
     assert_eq!(refused.matches("feature gate").count(), 1, "{refused}");
+}
+
+#[tokio::test]
+async fn gates_that_nobody_has_named_are_assumed() {
+    let server = StandIn::start(&["--feature-gates", "DRAOptionalNodeOperations=true"]);
+    let client = server.client();
+    let read = |object| from_value(object).unwrap();
+    create(Api::<Node>::all(client.clone()), &[read(json!({"metadata": {"name": "node-1"}}))]).await;
+    let class = json!({"metadata": {"name": "nic"}, "spec": {}});
+    create(Api::<DeviceClass>::all(client.clone()), &[from_value(class).unwrap()]).await;
+    let slice = json!({"metadata": {"name": "nics"}, "spec": {"driver": "nic.example.com", "nodeName": "node-1",
+        "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "nic-0"}],
+        "skipNodeOperations": ["*"]}});
+    create(Api::<ResourceSlice>::all(client.clone()), &[from_value(slice).unwrap()]).await;
+    let requests = json!([{"name": "r", "exactly": {"deviceClassName": "nic"}}]);
+    let claim = json!({"metadata": {"name": "app"}, "spec": {"devices": {"requests": requests}}});
+    create(namespaced::<ResourceClaim>(&client), &[from_value(claim).unwrap()]).await;
+    let entries = json!([{"name": "r", "resourceClaimName": "app"}]);
+    let pod = json!({"metadata": {"name": "app"}, "spec": {"containers": [{"name": "c", "image": "i"}], "resourceClaims": entries}});
+    create(namespaced::<Pod>(&client), &[from_value(pod).unwrap()]).await;
+
+    let why = |more: &[&str]| dra(&server, &[&["why", "app"], more].concat()).clean();
+    let assumption = "assumed off, as by default in v1.37: DRAOptionalNodeOperations; --feature-gates names the gates of \
+                      the cluster";
+    let begin = "default/app (claims default/app): 0/1 nodes are available: 1 ";
+    assert_eq!(why(&[]).stdout, format!("{begin}feature gate DRAOptionalNodeOperations off ({assumption})\n"));
+    let json = why(&["-o", "json"]).json();
+    assert_eq!(json[0]["assumption"], assumption);
+    assert_eq!(json[0]["explanation"]["gatesOff"], json!({"DRAOptionalNodeOperations": 1}));
+    let told = why(&["--feature-gates", "DRAOptionalNodeOperations=false"]).stdout;
+    assert_eq!(told, format!("{begin}feature gate DRAOptionalNodeOperations off\n"));
+    let on = why(&["--feature-gates", "DRAOptionalNodeOperations=true"]).stdout;
+    assert_eq!(
+        on,
+        format!("{begin}feature DRAOptionalNodeOperations not declared by the node for devices of class nic\n")
+    );
+    // Another reason depends on no gate.
+    let slices = Api::<ResourceSlice>::all(client);
+    slices.delete("nics", &DeleteParams::default()).await.unwrap();
+    assert_eq!(why(&[]).stdout, format!("{begin}no devices\n"));
 }

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use stand_in::StandIn;
 use stand_in::background::{Background, get, until, until_counted};
 use stand_in::fake_driver::{FakeDriver, Manner};
+use stand_in::pods::bound_pod;
 
 const AUTOSCALER: &str = env!("CARGO_BIN_EXE_autoscaler");
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
@@ -317,26 +318,6 @@ async fn a_checkpoint_has_one_kubelet_and_must_be_writable() {
     let (code, _, stderr) = run("sh", &["-c", &script]);
     assert_eq!(code, 1);
     assert!(stderr.starts_with(&format!("kubelet: {state}: ")) && stderr.contains("File too large"), "{stderr}");
-}
-
-/// Creates a claim with a device of a driver, and a pod on the node that has it.
-async fn bound_pod(server: &StandIn, name: &str, driver: &str) {
-    let client = server.client();
-    let claims: Api<ResourceClaim> = Api::default_namespaced(client.clone());
-    let pods: Api<Pod> = Api::default_namespaced(client);
-    let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
-    let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}});
-    let mut claim: ResourceClaim = claims.create(&POST, &from_value(claim).unwrap()).await.unwrap();
-    let container = json!({"name": "c", "image": "none", "resources": {"claims": [{"name": "r"}]}});
-    let spec = json!({"nodeName": "node-1", "containers": [container],
-        "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
-    let pod = json!({"metadata": {"name": name}, "spec": spec});
-    let pod: Pod = pods.create(&POST, &from_value(pod).unwrap()).await.unwrap();
-    let device = json!({"request": "r", "driver": driver, "pool": "node-1", "device": name});
-    let consumer = json!({"resource": "pods", "name": name, "uid": pod.metadata.uid});
-    let status = json!({"allocation": {"devices": {"results": [device]}}, "reservedFor": [consumer]});
-    claim.status = from_value(status).unwrap();
-    claims.replace_status(name, &POST, &claim).await.unwrap();
 }
 
 fn phase(pod: &Pod) -> Option<&str> {

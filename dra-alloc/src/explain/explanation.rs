@@ -1,5 +1,7 @@
 //! An explanation as data: a tree of reasons, and suggestions.
 
+use std::collections::BTreeSet;
+
 use dra_attrs::{Ix, Quantity, Violation};
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector, DeviceTaint, DeviceToleration, ResourceClaim};
 use serde::{Deserialize, Serialize};
@@ -409,7 +411,30 @@ impl Taint {
     }
 }
 
+impl Explanation {
+    /// Returns the feature gates that are off and that devices need, or with which the allocation succeeds.
+    pub(crate) fn gates_off(&self) -> BTreeSet<GateName> {
+        let mut gates: BTreeSet<GateName> = self.reasons.iter().flat_map(Reason::gates_off).collect();
+        for suggestion in &self.suggestions {
+            if let Suggestion::Gates { gates: helpful } = suggestion {
+                gates.extend(helpful);
+            }
+        }
+        gates
+    }
+}
+
 impl Reason {
+    fn gates_off(&self) -> BTreeSet<GateName> {
+        let mut gates: BTreeSet<GateName> = self.because.iter().flat_map(Self::gates_off).collect();
+        match &self.cause {
+            Cause::Devices { rejection: DeviceRejection::GateOff { gate }, .. } => drop(gates.insert(*gate)),
+            Cause::Node { failure } => gates.extend(failure.gate_off()),
+            _ => {}
+        }
+        gates
+    }
+
     pub(crate) const fn leaf(cause: Cause) -> Self {
         Self { cause, because: Vec::new() }
     }

@@ -36,6 +36,25 @@ pub enum CallError {
         /// Error message of the driver.
         message: String,
     },
+    /// The response has more devices for a claim than the driver can have prepared. Kubelet stores any number.
+    #[error(
+        "{} failed for ResourceClaim {claim}: driver {driver} returned {devices} devices for {allocated} allocated, which \
+         is more than {most}", operation.method()
+    )]
+    TooManyDevices {
+        /// Operation of the call.
+        operation: Operation,
+        /// Name of the driver.
+        driver: String,
+        /// Name of the claim.
+        claim: String,
+        /// Number of devices in the response.
+        devices: usize,
+        /// Number of devices of the driver that are allocated to the claim.
+        allocated: usize,
+        /// Largest number of devices that is accepted.
+        most: usize,
+    },
     /// The response has no result for some claims.
     #[error("{} skipped {claims} ResourceClaims", operation.method())]
     Missing {

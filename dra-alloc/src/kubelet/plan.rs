@@ -102,6 +102,8 @@ pub struct Plan<O> {
     pub(super) claims: Vec<ClaimRef>,
     pub(super) calls: BTreeMap<String, Vec<ClaimRef>>,
     pub(super) skipped: Vec<Skipped>,
+    /// Number of allocated devices of each call's claims, by driver and claim UID. Empty for unprepare.
+    allocated: BTreeMap<String, BTreeMap<String, usize>>,
     answered: BTreeSet<String>,
     operation: PhantomData<O>,
 }
@@ -113,6 +115,7 @@ impl<O: NodeOperation> Plan<O> {
             claims: Vec::new(),
             calls: BTreeMap::new(),
             skipped: Vec::new(),
+            allocated: BTreeMap::new(),
             answered: BTreeSet::new(),
             operation: PhantomData,
         }
@@ -143,6 +146,16 @@ impl<O: NodeOperation> Plan<O> {
 
     pub(super) fn call(&mut self, driver: &str, claim: &ClaimRef) {
         self.calls.entry(driver.to_owned()).or_default().push(claim.clone());
+    }
+
+    /// Notes the number of devices of a driver that are allocated to a claim.
+    pub(super) fn note_allocated(&mut self, driver: &str, claim: &ClaimRef, devices: usize) {
+        self.allocated.entry(driver.to_owned()).or_default().insert(claim.uid.clone(), devices);
+    }
+
+    /// Returns the number of devices of a driver that are allocated to each claim, by UID.
+    pub(super) fn allocated(&self, driver: &str) -> BTreeMap<String, usize> {
+        self.allocated.get(driver).cloned().unwrap_or_default()
     }
 
     pub(super) fn skip(&mut self, driver: &str, claim: &ClaimRef) {
@@ -179,6 +192,12 @@ impl<O: NodeOperation> Plan<O> {
             }
             claims => Err(CallError::Missing { operation, claims }),
         }
+    }
+
+    /// Forgets that a driver has responded, and returns the claims of its call.
+    pub(super) fn forget_answer(&mut self, driver: &str) -> &[ClaimRef] {
+        self.answered.remove(driver);
+        self.calls.get(driver).map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn check_answered(&self) -> Result<(), CallError> {

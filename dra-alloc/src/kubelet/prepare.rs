@@ -8,11 +8,13 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey, PreparedDevice};
 use super::error::{CallError, PrepareError};
+use super::operation::Operation;
 use super::options::{KubeletGate, KubeletOptions};
 use super::plan::{Answers, ClaimRef, Plan, Prepare};
 use super::pod_claims::{
     ClaimOrigin, PodClaim, claims_of_pod, group_name, is_for_pod, is_reserved_for, missing_owners, pod_name, uid,
 };
+use crate::config::limits::MAX_REQUESTS_PER_CLAIM;
 use crate::skip::aggregate::{declaring, skipped_operations_by_driver};
 use crate::skip::{SkipSet, WireForm};
 
@@ -20,6 +22,17 @@ use crate::skip::{SkipSet, WireForm};
 struct Checked {
     claim: ClaimRef,
     drivers: BTreeMap<String, SkipSet>,
+    /// Number of allocated devices, by driver.
+    devices: BTreeMap<String, usize>,
+}
+
+/// Largest number of devices that a driver may return for a claim, given the number of its allocated devices: an entry for
+/// each allocated device and each request that a claim can have, and as many again for helpers of no single device.
+///
+/// No text of Kubernetes has a limit, and kubelet stores any number. Drivers return an entry for each allocated device,
+/// some of them one for each request that the device serves, or further CDI devices in entries of their own.
+const fn most_devices(allocated: usize) -> usize {
+    allocated.saturating_add(1).saturating_mul(MAX_REQUESTS_PER_CLAIM)
 }
 
 impl ClaimCache {
@@ -56,7 +69,7 @@ impl ClaimCache {
             }
         }
         let mut plan = Plan::new(uid(pod));
-        for Checked { claim, drivers } in checked {
+        for Checked { claim, drivers, devices } in checked {
             let info = self.enter(&claim, &drivers, uid(pod))?;
             if info.prepared {
                 continue;
@@ -66,6 +79,7 @@ impl ClaimCache {
                     plan.skip(driver, &claim);
                 } else {
                     plan.call(driver, &claim);
+                    plan.note_allocated(driver, &claim, devices.get(driver).copied().unwrap_or_default());
                 }
             }
             plan.claims.push(claim);
@@ -76,6 +90,8 @@ impl ClaimCache {
     /// Records the driver's response to its `NodePrepareResources` call. `outcome` is the response, or the error
     /// message of a failed call. The devices in the response replace those of an earlier response.
     ///
+    /// A driver may return more devices for a claim than are allocated to it, up to 32 for each of them and 32 more.
+    ///
     /// # Errors
     /// Returns the problem of the response. Results for claims before the failed one, in the order of UIDs, have been
     /// recorded. The pod can't start; no other driver needs to be called.
@@ -85,12 +101,44 @@ impl ClaimCache {
         driver: &str,
         outcome: Result<Answers<Vec<PreparedDevice>>, String>,
     ) -> Result<(), PrepareError> {
+        let allocated = plan.allocated(driver);
         let applied = plan.answer(driver, outcome, |claim, devices| {
+            check_number(driver, claim, devices.len(), allocated.get(&claim.uid).copied().unwrap_or_default())?;
             let state = self.info_mut(claim)?.drivers.entry(driver.to_owned()).or_default();
             state.devices = devices;
             Ok(())
         });
         Ok(applied?)
+    }
+
+    /// Forgets the devices that a driver has returned for the claims of a plan, so that the driver counts as not called.
+    /// For a caller that can't store them: the claims remain in the cache, and unprepare calls the driver.
+    ///
+    /// ```
+    /// use dra_alloc::kubelet::{Answers, ClaimCache, ClaimKey, KubeletOptions, PreparedDevice};
+    /// use dra_alloc::Profile;
+    /// use serde_json::{from_value, json};
+    /// let pod = from_value(json!({"metadata": {"namespace": "ns", "name": "p", "uid": "p-1"},
+    ///     "spec": {"resourceClaims": [{"name": "r", "resourceClaimName": "c"}]}}))?;
+    /// let claim = from_value(json!({"metadata": {"namespace": "ns", "name": "c", "uid": "c-1"}, "status": {
+    ///     "reservedFor": [{"resource": "pods", "name": "p", "uid": "p-1"}],
+    ///     "allocation": {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "d0"}]}}}}))?;
+    /// let mut cache = ClaimCache::default();
+    /// let mut plan = cache.plan_prepare(&pod, &[claim], |_| true, KubeletOptions::new(Profile::V1_37))?;
+    /// let devices = vec![PreparedDevice::default()];
+    /// cache.apply_prepare(&mut plan, "d", Ok(Answers::from([("c-1".to_owned(), Ok(devices))])))?;
+    /// cache.forget_devices(&mut plan, "d");
+    /// assert!(cache.claims()[&ClaimKey::new("ns", "c")].drivers["d"].devices.is_empty());
+    /// assert!(cache.finish_prepare(plan).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn forget_devices(&mut self, plan: &mut Plan<Prepare>, driver: &str) {
+        for claim in plan.forget_answer(driver) {
+            let state = self.info_mut(claim).ok().and_then(|info| info.drivers.get_mut(driver));
+            if let Some(state) = state {
+                state.devices.clear();
+            }
+        }
     }
 
     /// Marks the claims of a plan as prepared, after all its drivers have responded. The checkpoint must be written.
@@ -152,7 +200,7 @@ impl ClaimCache {
                 return Err(PrepareError::NotRegistered { driver: driver.clone() });
             }
         }
-        Ok(Checked { claim, drivers })
+        Ok(Checked { claim, drivers, devices: devices_by_driver(allocation) })
     }
 
     /// Returns the operations that each driver of a claim skips. If an older kubelet has removed the operations from
@@ -204,6 +252,26 @@ impl ClaimCache {
         let gone = || CallError::NoClaimInfo { name: name.clone(), namespace: namespace.clone() };
         self.claims.get_mut(&claim.key).filter(|info| info.uid == claim.uid).ok_or_else(gone)
     }
+}
+
+/// Returns the number of allocated devices of each driver.
+fn devices_by_driver(allocation: &AllocationResult) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for result in allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten()) {
+        let count: &mut usize = counts.entry(result.driver.clone()).or_default();
+        *count = count.saturating_add(1);
+    }
+    counts
+}
+
+/// Rejects a response with more devices than a claim can have.
+fn check_number(driver: &str, claim: &ClaimRef, devices: usize, allocated: usize) -> Result<(), CallError> {
+    let most = most_devices(allocated);
+    if devices <= most {
+        return Ok(());
+    }
+    let (driver, claim) = (driver.to_owned(), claim.key.name.clone());
+    Err(CallError::TooManyDevices { operation: Operation::Prepare, driver, claim, devices, allocated, most })
 }
 
 /// Rejects a claim with a device that skips any node operation while the gate `KubeletGate::OptionalNodeOperations` is

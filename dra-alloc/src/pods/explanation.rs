@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::extended_resources::ExtendedResourceError;
 use super::filter::{FilterVerdict, NodeRefusal};
+use crate::config::gates::GateName;
 use crate::device::device_id::DeviceId;
 use crate::explain::{Cause, Explanation, Reason, Suggestion};
 
@@ -34,6 +35,10 @@ pub struct PodExplanation {
     pub groups: Vec<RefusedNodes>,
     /// Changes with which a pod could use nodes, each with the number of those nodes.
     pub suggestions: Vec<SuggestedChange>,
+    /// Feature gates that are off and that devices need, or with which nodes could be used, each with the number of those
+    /// nodes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gates_off: BTreeMap<GateName, usize>,
     /// Devices that other pods of the gang, or of the question, have in flight.
     pub holdings: Vec<GangHolding>,
     /// Extended resources and containers, by the request of the pod's claim for them (KEP-5004).
@@ -117,6 +122,9 @@ impl PodExplanation {
             }
             (refusal, None) => self.add_other(node, refusal.to_string()),
         }
+        for gate in explanation.into_iter().flat_map(Explanation::gates_off) {
+            *self.gates_off.entry(gate).or_default() += 1;
+        }
         for change in explanation.into_iter().flat_map(|explanation| &explanation.suggestions) {
             match self.suggestions.iter_mut().find(|known| known.change == *change) {
                 Some(known) => known.nodes += 1,
@@ -172,6 +180,9 @@ impl PodExplanation {
                 None => self.suggestions.push(SuggestedChange { change: change.clone(), nodes: *nodes }),
             }
         }
+        for (gate, nodes) in &other.gates_off {
+            *self.gates_off.entry(*gate).or_default() += nodes;
+        }
         self.holdings.extend_from_slice(&other.holdings);
         self.extended_requests.extend(other.extended_requests.clone());
     }
@@ -204,6 +215,11 @@ impl PodExplanation {
             }
         }
         self.suggestions.retain(|change| change.nodes > 0);
+        for (gate, nodes) in &other.gates_off {
+            let Some(known) = self.gates_off.get_mut(gate) else { continue };
+            *known = known.saturating_sub(*nodes);
+        }
+        self.gates_off.retain(|_, nodes| *nodes > 0);
         self.holdings.retain(|holding| !other.holdings.contains(holding));
     }
 

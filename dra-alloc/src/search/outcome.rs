@@ -90,6 +90,16 @@ pub enum NodeFailure {
     },
 }
 
+impl NodeFailure {
+    /// Returns the feature gate whose absence is the failure.
+    pub(crate) const fn gate_off(&self) -> Option<GateName> {
+        match self {
+            Self::SkipNodeOperationsOff { gate, .. } => Some(*gate),
+            _ => None,
+        }
+    }
+}
+
 fn listed(pools: &[(String, PoolProblem)]) -> String {
     let pools: Vec<String> = pools.iter().map(|(pool, problem)| format!("{pool}: {problem}")).collect();
     pools.join(", ")

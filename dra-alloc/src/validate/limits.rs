@@ -3,7 +3,7 @@
 use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
 use dra_attrs::{MAX_ATTRIBUTE_TEXT_LEN, MAX_DOMAIN_LEN, MAX_ENTRIES_PER_DEVICE, MAX_ID_LEN, MAX_VALUES_PER_DEVICE};
 
-use crate::config::limits::MAX_DEVICES_PER_CLAIM;
+use crate::config::limits::{MAX_DEVICES_PER_CLAIM, MAX_REQUESTS_PER_CLAIM};
 use crate::selector::EXPRESSION_LIMIT;
 
 pub(super) const DRIVER_NAME: usize = MAX_DOMAIN_LEN;
@@ -28,7 +28,7 @@ pub(super) const TAINTS: usize = 16;
 pub(super) const BINDING_CONDITIONS: usize = 4;
 pub(super) const VALID_VALUES: usize = 10;
 
-pub(crate) const REQUESTS: usize = 32;
+pub(crate) const REQUESTS: usize = MAX_REQUESTS_PER_CLAIM;
 pub(super) const SUBREQUESTS: usize = 8;
 pub(super) const SELECTORS: usize = 32;
 pub(super) const CONSTRAINTS: usize = 32;

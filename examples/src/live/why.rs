@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dra_alloc::pods::{GroupRound, PodCycle, PodExplanation, PodOptions, pre_enqueue};
 use dra_alloc::{Allocator, DeviceId};
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use serde::Serialize;
 
@@ -24,6 +25,18 @@ pub struct Question<'a> {
     pub options: PodOptions,
     /// Namespace of names without one.
     pub namespace: &'a str,
+    /// Origin of the gates of allocator and options.
+    pub gates: GateSource,
+}
+
+/// Origin of the feature gates with which a question is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a gate is known or not")]
+pub enum GateSource {
+    /// The scheduler that answers has them, or its user has named those of the cluster.
+    Known,
+    /// Nobody has named those of the cluster: the defaults of this profile are taken for them.
+    DefaultsOf(Profile),
 }
 
 /// Nothing pending has the name that was asked for.
@@ -56,6 +69,9 @@ pub struct Answer {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<PodExplanation>,
+    /// Caveat about feature gates that the reason depends on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    assumption: Option<String>,
 }
 
 impl Question<'_> {
@@ -84,6 +100,7 @@ impl Question<'_> {
             devices: Vec::new(),
             reason: None,
             explanation: None,
+            assumption: None,
         };
         let begun = pre_enqueue(pod, &view.claims, self.options).and_then(|()| {
             PodCycle::pre_filter(pod, None, &view.claims, &view.classes, &GroupRound::default(), self.options)
@@ -124,9 +141,21 @@ impl Question<'_> {
             Err(NoNode::Failed(reason) | NoNode::TimedOut(reason)) => answer.reason = Some(reason),
             Err(NoNode::Nowhere(explanation)) => {
                 answer.reason = Some(explanation.to_string());
+                answer.assumption = self.gates.assumption(&explanation);
                 answer.explanation = Some(Arc::unwrap_or_clone(explanation));
             }
         }
+    }
+}
+
+impl GateSource {
+    /// Returns the caveat for an explanation with gates that are off.
+    fn assumption(self, explanation: &PodExplanation) -> Option<String> {
+        let Self::DefaultsOf(profile) = self else { return None };
+        let gates: Vec<&str> = explanation.gates_off.keys().map(|gate| gate.name).collect();
+        let hint = "--feature-gates names the gates of the cluster";
+        let names = || gates.join(", ");
+        (!gates.is_empty()).then(|| format!("assumed off, as by default in {profile}: {}; {hint}", names()))
     }
 }
 
@@ -144,11 +173,12 @@ pub fn shown(answers: &[Answer], output: Format) -> Result<String, OutputError> 
 }
 
 fn line(answer: &Answer) -> String {
-    let Answer { pod, claims, node, devices, reason, .. } = answer;
+    let Answer { pod, claims, node, devices, reason, assumption, .. } = answer;
+    let assumption = assumption.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
     let claims = if claims.is_empty() { String::new() } else { format!(" (claims {})", claims.join(", ")) };
     match (node, reason) {
         (Some(node), _) if devices.is_empty() => format!("{pod}{claims}: fits {node}\n"),
         (Some(node), _) => format!("{pod}{claims}: fits {node} with {}\n", devices.join(", ")),
-        (None, reason) => format!("{pod}{claims}: {}\n", reason.as_deref().unwrap_or("no node")),
+        (None, reason) => format!("{pod}{claims}: {}{assumption}\n", reason.as_deref().unwrap_or("no node")),
     }
 }

@@ -23,6 +23,10 @@ pub(crate) enum Manner {
     AnswersForOthers,
     /// Its answer has no claim.
     AnswersNothing,
+    /// It answers with its device a number of times.
+    Repeats(usize),
+    /// The CDI id of its device has a number of bytes, each of which a checkpoint escapes.
+    LongIds(usize),
 }
 
 /// Driver that serves on a thread of its own, for as long as the test lives: a test may wait meanwhile.
@@ -63,7 +67,9 @@ impl FakeDriver {
     async fn answered(&self, claims: Vec<Claim>) -> Vec<(String, String)> {
         let manner = *self.manner.lock().unwrap();
         match manner {
-            Manner::Works => claims.into_iter().map(|claim| (claim.uid, claim.name)).collect(),
+            Manner::Works | Manner::Repeats(_) | Manner::LongIds(_) => {
+                claims.into_iter().map(|claim| (claim.uid, claim.name)).collect()
+            }
             Manner::Hangs => std::future::pending().await,
             Manner::AnswersForOthers => vec![("another-uid".to_owned(), "another".to_owned())],
             Manner::AnswersNothing => Vec::new(),
@@ -78,10 +84,15 @@ impl DraPlugin for FakeDriver {
         request: Request<NodePrepareResourcesRequest>,
     ) -> Result<Response<NodePrepareResourcesResponse>, Status> {
         let prepared = |(uid, name): (String, String)| {
-            let cdi_device_ids = vec![format!("{}/device={name}", self.name)];
+            let manner = *self.manner.lock().unwrap();
+            let cdi_device_ids = match manner {
+                Manner::LongIds(bytes) => vec!["<".repeat(bytes)],
+                _ => vec![format!("{}/device={name}", self.name)],
+            };
             let device =
                 Device { pool_name: "node-1".to_owned(), device_name: name, cdi_device_ids, ..Device::default() };
-            (uid, NodePrepareResourceResponse { devices: vec![device], error: String::new() })
+            let devices = vec![device; if let Manner::Repeats(times) = manner { times } else { 1 }];
+            (uid, NodePrepareResourceResponse { devices, error: String::new() })
         };
         let claims = self.answered(request.into_inner().claims).await.into_iter().map(prepared).collect();
         Ok(Response::new(NodePrepareResourcesResponse { claims }))

@@ -3,6 +3,7 @@
 
 pub(crate) mod background;
 pub(crate) mod fake_driver;
+pub(crate) mod pods;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

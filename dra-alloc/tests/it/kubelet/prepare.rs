@@ -1,6 +1,6 @@
 //! Tests of the errors that prevent a pod from starting, with kubelet's messages, and of retries.
 
-use dra_alloc::kubelet::{Answers, FAILED_PREPARE, KubeletGate, PreparedDevice};
+use dra_alloc::kubelet::{Answers, CallError, ClaimKey, FAILED_PREPARE, KubeletGate, PrepareError, PreparedDevice};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -390,4 +390,52 @@ fn a_claim_that_went_keeps_the_others_unprepared() {
     let error = world.cache.finish_prepare(plan).unwrap_err().to_string();
     assert!(error.ends_with("unable to get claim info for ResourceClaim b in namespace ns"), "{error}");
     assert!(world.cache.claims().values().all(|info| !info.prepared), "a, which q holds");
+}
+
+#[test]
+fn more_devices_than_a_claim_can_have_are_the_drivers_error() {
+    // Devices count for their own driver and claim only.
+    let claims =
+        [claim("a", &[(GPU, json!(null)), (GPU, json!(null)), (NIC, json!(null))]), claim("b", &[(GPU, json!(null))])];
+    let rows = [(GPU, "a-claim", 96, 2), (GPU, "b-claim", 64, 1), (NIC, "a-claim", 64, 1)];
+    for (driver, uid, most, allocated) in rows {
+        let mut world = World::new(Profile::V1_37, &[GPU, NIC]);
+        let registered = |_: &str| true;
+        let mut plan = world.cache.plan_prepare(&pod("p", &["a", "b"]), &claims, registered, world.settings).unwrap();
+        let answers = |count: usize| -> Answers<Vec<PreparedDevice>> {
+            let asked = plan_uids(driver);
+            asked
+                .iter()
+                .map(|asked| {
+                    let count = if *asked == uid { count } else { 1 };
+                    ((*asked).to_owned(), Ok(vec![PreparedDevice::default(); count]))
+                })
+                .collect()
+        };
+        let (legal, too_many) = (answers(most), answers(most + 1));
+        let refused = world.cache.apply_prepare(&mut plan, driver, Ok(too_many)).unwrap_err();
+        let claim = uid.trim_end_matches("-claim");
+        let text = format!(
+            "prepare dynamic resources: NodePrepareResources failed for ResourceClaim {claim}: driver {driver} returned {} \
+             devices for {allocated} allocated, which is more than {most}",
+            most + 1
+        );
+        assert_eq!(refused.to_string(), text);
+        assert!(matches!(
+            refused,
+            PrepareError::Call {
+                source: CallError::TooManyDevices { devices, allocated: of, most: limit, .. }
+            } if (devices, of, limit) == (most + 1, allocated, most)
+        ));
+        let stored = |world: &World| world.cache.claims()[&ClaimKey::new("ns", claim)].drivers[driver].devices.len();
+        assert_eq!(stored(&world), 0, "nothing of it");
+        assert!(plan.unanswered().any(|unanswered| unanswered == driver));
+        world.cache.apply_prepare(&mut plan, driver, Ok(legal)).unwrap();
+        assert_eq!(stored(&world), most);
+    }
+}
+
+/// Returns the claims that a driver of the test above is asked about.
+fn plan_uids(driver: &str) -> &'static [&'static str] {
+    if driver == GPU { &["a-claim", "b-claim"] } else { &["a-claim"] }
 }

@@ -87,6 +87,35 @@ fn a_gang_names_the_devices_that_it_holds_itself() {
 }
 
 #[test]
+fn gates_that_are_off_are_counted_with_their_nodes() {
+    let mut world = World::new(0, [claim("c", 1)]);
+    let slice = |node: &str| -> ResourceSlice {
+        let devices = if node == "n1" { json!([{"name": "a"}]) } else { json!([{"name": "a"}, {"name": "b"}]) };
+        from_value(json!({"metadata": {"name": node}, "spec": {"driver": "d.example.com", "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}, "devices": devices,
+            "skipNodeOperations": ["*"]}}))
+        .unwrap()
+    };
+    world.inventory = Inventory::new([slice("n1"), slice("n2")]);
+    let on = |nodes: &[&str]| explained(&world, &pod("p", &["c"], None), nodes);
+    let counts = |explanation: &PodExplanation| -> Vec<(&str, usize)> {
+        explanation.gates_off.iter().map(|(gate, nodes)| (gate.name, *nodes)).collect()
+    };
+    let mut both = on(&["n1", "n2"]);
+    assert_eq!(counts(&both), [("DRAOptionalNodeOperations", 2)]);
+    both.remove(&on(&["n1"]));
+    assert_eq!(counts(&both), [("DRAOptionalNodeOperations", 1)]);
+    both.add(&on(&["n1"]));
+    assert_eq!(both, {
+        let mut other = on(&["n2"]);
+        other.add(&on(&["n1"]));
+        other
+    });
+    both.remove(&on(&["n1", "n2"]));
+    assert!(both.gates_off.is_empty() && !serde_json::to_string(&both).unwrap().contains("gatesOff"));
+}
+
+#[test]
 fn long_lists_are_cut() {
     let mut explanation = PodExplanation::default();
     for reason in 0..8 {

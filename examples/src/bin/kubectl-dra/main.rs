@@ -19,7 +19,7 @@ use examples::live::connect::Cluster;
 use examples::live::failure::LiveError;
 use examples::live::listing::{list_devices, list_devices_and_pods};
 use examples::live::now;
-use examples::live::why::{NotPending, Question as Why, shown};
+use examples::live::why::{GateSource, NotPending, Question as Why, shown};
 use examples::output::{Format, OutputError, Trouble, program, put};
 use examples::pool_question::Question;
 use examples::pool_table::{By, tables};
@@ -163,7 +163,9 @@ impl Args {
             .with_gates(gates)
             .with_explanation(Detail::Summary);
         let namespace = self.namespace.as_deref().unwrap_or(&cluster.namespace);
-        let question = Why { allocator: &allocator, options, namespace };
+        let is_silent = self.feature_gates.is_empty();
+        let gates = if is_silent { GateSource::DefaultsOf(self.profile) } else { GateSource::Known };
+        let question = Why { allocator: &allocator, options, namespace, gates };
         Ok(shown(&question.ask(&view, name)?, output)?)
     }
 }

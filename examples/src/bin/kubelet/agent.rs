@@ -8,7 +8,7 @@ use std::time::Duration;
 use dra_alloc::declared_features::{DeclaredFeature, NotAdmitted, check_admission};
 use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, operations_duration, skips_total};
 use dra_alloc::kubelet::{
-    CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan,
+    CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan, Prepare,
     PrepareError, Skipped, Unprepare, UnprepareError,
 };
 use dra_attrs::Version;
@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::grpc;
-use super::state_file::{LockedStateFile, StateFile, StateFileError};
+use super::state_file::{LockedStateFile, StateFile, StateFileError, leaves_room};
 
 /// Time that kubelet gives a driver for a call.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(45);
@@ -35,6 +35,14 @@ pub(crate) enum AgentError {
     /// The checkpoint can't be read or written.
     #[error(transparent)]
     StateFile(#[from] StateFileError),
+    /// The answer of a driver is too big to be stored.
+    #[error(
+        "{FAILED_PREPARE}: the answer of driver {driver} to NodePrepareResources is too big for the checkpoint, and is dropped"
+    )]
+    NoRoom {
+        /// Name of the driver.
+        driver: String,
+    },
     /// The pod is rejected before its claims are looked at.
     #[error("{}: {_0}", _0.reason())]
     NotAdmitted(#[from] NotAdmitted),
@@ -215,12 +223,25 @@ impl Agent {
                 Ok(socket) => grpc::prepare(&socket, &claims, self.timeout).await,
                 Err(reason) => Err(reason),
             };
-            self.cache.borrow_mut().apply_prepare(&mut plan, &driver, outcome)?;
+            let applied = self.cache.borrow_mut().apply_prepare(&mut plan, &driver, outcome);
+            self.check_room(&mut plan, &driver)?;
+            applied?;
             done.called.push((driver, claims));
         }
         self.cache.borrow_mut().finish_prepare(plan)?;
         self.save(false)?;
         Ok(done)
+    }
+
+    /// Forgets the devices of a driver's answer that would leave the checkpoint no room. Without this, no claim of any
+    /// driver could be stored any more.
+    fn check_room(&self, plan: &mut Plan<Prepare>, driver: &str) -> Result<(), AgentError> {
+        let text = self.cache.borrow().to_checkpoint(self.settings.profile());
+        if leaves_room(&text) {
+            return Ok(());
+        }
+        self.cache.borrow_mut().forget_devices(plan, driver);
+        Err(AgentError::NoRoom { driver: driver.to_owned() })
     }
 
     /// Unprepares the claims of a pod after it has ended.

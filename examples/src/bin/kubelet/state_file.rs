@@ -5,8 +5,11 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Largest number of bytes of a checkpoint that are read: a million claims fit.
+/// Largest number of bytes of a checkpoint that are read or written: a million claims fit.
 const MAX_LEN: u64 = 128 * 1024 * 1024;
+
+/// Bytes of a checkpoint that answers of drivers leave free for pods and claims to come.
+const KEPT_FREE: u64 = 16 * 1024 * 1024;
 
 /// Largest number of symbolic links that a path may pass through, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -31,6 +34,14 @@ pub(crate) enum StateFileError {
     /// The file is longer than any checkpoint.
     #[error("{}: more than {MAX_LEN} bytes", _0.display())]
     TooLong(PathBuf),
+    /// The text is longer than any checkpoint that is read.
+    #[error("{}: not written: {len} bytes, and at most {MAX_LEN} would be read back", path.display())]
+    TooLongToRead {
+        /// Path of the file.
+        path: PathBuf,
+        /// Number of bytes.
+        len: usize,
+    },
     /// Another process works on the file.
     #[error("{}: another kubelet is working on this checkpoint; try again when it has ended", _0.display())]
     Locked(PathBuf),
@@ -84,8 +95,7 @@ impl StateFile {
         let mut bytes = Vec::new();
         let file = File::open(&self.0).map_err(|error| self.failed(error))?;
         file.take(MAX_LEN.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| self.failed(error))?;
-        let fits = u64::try_from(bytes.len()).is_ok_and(|len| len <= MAX_LEN);
-        if fits { Ok(Some(bytes)) } else { Err(StateFileError::TooLong(self.0.clone())) }
+        if fits(bytes.len(), MAX_LEN) { Ok(Some(bytes)) } else { Err(StateFileError::TooLong(self.0.clone())) }
     }
 
     /// Locks the file, whether or not it exists, and removes what a killed process has left beside it.
@@ -135,8 +145,12 @@ impl LockedStateFile {
     /// Replaces the contents: writes a new file beside it, syncs it, renames it, and syncs the directory.
     ///
     /// # Errors
-    /// The error of the failed step. The file is unchanged then, unless only the last step failed.
+    /// The text would not be read back, or the error of the failed step. The file is unchanged then, unless only the last
+    /// step failed.
     pub(crate) fn write(&self, text: &str) -> Result<(), StateFileError> {
+        if !fits(text.len(), MAX_LEN) {
+            return Err(StateFileError::TooLongToRead { path: self.file.0.clone(), len: text.len() });
+        }
         self.replace(text).map_err(|error| self.file.failed(error))
     }
 
@@ -167,6 +181,15 @@ impl LockedStateFile {
         }
         Ok(())
     }
+}
+
+/// Returns true if a checkpoint leaves room for pods and claims to come.
+pub(crate) fn leaves_room(text: &str) -> bool {
+    fits(text.len(), MAX_LEN.saturating_sub(KEPT_FREE))
+}
+
+fn fits(len: usize, most: u64) -> bool {
+    u64::try_from(len).is_ok_and(|len| len <= most)
 }
 
 fn folder_of(path: &Path) -> &Path {

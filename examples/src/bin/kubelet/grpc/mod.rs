@@ -1,6 +1,8 @@
 //! Drivers over gRPC: calls to them, and a driver of the program's own. `no_grpc.rs` stands in without the feature.
 
 mod client;
+mod connection;
+mod failure;
 mod fake_driver;
 mod registry;
 

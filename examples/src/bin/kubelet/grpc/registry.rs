@@ -9,10 +9,11 @@ use dra_alloc::driver::{PLUGIN_TYPE, PluginService};
 use examples::grpc_api::registration::registration_client::RegistrationClient;
 use examples::grpc_api::registration::{InfoRequest, PluginInfo, RegistrationStatus};
 use tokio::task::JoinSet;
-use tonic::Request;
-use tonic::transport::{Channel, Endpoint};
 
-/// Time that a kubelet waits for `GetInfo`.
+use super::connection::{Connection, timed, within};
+use super::failure::failure;
+
+/// Time that a kubelet waits for the whole answer to `GetInfo`.
 const GET_INFO: Duration = Duration::from_secs(1);
 /// Time that a plugin has for the whole registration.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -25,8 +26,7 @@ pub(crate) async fn registered(registry: &Path) -> (BTreeMap<String, PathBuf>, V
     let (mut plugins, mut refused) = (BTreeMap::new(), Vec::new());
     // All at the same time: a plugin that hangs keeps no other one waiting.
     let asked = sockets(registry).into_iter().map(|socket| async move {
-        let outcome = tokio::time::timeout(PATIENCE, register(&socket)).await;
-        let outcome = outcome.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
+        let outcome = within(PATIENCE, register(&socket)).await;
         (socket, outcome)
     });
     let mut answers = asked.collect::<JoinSet<_>>().join_all().await;
@@ -51,19 +51,25 @@ fn sockets(registry: &Path) -> Vec<PathBuf> {
     sockets
 }
 
+/// Registers the plugin of a socket.
 async fn register(socket: &Path) -> Result<PluginInfo, String> {
-    let channel = connect(socket).await?;
-    let mut client = RegistrationClient::new(channel);
-    let mut request = Request::new(InfoRequest::default());
-    request.set_timeout(GET_INFO);
-    let info = client.get_info(request).await.map_err(|status| status.to_string())?.into_inner();
+    let (connection, info) = within(GET_INFO, ask(socket)).await?;
     let outcome = check(&info);
     let status = RegistrationStatus {
         plugin_registered: outcome.is_ok(),
         error: outcome.as_ref().err().cloned().unwrap_or_default(),
     };
-    client.notify_registration_status(status).await.map_err(|status| status.to_string())?;
+    let mut client = RegistrationClient::new(connection.channel.clone());
+    client.notify_registration_status(status).await.map_err(|status| failure(&status))?;
     outcome.map(|()| info)
+}
+
+/// Connects to a plugin and asks for its name and services.
+async fn ask(socket: &Path) -> Result<(Connection, PluginInfo), String> {
+    let connection = Connection::open(socket).await?;
+    let mut client = RegistrationClient::new(connection.channel.clone());
+    let info = client.get_info(timed(InfoRequest::default(), GET_INFO)).await.map_err(|status| failure(&status))?;
+    Ok((connection, info.into_inner()))
 }
 
 /// Checks what a plugin says about itself, as the kubelet's manager of DRA plugins does.
@@ -75,9 +81,4 @@ fn check(info: &PluginInfo) -> Result<(), String> {
         services if services.iter().any(|service| service == known) => Ok(()),
         services => Err(format!("none of services supported by the plugin {} are supported: {services:?}", info.name)),
     }
-}
-
-async fn connect(socket: &Path) -> Result<Channel, String> {
-    let endpoint = Endpoint::from_shared(format!("unix:{}", socket.display())).map_err(|error| error.to_string())?;
-    endpoint.connect_timeout(GET_INFO).connect().await.map_err(|error| error.to_string())
 }

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
+use dra_alloc::declared_features::DeclaredFeature;
 use dra_alloc::kubelet::{ClaimKey, KubeletOptions, claims_of_pod};
 use dra_attrs::{Version, VersionError};
 use examples::live::connect::Cluster;
@@ -37,6 +38,7 @@ use super::agent::{Agent, AgentError};
 use super::line::Line;
 use super::state_file::StateFile;
 use counts::Counts;
+use node::OwnNode;
 use plugins::Plugins;
 use pods::Subject;
 
@@ -59,6 +61,8 @@ pub(crate) enum LiveError {
     Cluster(#[from] ClusterError),
     #[error(transparent)]
     RealNode(#[from] node::RealNode),
+    #[error(transparent)]
+    AlwaysChanging(#[from] node::AlwaysChanging),
     #[error(transparent)]
     Agent(#[from] AgentError),
     #[error(transparent)]
@@ -117,12 +121,14 @@ pub(crate) async fn run(
     let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
     let vitals = Vitals::default();
     vitals.serve(args.vitals.metrics_address).await?;
-    node::register(&cluster, &args.node_name).await?;
+    let version: Version = super::VERSION.parse()?;
+    let feature = DeclaredFeature::new(options.profile()).declared_by(options, &version);
+    let node = OwnNode::register(&cluster, &args.node_name, feature).await?;
     let worker = NodeAgent {
         cluster: &cluster,
         node: &args.node_name,
         options,
-        admission: if args.no_admission { None } else { Some(super::VERSION.parse()?) },
+        admission: (!args.no_admission).then_some(version),
         form: args.output,
         agent,
         events: Events::new("dra-sdk-kubelet"),
@@ -130,7 +136,7 @@ pub(crate) async fn run(
         view: RefCell::default(),
     };
     worker.tell(&Line::Registered { node: args.node_name.clone(), server: cluster.url.clone() })?;
-    let beats = tokio::spawn(node::beat(cluster.clone(), args.node_name.clone()));
+    let beats = tokio::spawn(node.beat());
     let plugins = Plugins::new(plugins, args.registry.clone());
     let mut operations = Operations::new();
     let outcome = tokio::select! {

@@ -20,7 +20,7 @@ use examples::live::lease::work_alone;
 use examples::live::touched::{Nodes, Place, Touched};
 use examples::live::vitals::Vitals;
 use examples::live::watching::Watches;
-use examples::live::why::{NotPending, Question, shown};
+use examples::live::why::{GateSource, NotPending, Question, shown};
 use examples::output::{Format, LineForm, OutputError, put, put_line, say};
 use nnn::PodKey;
 use tokio::time::Instant;
@@ -124,6 +124,7 @@ impl<'a> LiveScheduler<'a> {
             allocator: &allocator(self.settings, &self.view, &self.selectors),
             options: self.options,
             namespace: &self.cluster.namespace,
+            gates: GateSource::Known,
         };
         Ok(put(&shown(&question.ask(&self.view, name)?, args.output)?)?)
     }
