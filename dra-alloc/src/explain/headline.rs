@@ -113,8 +113,11 @@ impl Reason {
     }
 }
 
-/// Stages at which a device can be left out before it is asked if it is free, with the words for the devices that pass.
-const STAGES: [(fn(&DeviceRejection) -> bool, &str); 2] = [
+/// Test of a rejection, with the words for the devices that pass.
+type Stage = (fn(&DeviceRejection) -> bool, &'static str);
+
+/// Stages at which a device can be left out before it is asked if it is free.
+const STAGES: [Stage; 2] = [
     (|rejection| matches!(rejection, DeviceRejection::OtherNode), " for the node"),
     (
         |rejection| matches!(rejection, DeviceRejection::Class { .. } | DeviceRejection::Selector { .. }),

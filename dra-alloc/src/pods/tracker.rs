@@ -258,7 +258,7 @@ impl ClaimTracker {
             self.in_flight.end(uid_of(&before));
             self.recount(&before)?;
         }
-        self.recount(&claim)?;
+        self.recount(claim)?;
         Ok(match (is_new, is_same) {
             (true, _) => ClaimChange::Added,
             (false, true) => ClaimChange::Changed,

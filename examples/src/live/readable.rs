@@ -189,8 +189,9 @@ mod tests {
             Unreadable::new("resourceclaims").read(serde_json::from_str::<Readable<ResourceClaim>>(&text).unwrap())
         };
         let read = claim(allocation, r#"{"devices":[]}"#).unwrap();
-        let results = &read.status.unwrap().allocation.unwrap().devices.unwrap().results.unwrap();
-        assert_eq!((read.metadata.uid.as_deref(), results[0].device.as_str()), (Some("u"), "gpu-0"));
+        let results = read.status.unwrap().allocation.unwrap().devices.unwrap().results.unwrap();
+        let devices: Vec<&str> = results.iter().map(|result| result.device.as_str()).collect();
+        assert_eq!((read.metadata.uid.as_deref(), devices), (Some("u"), vec!["gpu-0"]));
         assert!(claim(r#"{"devices":[]}"#, "{}").is_err());
         assert!(claim("null", r#"{"devices":[]}"#).is_err());
     }

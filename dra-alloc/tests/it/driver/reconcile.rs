@@ -235,6 +235,7 @@ fn invalid(causes: &[(&str, &str)]) -> Status {
 
 #[test]
 fn refused_lists_are_known_by_the_write_and_not_by_a_text() {
+    const NUMA: &str = "spec.devices[0].attributes[numa]";
     let all = with_lists();
     let wanted = ordered(&pool(&all));
     let write = pass(&[], &wanted, &mut Memory::default(), &ReconcileOptions::default()).writes.remove(0);
@@ -243,7 +244,6 @@ fn refused_lists_are_known_by_the_write_and_not_by_a_text() {
     let told: Vec<(&str, String)> = refused.iter().map(|error| (error.field.as_str(), error.to_string())).collect();
     let told: Vec<(&str, &str)> = told.iter().map(|(field, message)| (*field, message.as_str())).collect();
     assert_eq!(told.len(), 2, "the list and the empty list: {told:?}");
-    const NUMA: &str = "spec.devices[0].attributes[numa]";
     for (causes, wanted) in [
         (told.as_slice(), WriteFailure::ListsRefused),
         (&[(NUMA, "Invalid value: exactly one value must be specified")], WriteFailure::ListsRefused),
