@@ -23,12 +23,18 @@ const DRIVER: &str = env!("CARGO_BIN_EXE_driver");
 const KUBELET: &str = env!("CARGO_BIN_EXE_kubelet");
 const POST: PostParams = PostParams { dry_run: false, field_manager: None };
 
-/// A server with a node, and folders for a driver.
-async fn server() -> (StandIn, TempDir) {
+/// A server, and folders for a driver.
+fn empty_server() -> (StandIn, TempDir) {
     let (server, folder) = (StandIn::start(&[]), TempDir::new().unwrap());
     for name in ["state", "registry"] {
         fs::create_dir(folder.path().join(name)).unwrap();
     }
+    (server, folder)
+}
+
+/// A server with a node.
+async fn server() -> (StandIn, TempDir) {
+    let (server, folder) = empty_server();
     let node = json!({"metadata": {"name": "node-1"}});
     Api::<Node>::all(server.client()).create(&POST, &from_value(node).unwrap()).await.unwrap();
     (server, folder)
@@ -84,12 +90,13 @@ async fn a_pool_of_a_former_name_is_withdrawn() {
 
 #[tokio::test]
 async fn a_report_that_is_refused_is_written_later() {
-    let (server, folder) = server().await;
-    let door = Recorder::start(&server.url, None, Mischief::RefusesReports);
-    let mut driver = driver(&door.url, folder.path(), &[]);
+    let (server, folder) = empty_server();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let args = ["--live", "--server", &server.url, "--registry", &at("registry"), "--state", &at("checkpoint")];
-    let _kubelet = Background::start(KUBELET, &args);
+    let mut kubelet = Background::start(KUBELET, &args);
+    kubelet.says("node-1 is a node of ");
+    let door = Recorder::start(&server.url, None, Mischief::RefusesReports);
+    let mut driver = driver(&door.url, folder.path(), &[]);
 
     let (claims, pods): (Api<ResourceClaim>, Api<Pod>) =
         (Api::default_namespaced(server.client()), Api::default_namespaced(server.client()));

@@ -2,25 +2,53 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 /// Program that runs until the test is over.
 pub(crate) struct Background {
     pub(crate) process: Child,
-    /// Kept open: a program whose output nobody reads ends.
-    stdout: BufReader<ChildStdout>,
-    stderr: BufReader<ChildStderr>,
+    stdout: Lines,
+    stderr: Lines,
 }
 
-/// Reads lines up to one with some words, which it returns.
-fn read_to(pipe: &mut impl BufRead, words: &str) -> String {
-    let mut line = String::new();
-    while !line.contains(words) {
-        line.clear();
-        assert!(pipe.read_line(&mut line).unwrap() > 0, "it never says {words:?}");
+/// Lines of a program as it says them. They are read at once: a program whose output nobody reads would wait.
+struct Lines {
+    received: Receiver<String>,
+    /// Lines that were passed over, for the message of a failure.
+    passed: String,
+}
+
+impl Lines {
+    fn read(pipe: impl Read + Send + 'static) -> Self {
+        let (send, received) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut pipe = BufReader::new(pipe);
+            let mut line = String::new();
+            while pipe.read_line(&mut line).is_ok_and(|length| length > 0)
+                && send.send(std::mem::take(&mut line)).is_ok()
+            {}
+        });
+        Self { received, passed: String::new() }
     }
-    line
+
+    /// Waits for a line with some words.
+    fn wait_for(&mut self, words: &str) -> String {
+        let begin = Instant::now();
+        loop {
+            match self.received.recv_timeout(PATIENCE.saturating_sub(begin.elapsed())) {
+                Ok(line) if line.contains(words) => return line,
+                Ok(line) => self.passed.push_str(&line),
+                Err(end) => panic!("it never says {words:?} ({end}), but\n{}", self.passed),
+            }
+        }
+    }
+
+    /// Returns the lines up to the end.
+    fn rest(&self) -> String {
+        self.received.iter().collect()
+    }
 }
 
 impl Background {
@@ -28,17 +56,17 @@ impl Background {
         let mut command = Command::new(program);
         let mut process = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (stdout, stderr) = (process.stdout.take().unwrap(), process.stderr.take().unwrap());
-        Self { process, stdout: BufReader::new(stdout), stderr: BufReader::new(stderr) }
+        Self { process, stdout: Lines::read(stdout), stderr: Lines::read(stderr) }
     }
 
     /// Waits for a line on stdout.
     pub(crate) fn says(&mut self, words: &str) -> String {
-        read_to(&mut self.stdout, words)
+        self.stdout.wait_for(words)
     }
 
     /// Waits for a line on stderr.
     pub(crate) fn warns(&mut self, words: &str) -> String {
-        read_to(&mut self.stderr, words)
+        self.stderr.wait_for(words)
     }
 
     /// Waits for the address of the metrics, and returns its host and port.
@@ -49,9 +77,7 @@ impl Background {
 
     /// Returns what it has said on stdout until its end, as far as that was not read.
     pub(crate) fn rest(&mut self) -> String {
-        let mut text = String::new();
-        self.stdout.read_to_string(&mut text).unwrap();
-        text
+        self.stdout.rest()
     }
 
     pub(crate) fn terminate(&mut self) -> Option<i32> {
