@@ -152,7 +152,9 @@ pub fn diagnose_skip(evidence: SkipEvidence<'_>) -> Vec<SkipDiagnosis> {
         SkipSymptom::AllocationFailed(message) if message.contains(gate) || message.contains(feature) => {
             // A node that does not declare the feature has a kubelet with the gate off. In Kubernetes 1.37, the feature
             // has the name of the gate.
-            let is_of_node = ["declares the feature", "required features"].iter().any(|words| message.contains(words));
+            let is_of_node = ["declares the feature", "not declared by the node", "required features"]
+                .iter()
+                .any(|words| message.contains(words));
             let (of_node, of_scheduler) =
                 (SkipDiagnosis::KubeletGateOff { gate }, SkipDiagnosis::SchedulerGateOff { gate });
             causes.push(if is_of_node { of_node } else { of_scheduler });

@@ -48,7 +48,7 @@ use crate::config::gates::DraGate;
 /// // As shipped: the field is dropped while its gate is off.
 /// let server = ApiServer::new(Profile::V1_37, GateSet::default());
 /// let accepted = server.validate_slice(Write::create(&slice))?;
-/// assert_eq!(accepted.dropped, ["spec.skipNodeOperations"]);
+/// assert_eq!(accepted.dropped[0].field, "spec.skipNodeOperations");
 ///
 /// // In the KEP: the slice is rejected.
 /// let server = ApiServer::new(Profile::Kep, GateSet::default());

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use kube::Error;
 use kube::core::Status;
 use kube::runtime::watcher;
+use tokio_rustls::rustls::{AlertDescription, Error as TlsError};
 
 /// Reason that a program can't go on with its cluster.
 #[derive(Debug, thiserror::Error)]
@@ -130,24 +131,49 @@ pub enum Trouble {
     Refused,
 }
 
-/// Words of rustls about a certificate of the server.
-const REFUSED_CERTIFICATE: &str = "invalid peer certificate";
-
-/// Words of rustls, when the server has ended the handshake since the client's certificate is missing or no good.
-const NO_CLIENT_CERTIFICATE: &str = "received fatal alert: Certificate";
+/// Alerts with which a server ends the handshake since the client's certificate is missing or no good.
+const NO_CLIENT_CERTIFICATE: [AlertDescription; 6] = [
+    AlertDescription::CertificateRequired,
+    AlertDescription::BadCertificate,
+    AlertDescription::UnsupportedCertificate,
+    AlertDescription::CertificateRevoked,
+    AlertDescription::CertificateExpired,
+    AlertDescription::CertificateUnknown,
+];
 
 /// Classifies a failed call.
 #[must_use]
 pub fn trouble(error: &Error) -> Trouble {
     match error {
         Error::Api(status) => trouble_of_status(status),
-        Error::HyperError(_) | Error::Service(_) if has_words(error, REFUSED_CERTIFICATE) => Trouble::Untrusted,
-        Error::HyperError(_) | Error::Service(_) if has_words(error, NO_CLIENT_CERTIFICATE) => Trouble::Unauthenticated,
-        Error::HyperError(_) | Error::Service(_) | Error::ReadEvents(_) | Error::HttpError(_) => Trouble::Unanswered,
+        Error::HyperError(error) => trouble_of_connection(error),
+        Error::Service(error) => trouble_of_connection(&**error),
+        Error::ReadEvents(_) | Error::HttpError(_) => Trouble::Unanswered,
         // An answer that was cut off.
         Error::SerdeError(error) if error.is_eof() => Trouble::Unanswered,
         _ => Trouble::Refused,
     }
+}
+
+/// Classifies a call without an answer by the TLS of its connection.
+fn trouble_of_connection(error: &(dyn std::error::Error + 'static)) -> Trouble {
+    match causes(error).find_map(of_tls) {
+        Some(TlsError::InvalidCertificate(_)) => Trouble::Untrusted,
+        Some(TlsError::AlertReceived(alert)) if NO_CLIENT_CERTIFICATE.contains(alert) => Trouble::Unauthenticated,
+        _ => Trouble::Unanswered,
+    }
+}
+
+/// Returns the error of TLS in an error, which may be one of IO around it.
+fn of_tls<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e TlsError> {
+    let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    error.downcast_ref().or_else(|| within?.downcast_ref())
+}
+
+fn causes<'e>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
 }
 
 fn trouble_of_status(status: &Status) -> Trouble {
@@ -223,13 +249,8 @@ pub fn text(error: &Error) -> String {
     }
 }
 
-fn has_words(error: &Error, words: &str) -> bool {
-    text(error).contains(words)
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Kinds that not every cluster has, with what they need.

@@ -76,7 +76,7 @@ impl Background {
     }
 
     /// Returns what it has said on stdout until its end, as far as that was not read.
-    pub(crate) fn rest(&mut self) -> String {
+    pub(crate) fn rest(&self) -> String {
         self.stdout.rest()
     }
 
