@@ -164,10 +164,13 @@ fn trouble_of_connection(error: &(dyn std::error::Error + 'static)) -> Trouble {
     }
 }
 
-/// Returns the error of TLS in an error, which may be one of IO around it.
+/// Returns the error of TLS in an error, which may have errors of IO around it.
 fn of_tls<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e TlsError> {
-    let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    error.downcast_ref().or_else(|| within?.downcast_ref())
+    let mut error = error;
+    while let Some(outer) = error.downcast_ref::<io::Error>() {
+        error = outer.get_ref()?;
+    }
+    error.downcast_ref()
 }
 
 fn causes<'e>(
