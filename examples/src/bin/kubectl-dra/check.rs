@@ -1,5 +1,7 @@
 //! The question `check`: what an API server would say about manifests that are created.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use dra_alloc::validate::{Accepted, ApiServer, DroppedField, Write};
 use dra_alloc::{DraGate, GateSet};
 use dra_attrs::{FeatureGate, FieldError, FieldErrors, Profile};
@@ -62,7 +64,8 @@ impl Answers {
                     self.lines.extend(accepted.warnings.iter().map(|warning| line(&format!("warning: {warning}"))));
                 }
                 Err(errors) => {
-                    let reason = |error: &FieldError| match self.gate_behind(error, validated) {
+                    let gates = self.gates_behind(&errors, validated);
+                    let reason = |error: &FieldError| match gates.get(error.field.as_str()) {
                         Some(gate) => line(&format!("{error} (feature gate {gate} is off)")),
                         None => line(&error.to_string()),
                     };
@@ -74,16 +77,25 @@ impl Answers {
         }
     }
 
-    /// Returns the gate that is off and without which nothing would be wrong with the field of an error.
-    fn gate_behind<T>(
+    /// Returns the fields with which nothing would be wrong if one gate were on, each with that gate. The object is validated
+    /// once if no gate matters, and once more for each gate that is off if one does.
+    fn gates_behind<'e, T>(
         &self,
-        error: &FieldError,
+        errors: &'e FieldErrors,
         validated: impl Fn(GateSet<DraGate>) -> Result<T, FieldErrors>,
-    ) -> Option<&'static str> {
-        let is_still_wrong =
-            |gates| validated(gates).is_err_and(|errors| errors.iter().any(|other| other.field == error.field));
-        let off = DraGate::ALL.iter().copied().filter(|gate| !self.gates.has(*gate));
-        let behind = off.into_iter().find(|gate| !is_still_wrong(self.gates.with(*gate)));
-        behind.map(|gate| gate.name(self.profile))
+    ) -> BTreeMap<&'e str, &'static str> {
+        let off: Vec<DraGate> = DraGate::ALL.iter().copied().filter(|gate| !self.gates.has(*gate)).collect();
+        let mended = |gates: GateSet<DraGate>| -> BTreeSet<&'e str> {
+            let left = validated(gates).err().unwrap_or_default();
+            let still: BTreeSet<&str> = left.iter().map(|error| error.field.as_str()).collect();
+            errors.iter().map(|error| error.field.as_str()).filter(|field| !still.contains(field)).collect()
+        };
+        if mended(off.iter().fold(self.gates, |gates, gate| gates.with(*gate))).is_empty() {
+            return BTreeMap::new();
+        }
+        let by_gate = off.into_iter().flat_map(|gate| {
+            mended(self.gates.with(gate)).into_iter().map(move |field| (field, gate.name(self.profile)))
+        });
+        by_gate.collect()
     }
 }
