@@ -13,15 +13,15 @@ use dra_alloc::validate::DroppedField;
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError, watch_text};
 use examples::live::now;
-use examples::live::retry::Pauses;
+use examples::live::outage::Outage;
 use examples::live::slice_calls::{SliceAnswer, rehearse, send};
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
-use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Config, Event, watcher};
+use tokio::time::Instant;
 
 use super::counts::Counts;
 use crate::note;
@@ -89,18 +89,22 @@ impl<'a> Publisher<'a> {
     pub(super) async fn run(&mut self) -> LiveError {
         let slices: Api<ResourceSlice> = Api::all(self.cluster.client.clone());
         let own = Config::default().fields(&format!("spec.driver={},spec.nodeName={}", self.driver, self.node));
-        let mut events = std::pin::pin!(watcher(slices, own).backoff(Pauses::default()));
+        let mut events = std::pin::pin!(watcher(slices, own));
+        let (mut outage, mut resume_at) = (Outage::default(), Instant::now());
         loop {
             tokio::select! {
-                event = events.next() => match event {
+                event = next_after(resume_at, &mut events) => match event {
                     Some(Ok(event)) => self.observe(event),
                     Some(Err(error)) => {
                         if let Some(failure) = LiveError::from_watch("resourceslices", &error) {
                             return failure;
                         }
-                        if !matches!(error, watcher::Error::WatchError(_)) {
+                        let now = Instant::now();
+                        let (pause, is_new) = outage.goes_on(now);
+                        if is_new && !matches!(error, watcher::Error::WatchError(_)) {
                             note(&format_args!("the watch of slices is interrupted and tried again: {}", watch_text(&error)));
                         }
+                        resume_at = now + pause;
                     }
                     None => {}
                 },
@@ -260,6 +264,12 @@ impl<'a> Publisher<'a> {
         }
         pass.terminating.is_empty()
     }
+}
+
+/// Returns the next event of a watch, which is not asked for one before `resume_at`.
+async fn next_after<S: Stream + Unpin>(resume_at: Instant, events: &mut S) -> Option<S::Item> {
+    tokio::time::sleep_until(resume_at).await;
+    events.next().await
 }
 
 fn note_dropped(lost: &DroppedField) {

@@ -197,9 +197,11 @@ impl<'a> Controller<'a> {
         written: StatusWritten,
     ) -> Result<(), LiveError> {
         let request = name.to_owned();
-        let pools = answered.status.as_ref().map_or(0, |status| status.pool_count);
+        let status = answered.status.as_ref();
+        let pools = status.map_or(0, |status| status.pool_count);
+        let listed = status.and_then(|status| status.pools.as_ref()).map_or(0, Vec::len);
         let line = match written {
-            StatusWritten::Stored => Line::Answered { request, pools, seen: self.view.versions() },
+            StatusWritten::Stored => Line::Answered { request, pools, listed, seen: self.view.versions() },
             StatusWritten::ByOther => Line::AnsweredByOther { request },
             StatusWritten::Gone => Line::Gone { request },
             StatusWritten::Failed(reason) => {

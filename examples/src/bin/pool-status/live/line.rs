@@ -10,8 +10,8 @@ use serde::Serialize;
 pub(super) enum Line {
     /// The controller has its lease, and begins.
     Answers { server: String },
-    /// A status is stored; `seen` has the newest resource version of each kind from which it was computed.
-    Answered { request: String, pools: i32, seen: String },
+    /// A status is stored, with `listed` of the `pools` in it; `seen` has the newest resource version of each kind from which it was computed.
+    Answered { request: String, pools: i32, listed: usize, seen: String },
     /// Another copy of the controller has answered.
     AnsweredByOther { request: String },
     /// The request was deleted before it was answered.
@@ -24,8 +24,11 @@ impl fmt::Display for Line {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answers { server } => write!(formatter, "answers requests of {server}"),
-            Self::Answered { request, pools, seen } => {
+            Self::Answered { request, pools, listed, seen } if i64::try_from(*listed) == Ok(i64::from(*pools)) => {
                 write!(formatter, "{request}: answered, {pools} pools, at {seen}")
+            }
+            Self::Answered { request, pools, listed, seen } => {
+                write!(formatter, "{request}: answered, {listed} of {pools} pools, at {seen}")
             }
             Self::AnsweredByOther { request } => write!(formatter, "{request}: answered by another copy"),
             Self::Gone { request } => write!(formatter, "{request}: gone"),
