@@ -2,6 +2,7 @@
 //! stands beside its `main.rs`.
 
 pub mod candidates;
+pub mod causes;
 pub mod claim_store;
 pub mod cluster_args;
 pub mod durable;

@@ -148,8 +148,8 @@ impl Memory {
         self
     }
 
-    /// Adds gates that are known to be off in the API server. Their fields are not sent, unless [`OnDropped::Report`](crate::driver::OnDropped::Report) asks
-    /// for that, and never a list: the first value stands for it.
+    /// Adds gates that are known to be off in the API server. Their fields are not sent, unless
+    /// [`Report`](crate::driver::OnDropped::Report) asks for that, and never a list: the first value stands for it.
     #[must_use]
     pub fn with_gates_off(mut self, gates: &[DraGate]) -> Self {
         self.gates_off.extend(gates);

@@ -188,7 +188,7 @@ pub fn reconcile<'s>(
     let WantedPool { slices, withheld } = wanted(desired, &form);
     check(&slices)?;
     let matched = Matched::new(own, scope, slices.len());
-    let (changed, same_but_dropped) = matched.changed(&slices, memory.gates_off());
+    let (changed, same_but_dropped) = matched.changed(&slices, form.sent_though_off());
     let clashes = matched.clashes.clone();
     let terminating = matched.blocked_names(scope, options.names);
     let plan = SyncPlan { clashes, terminating, same_but_dropped, withheld, ..SyncPlan::default() };
@@ -204,8 +204,7 @@ pub fn reconcile<'s>(
 /// Checks that the nodes of the devices can be said without the fields of gates that are off.
 fn check_node_choice(plan: &PoolPlan<'_>, form: &Form<'_>) -> Result<(), ReconcileError> {
     let gate = DraGate::PartitionableDevices;
-    let is_lost = form.on_dropped == OnDropped::Withdraw && form.gates_off.contains(&gate);
-    if is_lost && plan.node == NodeChoice::PerDevice {
+    if form.left_out().contains(&gate) && plan.node == NodeChoice::PerDevice {
         return Err(ReconcileError::GateOff { gate: GateName::new(gate, Profile::V1_37) });
     }
     Ok(())

@@ -18,7 +18,6 @@ use crate::driver::slice_plan::SlicePlan;
 use crate::validate::{gated_fields, is_list, without_fields};
 
 /// Contents of one slice.
-#[derive(Default)]
 pub(super) struct Wanted<'a> {
     /// Gates that are off and whose fields are left out.
     pub(super) left_out: BTreeSet<DraGate>,
@@ -38,6 +37,21 @@ pub(super) struct Form<'m> {
     pub(super) on_dropped: OnDropped,
 }
 
+static NO_GATES: BTreeSet<DraGate> = BTreeSet::new();
+
+impl<'m> Form<'m> {
+    /// Returns the gates whose fields are not sent: a field that is not stored need not be, and without it a device may be
+    /// unsafe.
+    pub(super) fn left_out(&self) -> &'m BTreeSet<DraGate> {
+        if self.on_dropped == OnDropped::Withdraw { self.gates_off } else { &NO_GATES }
+    }
+
+    /// Returns the gates whose fields are sent, though they are known to be off.
+    pub(super) fn sent_though_off(&self) -> &'m BTreeSet<DraGate> {
+        if self.on_dropped == OnDropped::Withdraw { &NO_GATES } else { self.gates_off }
+    }
+}
+
 /// Contents of a pool as they are sent.
 pub(super) struct WantedPool<'a> {
     pub(super) slices: Vec<Wanted<'a>>,
@@ -47,13 +61,11 @@ pub(super) struct WantedPool<'a> {
 
 /// Returns the contents of a plan in a form. A slice from which everything is left out is none.
 pub(super) fn wanted<'a>(plan: &PoolPlan<'a>, form: &Form<'_>) -> WantedPool<'a> {
-    let no_gates = BTreeSet::new();
-    // Without its field a device may be unsafe, and a field that is not stored need not be sent.
-    let left_out = if form.on_dropped == OnDropped::Withdraw { form.gates_off } else { &no_gates };
+    let left_out = form.left_out();
     // A server refuses lists, which it does not store, instead of dropping them.
     let has_scalars_only = form.gates_off.contains(&DraGate::ListTypeAttributes);
     let (mut safe, mut withheld) = (SafeDevices::new(left_out), Vec::new());
-    let mut slices = Vec::with_capacity(plan.slices.len());
+    let (mut slices, mut emptied) = (Vec::with_capacity(plan.slices.len()), None);
     for slice in &plan.slices {
         let devices = slice.devices.as_ref().map(|devices| {
             let mut kept = Vec::with_capacity(devices.len());
@@ -77,12 +89,15 @@ pub(super) fn wanted<'a>(plan: &PoolPlan<'a>, form: &Form<'_>) -> WantedPool<'a>
             skip_node_operations: plan.skip_node_operations,
         };
         let wanted = wanted.without(left_out);
-        if !wanted.is_empty() || is_empty(slice) {
+        if wanted.is_empty() && !is_empty(slice) {
+            emptied.get_or_insert(wanted);
+        } else {
             slices.push(wanted);
         }
     }
     if slices.is_empty() {
-        slices.push(Wanted { devices: Some(Vec::new()), all_nodes: plan.node == NodeChoice::All, ..Wanted::default() });
+        // A slice without devices says that the driver runs.
+        slices.extend(emptied.map(|slice| Wanted { devices: Some(Vec::new()), ..slice }));
     }
     WantedPool { slices, withheld }
 }

@@ -1,4 +1,4 @@
-//! Fields that are sent and not stored, since a gate is off, with the consequences for readers of a slice.
+//! Fields that are sent and not stored, since a gate is off, with the consequences for readers of a slice or claim.
 //!
 //! The consequences are this crate's own.
 
@@ -15,7 +15,7 @@ pub struct DroppedField {
 }
 
 impl DroppedField {
-    /// Returns the consequence for readers of the slice, in words.
+    /// Returns the consequence for readers of the object, in words.
     #[must_use]
     pub fn consequence(&self) -> &'static str {
         consequence(self.gate.gate).0
@@ -39,6 +39,14 @@ const fn consequence(gate: DraGate) -> (&'static str, bool) {
         DraGate::DeviceCompatibilityGroups => ("incompatible partitions can be allocated together", true),
         DraGate::OptionalNodeOperations => ("the node plugin is called", false),
         DraGate::PartitionableDevicesType => ("the pool's status has no summary of partitions", false),
-        _ => ("the attribute is refused", false),
+        DraGate::ListTypeAttributes => ("the attribute is refused", false),
+        DraGate::AdminAccess => ("the request has no admin access", false),
+        DraGate::PrioritizedList => ("the request has no alternatives", false),
+        DraGate::DerivedAttributes => ("the request has no derived attributes", false),
+        DraGate::ResourceClaimDeviceStatus => ("the claim has no status of its devices", false),
+        // They govern no field that is dropped.
+        DraGate::FractionalCapacityRange | DraGate::WorkloadResourceClaims | DraGate::ExtendedResource => {
+            ("none", false)
+        }
     }
 }

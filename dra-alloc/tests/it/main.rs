@@ -17,6 +17,7 @@ mod driver_node;
 mod eviction;
 mod explain;
 mod explain_laws;
+mod headlines;
 mod inventory;
 mod kubelet;
 mod look_ups;

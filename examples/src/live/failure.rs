@@ -8,6 +8,8 @@ use kube::core::Status;
 use kube::runtime::watcher;
 use tokio_rustls::rustls::{AlertDescription, Error as TlsError};
 
+use crate::causes::{causes, with_causes};
+
 /// Reason that a program can't go on with its cluster.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -173,12 +175,6 @@ fn of_tls<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e TlsErr
     error.downcast_ref()
 }
 
-fn causes<'e>(
-    error: &'e (dyn std::error::Error + 'static),
-) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
-}
-
 fn trouble_of_status(status: &Status) -> Trouble {
     let is_about_object = status.details.as_ref().is_some_and(|details| !details.name.is_empty());
     match (status.code, status.reason.as_str()) {
@@ -250,10 +246,6 @@ pub fn text(error: &Error) -> String {
         Error::Service(error) => with_causes(&**error),
         error => error.to_string(),
     }
-}
-
-fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
-    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Kinds that not every cluster has, with what they need.

@@ -7,6 +7,7 @@ use dra_alloc::driver::{
 };
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{DraGate, GateSet, Profile};
+use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{
     CounterSet, Device, DeviceAttribute, DeviceCounterConsumption, DeviceTaint, ResourceSlice,
 };
@@ -293,6 +294,13 @@ fn a_pool_whose_contents_are_all_left_out_says_that_the_driver_runs() {
     let first = pass(&[], &wanted, &mut memory, &ReconcileOptions::default());
     let [SliceWrite::Create { slice, .. }] = first.writes.as_slice() else { panic!("{first:?}") };
     assert_eq!((slice.spec.devices.as_deref(), slice.spec.shared_counters.as_deref()), (Some(&[][..]), None));
+    // It keeps all else that a slice of the pool has.
+    let (selector, skip) = (NodeSelector::default(), ["*".to_owned()]);
+    let spec = PoolSpec::new("gpu.example.com", "p", NodeChoice::Selector(&selector)).with_counter_sets(&sets);
+    let wanted = ordered(&spec.with_skip_node_operations(Some(&skip)));
+    let first = pass(&[], &wanted, &mut memory, &ReconcileOptions::default());
+    let spec = &first.writes[0].slice().unwrap().spec;
+    assert_eq!((&spec.node_selector, spec.skip_node_operations.as_deref()), (&Some(selector), Some(&skip[..])));
 }
 
 #[test]

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use examples::causes::with_causes;
 use hyper::rt::Executor;
 use tokio::task::AbortHandle;
 use tonic::Request;
 use tonic::transport::{self, Channel, Endpoint};
 
-use super::failure::{DEADLINE_EXCEEDED, with_causes};
+use super::failure::DEADLINE_EXCEEDED;
 
 /// Waits for a whole answer: connection, head, body and trailers. The deadline in a request is for the driver, and tonic
 /// ends only the wait for the head by it.

@@ -1,8 +1,8 @@
 //! Texts of calls that have failed, in the form of Go's gRPC.
 
 use std::error::Error;
-use std::iter::successors;
 
+use examples::causes::{causes, with_causes};
 use examples::output::one_line;
 use tonic::{Code, Status, TimeoutExpired, transport};
 
@@ -24,20 +24,7 @@ pub(super) fn failure(status: &Status) -> String {
     format!("rpc error: code = {code} desc = {}", one_line(&message))
 }
 
-/// Returns an error with its causes: the outermost one alone says that there was an error.
-pub(super) fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let causes = successors(Some(error), |&error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
 /// Returns true if the caller's own deadline expired.
 fn is_expired(status: &Status) -> bool {
-    let mut source = status.source();
-    while let Some(error) = source {
-        if error.is::<TimeoutExpired>() {
-            return true;
-        }
-        source = error.source();
-    }
-    false
+    causes(status).any(|error| error.is::<TimeoutExpired>())
 }

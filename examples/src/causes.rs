@@ -1,0 +1,21 @@
+//! Errors with their causes: the outermost one alone says that there was an error.
+
+use std::error::Error;
+use std::iter::successors;
+
+/// Returns an error and its causes, the outermost first.
+pub fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    successors(Some(error), |&error| error.source())
+}
+
+/// Returns the texts of an error and its causes, with colons between them.
+///
+/// ```
+/// use examples::causes::with_causes;
+/// let error = std::io::Error::other("no room");
+/// assert_eq!(with_causes(&error), "no room");
+/// ```
+#[must_use]
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
