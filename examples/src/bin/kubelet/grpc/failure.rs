@@ -26,5 +26,5 @@ pub(super) fn failure(status: &Status) -> String {
 
 /// Returns true if the caller's own deadline expired.
 fn is_expired(status: &Status) -> bool {
-    causes(status).any(|error| error.is::<TimeoutExpired>())
+    causes(status).any(<dyn Error>::is::<TimeoutExpired>)
 }
