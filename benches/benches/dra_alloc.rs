@@ -7,9 +7,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use dra_alloc::explain::Detail;
 use dra_alloc::selector::{Options, Selector, SelectorCache, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, GateSet, Inventory};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, GateSet, Inventory};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, ResourceClaim, ResourceSlice};

@@ -15,9 +15,8 @@ use std::time::{Duration, Instant};
 use dra_alloc::pods::{
     ApiAnswer, BindStep, ClaimTracker, ClaimWrite, Consumer, FINALIZER, GroupRound, PodCycle, PodOptions, PreBind,
 };
-use dra_alloc::{
-    AllocatedState, Allocator, Budget, ClaimId, Classes, DraGate, GateSet, Inventory, Outcome, Profile, SelectorCache,
-};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, DraGate, GateSet, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, DeviceId, Inventory, Profile, Verdict};
+use dra_alloc::explain::Detail;
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Inventory, Profile, Verdict};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 

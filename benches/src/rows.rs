@@ -1,6 +1,6 @@
 //! Rows of docs/performance.md on clusters that are big, shared or full: each case beside the one that it is measured by.
 
-use dra_alloc::Detail;
+use dra_alloc::explain::Detail;
 use serde_json::json;
 
 use crate::case::{Call, Case};

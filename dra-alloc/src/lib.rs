@@ -57,20 +57,12 @@
 
 pub mod autoscaler;
 pub mod claim_controller;
-pub mod declared_features;
-pub mod driver;
 pub mod eviction;
 pub mod explain;
-pub mod kubelet;
 pub mod pods;
-pub mod selector;
-pub mod skip;
-pub mod validate;
 
 mod allocator;
 mod cluster;
-mod config;
-mod device;
 mod search;
 
 // The second allocator of the tests, which calls the crate by its name.
@@ -81,21 +73,20 @@ extern crate self as dra_alloc;
 mod oracle;
 
 pub use allocator::{Allocator, Attempt, FollowedNodes, NodePool, NodeVerdicts, NodeVersion, Verdict, cluster_summary};
+pub use cluster::capacity;
 pub use cluster::classes::Classes;
-pub use cluster::inventory::{Inventory, InventoryError, InventoryEvent, InventoryLayer, pool};
+pub use cluster::inventory::{Inventory, InventoryEvent, InventoryLayer};
 pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, ForgetOutcome, Layer, StateError};
-pub use cluster::version::{self, ApplyOutcome};
-pub use config::gates::{DraGate, GateName};
-pub use config::limits::MAX_DEVICES_PER_CLAIM;
-pub use device::allocated::allocated_devices;
-pub use device::device_id::{DeviceId, InvalidDeviceId};
-pub use device::{capacity, taint};
 #[doc(no_inline)]
-pub use dra_attrs::{GateSet, Ix, Profile};
-pub use explain::{Detail, Explanation};
+pub use dra_attrs::{DraGate, DroppedField, GateName, GateSet, Ix, Profile};
+pub use dra_device::{
+    DeviceId, InvalidDeviceId, InventoryError, MAX_DEVICES_PER_CLAIM, allocated_devices, claims, pool, skip, taint,
+    validate_conditions, version,
+};
+pub use dra_node::{declared_features, driver, kubelet};
 pub use search::allocate_error::{AllocateError, RequestError};
 pub use search::budget::Budget;
 pub use search::outcome::{Fit, NodeFailure, Outcome};
 pub use search::share::{Share, ShareIds, share_id};
 pub use search::stopped::{Limit, Stopped};
-pub use selector::SelectorCache;
+pub use {dra_selector as selector, dra_validate as validate};

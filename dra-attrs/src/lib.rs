@@ -57,8 +57,13 @@ pub mod label;
 pub mod numa;
 
 mod claim_amounts;
+mod decisions;
+mod dra_gate;
+mod dropped_field;
 mod field;
 mod gates;
+#[doc(hidden)]
+pub mod internal;
 mod ix;
 mod k8s;
 mod matching;
@@ -77,6 +82,8 @@ mod value;
 mod vendor;
 
 pub use claim_amounts::{ClaimAmounts, DeviceOverhead};
+pub use dra_gate::{DraGate, GateName};
+pub use dropped_field::DroppedField;
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet, nearest_name};
 pub use ix::Ix;

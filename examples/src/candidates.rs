@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodExplanation;
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use readiness::first_untolerated_taint;

@@ -26,9 +26,8 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
-use tempfile::TempDir;
-
 use stand_in::StandIn;
+use tempfile::TempDir;
 
 const DRIVER: &str = "gpu.example.com";
 const BOARDS: usize = 25;
@@ -324,7 +323,7 @@ async fn run(seed: u64) {
     let ledger = Ledger::from_checkpoint(&fs::read(state.join("ledger.json")).unwrap()).unwrap();
     assert!(ledger.entries().is_empty(), "{ledger:?}");
     let slices = all(&Api::<ResourceSlice>::all(client.clone())).await;
-    assert!(dra_alloc::driver::validate_pool(&slices).is_empty());
+    assert!(dra_alloc::pool::validate_pool(&slices).is_empty());
     let published: usize = slices.iter().map(|slice| slice.spec.devices.as_ref().map_or(0, Vec::len)).sum();
     assert_eq!(published, BOARDS * (PARTS + 1));
 }

@@ -11,9 +11,9 @@ use dra_alloc::driver::{CdiKind, CdiSpec, DeviceMetadata, Ledger, MetadataVersio
 use dra_alloc::eviction::{RulePreview, TaintIndex};
 use dra_alloc::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
 use dra_alloc::pods::{ClaimTracker, PodOptions};
-use dra_alloc::selector::{self, Selector, SelectorInput};
+use dra_alloc::selector::{self, Selector, SelectorCache, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{Classes, GateSet, Inventory, SelectorCache};
+use dra_alloc::{Classes, GateSet, Inventory};
 use dra_attrs::numa::CpuSet;
 use dra_attrs::{PciAddress, Profile, QualifiedName, Quantity, Version, has_saturated_time, saturate_times};
 use examples::manifest::Manifests;

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
     AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, GateSet, Inventory, InventoryEvent, Outcome,
-    SelectorCache,
 };
 use dra_attrs::{FeatureGate, Profile};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};

@@ -4,8 +4,9 @@
 
 use dra_alloc::driver::{
     Chunk, Layout, Memory, NodeChoice, OnDropped, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
-    SliceWrite, dropped, left_by_type, plan, reconcile, validate_pool,
+    SliceWrite, dropped, left_by_type, plan, reconcile,
 };
+use dra_alloc::pool::validate_pool;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 use libfuzzer_sys::fuzz_target;
 

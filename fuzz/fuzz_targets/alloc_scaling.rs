@@ -3,7 +3,8 @@
 
 use dra_alloc::autoscaler::{ClusterSnapshot, NodeTemplate, ScaleSimulator};
 use dra_alloc::pods::{ClaimTracker, PodOptions};
-use dra_alloc::{Budget, Classes, Inventory, Profile, SelectorCache};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Budget, Classes, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;

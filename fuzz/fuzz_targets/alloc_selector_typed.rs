@@ -1,7 +1,7 @@
 //! Selectors: typed expressions have the values and errors of a second, naive evaluator.
 #![no_main]
 
-#[path = "../../dra-alloc/tests/naive/mod.rs"]
+#[path = "../../dra-alloc/selector/tests/naive/mod.rs"]
 mod naive;
 
 use libfuzzer_sys::fuzz_target;

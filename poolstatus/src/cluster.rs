@@ -3,8 +3,8 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::pool::{LatestGeneration, group_by_pool, slice_devices};
 use dra_attrs::GateSet;
+use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 

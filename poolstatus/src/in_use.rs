@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::allocated_devices;
 use dra_attrs::Quantity;
+use dra_device::allocated_devices;
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
 
 use crate::quantity_sum::{OrderFreeFormat, QuantitySum};

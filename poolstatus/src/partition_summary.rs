@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::pool::{LatestGeneration, slice_devices};
 use dra_attrs::{Quantity, lookup_by_name};
+use dra_device::pool::{LatestGeneration, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::PartitionTypeStatus;
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_alloc::pool::LatestGeneration;
-use dra_alloc::version::{is_deleted_by, is_older};
-use dra_alloc::{ApplyOutcome, InventoryError};
 use dra_attrs::GateSet;
+use dra_device::InventoryError;
+use dra_device::pool::LatestGeneration;
+use dra_device::version::{ApplyOutcome, is_deleted_by, is_older};
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
@@ -103,7 +103,7 @@ impl PoolIndex {
 
     /// Updates the index by one watch event, and tells what came of it.
     ///
-    /// Events may be repeated and late, as for [`Inventory::apply`](dra_alloc::Inventory::apply): an older version of a known
+    /// Events may be repeated and late, as for `Inventory::apply` of the crate `dra-alloc`: an older version of a known
     /// object changes nothing, nor does the deletion of an object that is not known or has been created anew.
     ///
     /// # Errors

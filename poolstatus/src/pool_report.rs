@@ -1,8 +1,7 @@
 //! Report on one pool: device numbers, summaries and warnings.
 
-use dra_alloc::driver::{PoolMistake, validate_pool};
-use dra_alloc::pool::{LatestGeneration, PoolProblem, slice_devices};
 use dra_attrs::Quantity;
+use dra_device::pool::{LatestGeneration, PoolMistake, PoolProblem, slice_devices, validate_pool};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{PartitionTypeStatus, ShareableSummaryStatus};
 

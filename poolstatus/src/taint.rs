@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::taint::untolerated;
+use dra_device::taint::untolerated;
 use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule};
 
 /// Taint rules with an effect on allocation, by the driver and pool of their selector. A rule without a selector selects

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use dra_alloc::validate::validate_conditions;
 use dra_attrs::format::long_name;
 use dra_attrs::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quantity, QuantityFormat};
+use dra_device::validate_conditions;
 use k8s_openapi::api::resource::v1alpha3::{
     PartitionTypeStatus, PoolStatus, ResourcePoolStatusRequestStatus, ShareableCapacityStatus, ShareableSummaryStatus,
 };

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use dra_alloc::pool::PoolProblem;
+use dra_device::pool::PoolProblem;
 use serde::Serialize;
 
 /// A problem of one pool's slices, devices, claims or taints.

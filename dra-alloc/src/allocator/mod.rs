@@ -17,21 +17,20 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{DraGate, GateSet, Profile};
+use dra_selector::SelectorCache;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
-use crate::config::gates::DraGate;
 use crate::explain::Detail;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
 use crate::search::context::Context;
 use crate::search::share::{ShareIds, share_id};
 use crate::search::{PruningRules, Shortcuts};
-use crate::selector::SelectorCache;
 
 pub use attempt::Attempt;
 pub use cluster_summary::cluster_summary;

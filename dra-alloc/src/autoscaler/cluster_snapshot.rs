@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use dra_device::internal::controller;
 use k8s_openapi::api::core::v1::{Node, Pod};
-
-use crate::kubelet::pod_claims::controller;
 
 /// Nodes of a cluster with the pods on them, indexed once for any number of questions.
 #[derive(Clone, Debug, Default)]

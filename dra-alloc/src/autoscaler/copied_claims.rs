@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use dra_device::claims::ClaimKey;
+use dra_device::internal::{PodFields, is_for_pod};
 use k8s_openapi::api::core::v1::{NodeSelector, Pod, PodResourceClaimStatus};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::node_copy::NodeCopy;
-use crate::device::node::selector_of_node;
-use crate::kubelet::ClaimKey;
-use crate::kubelet::pod_claims::{is_for_pod, uid};
+use crate::cluster::scope::selector_of_node;
 use crate::pods::Consumer;
 
 /// Reason why an allocated claim can't be copied: the copy would hold the same devices.
@@ -101,7 +101,7 @@ impl NodeCopy<'_> {
         status.reserved_for = None;
         if let Some(allocation) = &mut status.allocation {
             self.move_allocation(&ClaimKey::from_metadata(&claim.metadata), allocation, old_pools)?;
-            let (name, uid) = (new_pod.metadata.name.clone().unwrap_or_default(), uid(new_pod).to_owned());
+            let (name, uid) = (new_pod.metadata.name.clone().unwrap_or_default(), new_pod.uid().to_owned());
             status.reserved_for = Some(vec![Consumer::Pod { name, uid }.reference()]);
         }
         Ok(copy)
@@ -137,7 +137,7 @@ fn owner(pod: &Pod) -> OwnerReference {
         api_version: "v1".to_owned(),
         kind: "Pod".to_owned(),
         name: pod.metadata.name.clone().unwrap_or_default(),
-        uid: uid(pod).to_owned(),
+        uid: pod.uid().to_owned(),
         controller: Some(true),
         block_owner_deletion: Some(true),
     }

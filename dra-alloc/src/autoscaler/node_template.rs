@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
 use crate::cluster::inventory::is_for_one_node;
-use crate::device::slice::name_of;
 
 /// Node that does not exist yet, with its slices: one more node of a node group.
 ///

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_device::claims::ClaimKey;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use super::unknown_attribute::UnknownAttribute;
-use crate::kubelet::ClaimKey;
 use crate::pods::{
     ClaimFull, ClaimTracker, GangPlacement, GangSearch, GroupRound, MAX_CONSUMERS, MemberRefusal, PodCycle,
 };

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use dra_device::pool::{LatestGeneration, group_by_pool};
 use k8s_openapi::api::resource::v1::ResourceSlice;
-
-use crate::cluster::inventory::pool::{LatestGeneration, group_by_pool};
 
 /// Complete pools of a node, and of the template that it was made from, by driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use dra_device::claims::{ClaimKey, PodClaim, PodClaimError};
+use dra_device::internal::{PodFields, extended_claim, is_for_pod};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use crate::claim_controller::{CleanStep, OwnerFate, clean};
-use crate::kubelet::pod_claims::{extended_claim, is_for_pod, uid};
-use crate::kubelet::{ClaimKey, PodClaim, PodClaimError};
 use crate::pods::{
     ClaimFull, ClaimLookup, ConsumerError, PodOptions, can_reserve, claim_of_entry, consumer_of_entry, is_reserved_for,
 };
@@ -75,7 +75,7 @@ pub fn release<'p, 'c>(
     let mut users: BTreeMap<ClaimKey, Vec<&Pod>> = BTreeMap::new();
     let mut going: BTreeSet<&str> = BTreeSet::new();
     for pod in pods {
-        going.insert(uid(pod));
+        going.insert(pod.uid());
         claims_of(pod).for_each(|named| users.entry(named.claim).or_default().push(pod));
     }
     let claims: BTreeMap<ClaimKey, &ResourceClaim> =

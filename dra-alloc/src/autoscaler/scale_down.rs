@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dra_attrs::node_selector_matches;
+use dra_device::DeviceId;
+use dra_device::claims::{ClaimKey, ClaimOrigin};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
@@ -13,8 +15,6 @@ use super::release::{ClaimRelease, Departure, ReleasedClaim, claims_of, release}
 use super::simulator::ScaleSimulator;
 use crate::cluster::inventory::{Inventory, InventoryLayer};
 use crate::cluster::state::{AllocatedState, ClaimId, StateError};
-use crate::device::device_id::DeviceId;
-use crate::kubelet::{ClaimKey, ClaimOrigin};
 use crate::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodIdentity};
 
 /// Nodes that go together, as a plan.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use dra_device::InventoryError;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::node_template::NodeTemplate;
 use super::placing::{PlacementRefusal, Placing};
 use super::simulator::ScaleSimulator;
 use super::unknown_attribute::UnknownAttributes;
-use crate::cluster::inventory::{Inventory, InventoryError, InventoryEvent};
+use crate::cluster::inventory::{Inventory, InventoryEvent};
 use crate::pods::{ClaimTracker, GangPlacement, PodIdentity};
 
 /// Answer to the question whether one more node would help.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use dra_device::internal::PodFields;
+use dra_selector::SelectorCache;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -11,10 +13,8 @@ use crate::allocator::Allocator;
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::explain::Detail;
-use crate::kubelet::pod_claims::{group_name, namespace};
 use crate::pods::{GangFit, GangSearch, PodOptions};
 use crate::search::budget::Budget;
-use crate::selector::SelectorCache;
 
 /// Simulator of nodes that come and go: [`ScaleSimulator::scale_up`], [`ScaleSimulator::expansion_options`],
 /// [`ScaleSimulator::scale_down`], [`ScaleSimulator::remove_nodes`].
@@ -72,7 +72,7 @@ impl<'s> ScaleSimulator<'s> {
 
     /// Returns the group of a pod.
     pub(super) fn group_of(&self, pod: &Pod) -> Option<&'s PodGroup> {
-        self.groups.get(&[namespace(pod), group_name(pod)?]).copied()
+        self.groups.get(&[pod.namespace(), pod.group_name()?]).copied()
     }
 
     /// Asks a question about pods on nodes.

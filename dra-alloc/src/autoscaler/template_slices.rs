@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_device::internal::name_of;
+use dra_device::pool::{LatestGeneration, group_by_pool};
 use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceSlice, ResourceSliceSpec};
 
 use super::node_copy::NodeCopy;
-use crate::cluster::inventory::pool::{LatestGeneration, group_by_pool};
-use crate::device::slice::name_of;
 
 /// A slice that is not of one node, so that one more node would not have it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

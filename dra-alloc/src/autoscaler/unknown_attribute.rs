@@ -1,16 +1,16 @@
 //! Attributes that nobody knows before the node exists, and the claims that depend on them.
 
 use dra_attrs::lookup_by_name;
+use dra_device::claims::ClaimKey;
+use dra_device::pool::slice_devices;
+use dra_selector::SelectorCache;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceClaim, DeviceConstraint, DeviceRequest, ResourceClaim};
 
 use super::node_template::NodeTemplate;
 use super::release::claims_of;
 use crate::cluster::classes::{Class, Classes};
-use crate::device::slice::slice_devices;
-use crate::kubelet::ClaimKey;
 use crate::pods::ClaimLookup;
-use crate::selector::SelectorCache;
 
 /// Reason why a template has no answer for a pod: something depends on an attribute whose value is not known before the node
 /// exists. Attributes are named as `domain/name`.

@@ -4,12 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{Quantity, QuantityError};
+use dra_device::allocated_devices;
+use dra_device::claims::ClaimKey;
+use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, ResourceClaim, ResourceSlice};
-
-use crate::cluster::inventory::pool::{LatestGeneration, group_by_pool};
-use crate::device::allocated::allocated_devices;
-use crate::device::slice::slice_devices;
-use crate::kubelet::ClaimKey;
 
 /// One, in the unit of [`Utilization::billionths`].
 const BILLION: u128 = 1_000_000_000;

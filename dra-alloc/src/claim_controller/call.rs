@@ -1,10 +1,10 @@
 //! Calls to the API server, as values, and the answers to them.
 
+use dra_device::claims::ClaimKey;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 use serde_json::Value;
 
 use super::queue::QueueKey;
-use crate::kubelet::ClaimKey;
 
 /// Version of the API of pod groups that a cluster serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,9 +1,9 @@
 //! The rule for one claim: reservations, allocations and claims that nobody needs go.
 
+use dra_device::claims::ClaimKey;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 
 use super::call::ControllerCall;
-use crate::kubelet::ClaimKey;
 use crate::pods::FINALIZER;
 
 /// Fate of the pod that owns a claim.

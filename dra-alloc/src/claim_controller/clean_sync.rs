@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use dra_device::claims::ClaimKey;
+use dra_device::internal::{PodFields, controller as controller_of};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 
 use super::call::{ControllerAnswer, ControllerCall};
@@ -9,8 +11,6 @@ use super::clean::{CleanStep, OwnerFate, clean};
 use super::controller::{ClaimController, is_done};
 use super::error::SyncError;
 use super::step::SyncStep;
-use crate::kubelet::ClaimKey;
-use crate::kubelet::pod_claims::{controller as controller_of, uid};
 
 /// Fate of an entry of `status.reservedFor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl ClaimController {
         {
             ("", "pods") => {
                 let pod = self.pods.get(&key);
-                (pod.map(|pod| uid(pod)), pod.is_some_and(|pod| is_done(pod)))
+                (pod.map(|pod| pod.uid()), pod.is_some_and(|pod| is_done(pod)))
             }
             ("scheduling.k8s.io", "podgroups") if self.has_groups() => {
                 let group = self.groups.get(&key);
@@ -122,7 +122,7 @@ impl ClaimController {
         let owner = controller_of(&claim.metadata).filter(|owner| owner.api_version == "v1" && owner.kind == "Pod");
         let pod = owner.and_then(|owner| Some((owner, self.pods.get(&ClaimKey::new(namespace, &owner.name))?)));
         match pod {
-            Some((owner, pod)) if uid(pod) != owner.uid || is_done(pod) => OwnerFate::Done,
+            Some((owner, pod)) if pod.uid() != owner.uid || is_done(pod) => OwnerFate::Done,
             _ => OwnerFate::Stays,
         }
     }

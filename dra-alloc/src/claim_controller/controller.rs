@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dra_attrs::DraGate;
+use dra_device::claims::{ClaimKey, ClaimOrigin};
+use dra_device::internal::{PodFields, controller, extended_claim};
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
 use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
@@ -12,9 +15,6 @@ use super::deleted::DeletedUids;
 use super::links::Links;
 use super::made_claim::ENTRY_ANNOTATION;
 use super::queue::{DistinctKeys, QueueKey, QueueKind};
-use crate::config::gates::DraGate;
-use crate::kubelet::pod_claims::{controller, extended_claim, group_name, namespace, uid};
-use crate::kubelet::{ClaimKey, ClaimOrigin};
 use crate::pods::{PodOptions, check_group_owner, check_owner, claim_of_entry, claim_of_group_entry, is_reserved_for};
 
 /// Memory of the controller for claims. Every method with which a watch shows an object returns the keys that are to be
@@ -84,7 +84,7 @@ impl ClaimController {
         let key = ClaimKey::from_metadata(&pod.metadata);
         self.uses.set(&QueueKey::new(QueueKind::Pod, &key), []);
         self.pods.remove(&key);
-        self.deleted.insert(uid(pod));
+        self.deleted.insert(pod.uid());
         let mut keys = DistinctKeys::default();
         self.add_pod(pod, true, &mut keys);
         keys.into_keys()
@@ -275,10 +275,10 @@ fn owner_uid(claim: &ResourceClaim) -> Option<String> {
 }
 
 fn used_by_pod(pod: &Pod) -> Vec<Used> {
-    let group = group_name(pod).map(|name| Used::Group(ClaimKey::new(namespace(pod), name)));
+    let group = pod.group_name().map(|name| Used::Group(ClaimKey::new(pod.namespace(), name)));
     let entries = pod_entries(pod);
     let templates = entries.iter().filter_map(|entry| entry.resource_claim_template_name.as_deref());
-    let templates = templates.map(|name| Used::Template(ClaimKey::new(namespace(pod), name)));
+    let templates = templates.map(|name| Used::Template(ClaimKey::new(pod.namespace(), name)));
     let claims = entries.iter().filter_map(|entry| claim_of_entry(pod, entry).ok().flatten());
     let group = group.filter(|_| !entries.is_empty());
     group.into_iter().chain(templates).chain(claims.map(|named| Used::Claim(named.claim))).collect()

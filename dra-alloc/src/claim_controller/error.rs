@@ -1,6 +1,7 @@
 //! Reasons why work on a key ends.
 
-use crate::kubelet::{ClaimKey, PodClaimError};
+use dra_device::claims::{ClaimKey, PodClaimError};
+
 use crate::pods::{ClaimFull, ConsumerError, GroupClaimError, OwnerError};
 
 /// Reason why the claim of an entry can't be made.

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dra_attrs::DraGate;
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
+use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ResourceClaim, ResourceClaimTemplate};
 use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
@@ -11,9 +14,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::controller::ClaimController;
 use super::error::ClaimMakingError;
 use super::made_claim::make_claim;
-use crate::config::gates::DraGate;
-use crate::kubelet::pod_claims::{group_name, namespace, uid};
-use crate::kubelet::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
 use crate::pods::{
     Consumer, GroupClaimError, check_group_owner, check_owner, claim_of_entry, claim_of_group_entry, consumer_of_entry,
 };
@@ -44,13 +44,13 @@ impl ClaimController {
         let group = self.group_of(pod)?;
         match consumer_of_entry(pod, entry, group.map(|group| &**group), self.options)? {
             Consumer::PodGroup { uid, .. } => {
-                let made = self.made_claim(namespace(pod), &uid, &entry.name);
+                let made = self.made_claim(pod.namespace(), &uid, &entry.name);
                 Ok(made.map_or(EntrySituation::Settled, made_already))
             }
             Consumer::Pod { .. } => {
                 let name = pod.metadata.name.clone().unwrap_or_default();
-                let owner = owner_reference("v1", "Pod", name, uid(pod).to_owned());
-                self.make(namespace(pod), template, &entry.name, owner)
+                let owner = owner_reference("v1", "Pod", name, pod.uid().to_owned());
+                self.make(pod.namespace(), template, &entry.name, owner)
             }
         }
     }
@@ -87,8 +87,8 @@ impl ClaimController {
 
     /// Returns the group of a pod, if groups count.
     pub(super) fn group_of(&self, pod: &Pod) -> Result<Option<&Arc<PodGroup>>, ClaimMakingError> {
-        let Some(name) = group_name(pod).filter(|_| self.has_groups()) else { return Ok(None) };
-        let group = self.groups.get(&ClaimKey::new(namespace(pod), name));
+        let Some(name) = pod.group_name().filter(|_| self.has_groups()) else { return Ok(None) };
+        let group = self.groups.get(&ClaimKey::new(pod.namespace(), name));
         group.map(Some).ok_or_else(|| ClaimMakingError::GroupNotFound { group: name.to_owned() })
     }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use dra_device::version::{self, ApplyOutcome};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassConfiguration, DeviceSelector};
 
 use super::extended_resources::{ExtendedResources, named_by};
-use super::version::{self, ApplyOutcome};
-use crate::device::extended_resource::implicit_class;
-use crate::selector::expression::{Compiled, Expression, Owner, expressions};
+use crate::cluster::expression::{Compiled, Expression, Owner, expressions};
+use crate::cluster::extended_resources::implicit_class;
 
 /// The device classes of a cluster, indexed by name.
 ///
@@ -52,7 +52,8 @@ impl Classes {
     /// ([`version::is_older`]).
     ///
     /// ```
-    /// use dra_alloc::{ApplyOutcome, Classes};
+    /// use dra_alloc::version::ApplyOutcome;
+    /// use dra_alloc::Classes;
     /// use k8s_openapi::api::resource::v1::DeviceClass;
     ///
     /// let version = |version: &str| {

@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_device::internal::DEVICE_CLASS_PREFIX;
 use k8s_openapi::api::resource::v1::DeviceClass;
 use k8s_openapi::jiff::Timestamp;
 
@@ -54,4 +55,9 @@ impl ExtendedResources {
 /// Returns the extended resource that a class names.
 pub(super) fn named_by(class: &DeviceClass) -> Option<&str> {
     class.spec.as_ref()?.extended_resource_name.as_deref().filter(|name| !name.is_empty())
+}
+
+/// Returns the device class for which the implicit name of an extended resource stands.
+pub(crate) fn implicit_class(resource: &str) -> Option<&str> {
+    resource.strip_prefix(DEVICE_CLASS_PREFIX)
 }

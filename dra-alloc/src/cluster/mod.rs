@@ -1,11 +1,12 @@
-//! Objects of a cluster, indexed: slices, taint rules, classes and allocated devices. Imports only `selector`, `device`
-//! and `config`.
+//! Objects of a cluster, indexed: slices, taint rules, classes and allocated devices. Imports nothing of this crate.
 
 pub(crate) mod bits;
+pub mod capacity;
 pub(crate) mod classes;
+pub(crate) mod expression;
 mod extended_resources;
 pub(crate) mod inventory;
+pub(crate) mod scope;
 pub(crate) mod stamp;
 pub(crate) mod state;
 pub(crate) mod trie;
-pub mod version;

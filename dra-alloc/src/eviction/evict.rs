@@ -1,10 +1,9 @@
 //! Calls that evict a pod.
 
+use dra_device::internal::PodFields;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-
-use crate::kubelet::pod_claims::{namespace, uid};
 
 /// Call to the API server that belongs to the eviction of a pod.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,9 +64,9 @@ pub fn evict(pod: &Pod, now: Timestamp) -> Vec<EvictionCall> {
     let set = (!conditions.any(is_set)).then_some(EvictionCall::SetCondition { condition });
     let event = EvictionCall::Event { reason: "DeviceTaintManagerEviction", message: "Marking for deletion" };
     let delete = EvictionCall::Delete {
-        namespace: namespace(pod).to_owned(),
+        namespace: pod.namespace().to_owned(),
         name: pod.metadata.name.clone().unwrap_or_default(),
-        uid: uid(pod).to_owned(),
+        uid: pod.uid().to_owned(),
     };
     [event].into_iter().chain(set).chain([delete]).collect()
 }

@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_attrs::DraGate;
+use dra_device::allocated_devices;
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
+use dra_device::internal::extended_claim;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -9,10 +13,6 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use super::reason::{Eviction, EvictionReason};
 use super::taint_index::TaintIndex;
 use super::time::{Consequence, consequence};
-use crate::config::gates::DraGate;
-use crate::device::allocated::allocated_devices;
-use crate::kubelet::pod_claims::extended_claim;
-use crate::kubelet::{ClaimKey, ClaimOrigin, PodClaim};
 use crate::pods::{PodOptions, check_owner, claim_of_entry, is_reserved_for};
 
 /// Evictions of a cluster's pods by the taints of their devices.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use dra_device::allocated_devices;
+use dra_device::internal::PodFields;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim};
@@ -10,8 +12,6 @@ use super::evictions::{Evictions, is_allocated};
 use super::rules::{DeviceNames, RulesBySelector, name_of, uid_of};
 use super::taint_index::TaintIndex;
 use super::time::NO_EXECUTE;
-use crate::device::allocated::allocated_devices;
-use crate::kubelet::pod_claims::{namespace, uid};
 use crate::pods::PodOptions;
 
 /// Counts of what a taint rule does with the effect `NoExecute`, whatever its effect is.
@@ -92,7 +92,7 @@ impl RulePreview {
 impl PendingPod {
     fn new(pod: &Pod, at: Timestamp) -> Self {
         let name = pod.metadata.name.clone().unwrap_or_default();
-        Self { at, namespace: namespace(pod).to_owned(), name, uid: uid(pod).to_owned() }
+        Self { at, namespace: pod.namespace().to_owned(), name, uid: pod.uid().to_owned() }
     }
 }
 

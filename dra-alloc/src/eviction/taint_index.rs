@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::Ix;
+use dra_device::internal::name_of as slice_name;
+use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, ResourceSlice};
 
 use super::reason::EvictionReason;
 use super::rules::{DeviceNames, RulesBySelector, name_of, uid_of};
 use super::time::NO_EXECUTE;
-use crate::cluster::inventory::pool::{LatestGeneration, group_by_pool};
-use crate::device::slice::{name_of as slice_name, slice_devices};
 
 /// Taints of a cluster: the devices of the newest generation of each pool, complete or not, and the taint rules.
 #[derive(Clone, Debug, Default)]

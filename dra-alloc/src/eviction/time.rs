@@ -1,9 +1,8 @@
 //! Time of eviction by one taint.
 
+use dra_device::taint::tolerates;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration};
-
-use crate::device::taint::tolerates;
 
 /// Effect of the taints that evict.
 pub(super) const NO_EXECUTE: &str = "NoExecute";

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use dra_device::DeviceId;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use crate::cluster::inventory::pool_devices::PoolDevices;
-use crate::device::device_id::DeviceId;
 
 /// Devices in the order of the search, named when they are read.
 ///

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{FeatureGate, Ix, Quantity, QuantityFormat, ValueSet, Violation};
+use dra_attrs::{DraGate, FeatureGate, GateName, Ix, Quantity, QuantityFormat, ValueSet, Violation};
 use k8s_openapi::api::resource::v1::Device;
 use smallvec::SmallVec;
 
 use super::{Cause, ClaimName, Detail, DeviceList, DeviceRejection, Reason, RequestName, Taint};
-use crate::config::gates::{DraGate, GateName};
+use crate::cluster::expression::{Expression, Owner};
 use crate::search::allocate_error::AllocateError;
 use crate::search::counters::Shortage;
 use crate::search::ix::{AlternativeIx, ClaimIx, ColumnIx, DeviceIx, IxRange, PoolIx, next};
@@ -15,7 +15,6 @@ use crate::search::request::{Alternative, Claim, Mode};
 use crate::search::{
     CapacityCheck, CapacityMiss, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Shortcut, Table,
 };
-use crate::selector::expression::{Expression, Owner};
 
 /// Largest number of devices listed for one reason, and of values listed for one request.
 const MOST_LISTED: usize = 32;

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::{Ix, Quantity, Violation};
+use dra_attrs::{GateName, Ix, Quantity, Violation};
+use dra_device::pool::PoolProblem;
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector, DeviceTaint, DeviceToleration, ResourceClaim};
 use serde::{Deserialize, Serialize};
 
 use super::device_list::DeviceList;
-use crate::cluster::inventory::pool::PoolProblem;
-use crate::config::gates::GateName;
 use crate::search::outcome::NodeFailure;
 use crate::search::stopped::Stopped;
 

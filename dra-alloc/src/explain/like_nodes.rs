@@ -15,13 +15,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use dra_attrs::DraGate;
 use k8s_openapi::api::core::v1::Node;
 use smallvec::SmallVec;
 
 use super::{Cause, Explanation, Reason};
 use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::cluster::inventory::pool_devices::PoolDevices;
-use crate::config::gates::DraGate;
 use crate::search::budget::{Effort, Meter};
 use crate::search::context::Context;
 use crate::search::request::Plan;

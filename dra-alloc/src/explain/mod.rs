@@ -10,7 +10,8 @@
 //! one explanation are bounded in number and in work, which counts against the limit of the budget for the call.
 //!
 //! ```
-//! use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, Inventory, Profile};
+//! use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Profile};
+//! use dra_alloc::explain::Detail;
 //! use serde_json::{from_value, json};
 //!
 //! let slice: k8s_openapi::api::resource::v1::ResourceSlice = from_value(json!({

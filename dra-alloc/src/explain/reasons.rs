@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use dra_attrs::Ix;
+use dra_device::MAX_DEVICES_PER_CLAIM;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::bottleneck::bottlenecks;
@@ -11,7 +12,6 @@ use super::unsat_core::{Part, UnsatCore};
 use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, Detail, Reason, RequestName};
 use crate::cluster::inventory::pool::PoolState;
-use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 use crate::search::ix::{AlternativeIx, ByAlternative, ClaimIx};
 use crate::search::request::{Claim, ConstraintKind, Request};
 use crate::search::stopped::{Limit, Stopped};

@@ -1,12 +1,11 @@
 //! Suggestions: changes of gates, claims or other allocations, each verified by a search.
 
-use dra_attrs::{FeatureGate, Ix};
+use dra_attrs::{DraGate, FeatureGate, GateName, Ix};
 use k8s_openapi::api::resource::v1::{DeviceClaim, DeviceToleration, ResourceClaim};
 
 use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, DeviceRejection, Reason, RequestName, Suggestion};
 use crate::cluster::state::AllocatedState;
-use crate::config::gates::{DraGate, GateName};
 use crate::search::context::Context;
 
 /// Returns the changes with which the allocation succeeds, the smallest first.

@@ -1,11 +1,11 @@
 //! What-if questions: searches with changed claims, gates or slices, limited in work and in number.
 
+use dra_attrs::DraGate;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceRequest, DeviceSelector, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::refused::Refused;
-use crate::config::gates::DraGate;
 use crate::search::budget::Meter;
 use crate::search::context::Context;
 use crate::search::request::Plan;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use dra_device::internal::of_allocation;
 use k8s_openapi::api::core::v1::Node;
 use serde::Serialize;
 
 use super::cycle::PodCycle;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::{AllocatedState, PoolUse};
-use crate::device::allocated::of_allocation;
 
 /// Room that allocations leave in the pools of which they take devices. The smallest room is the best fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use dra_attrs::Ix;
+use dra_attrs::{DraGate, Ix};
+use dra_device::claims::ClaimKey;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -21,8 +22,6 @@ use super::status_code::StatusCode;
 use super::tracker::ClaimTracker;
 use super::write::{ATTEMPTS, ApiAnswer, ClaimWrite};
 use crate::cluster::state::ClaimId;
-use crate::config::gates::DraGate;
-use crate::kubelet::ClaimKey;
 
 /// Number of times that a pod's status is written before an unavailable API server is an error.
 const STATUS_ATTEMPTS: u32 = 4;

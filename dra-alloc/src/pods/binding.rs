@@ -1,12 +1,12 @@
 //! Binding conditions of allocated devices (KEP-5007): ready, pending, failed, timed out.
 
 use dra_attrs::Quoted;
+use dra_device::DeviceId;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::lookup::allocation_of;
-use crate::device::device_id::DeviceId;
 
 /// Binding conditions of one allocated device that has any.
 #[derive(Clone, Debug, PartialEq, Eq)]

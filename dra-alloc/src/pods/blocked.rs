@@ -1,11 +1,11 @@
 //! Problems of a pod's claims that keep it from every node.
 
 use dra_attrs::{FieldErrors, QuantityError, Quoted};
+use dra_device::claims::{ClaimKey, PodClaimError};
 
 use super::consumer::ConsumerError;
 use super::owner::OwnerError;
 use super::status_code::StatusCode;
-use crate::kubelet::{ClaimKey, PodClaimError};
 
 /// Reason why a pod does not enter the queue (`PreEnqueue`) or why no node is tried (`PreFilter`). Displayed in
 /// kube-scheduler's words.

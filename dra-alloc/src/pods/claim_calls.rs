@@ -4,13 +4,13 @@
 
 use std::collections::VecDeque;
 
+use dra_device::claims::ClaimKey;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::lookup::uid_of;
 use super::tracker::ClaimTracker;
 use super::write::{ATTEMPTS, ApiAnswer, ClaimWrite, FINALIZER};
 use crate::cluster::state::ClaimId;
-use crate::kubelet::ClaimKey;
 
 /// Calls that [`PodCycle::unreserve`](super::PodCycle::unreserve) and [`PostFilter`](super::PostFilter) decide on: writes of
 /// single claims, and the removal of the claim for a pod's extended resources, which takes several calls.

@@ -5,6 +5,8 @@
 use std::sync::Arc;
 
 use dra_attrs::Ix;
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
+use dra_device::internal::of_entry;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
@@ -13,8 +15,6 @@ use super::blocked::Blocked;
 use super::lookup::ClaimLookup;
 use super::options::PodOptions;
 use super::owner::check_owner;
-use crate::kubelet::pod_claims::of_entry;
-use crate::kubelet::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
 
 /// Reason why the name of a pod group's claim can't be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

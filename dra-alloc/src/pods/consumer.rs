@@ -2,15 +2,15 @@
 //!
 //! Source: `resourceclaim.BindTo`, `IsReservedForPod`, `CanBeReserved`.
 
+use dra_attrs::DraGate;
+use dra_device::claims::ClaimKey;
+use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
 
 use super::identity::PodIdentity;
 use super::options::PodOptions;
-use crate::config::gates::DraGate;
-use crate::kubelet::ClaimKey;
-use crate::kubelet::pod_claims::{group_name, pod_name};
 
 /// Largest number of entries of `status.reservedFor`.
 pub const MAX_CONSUMERS: usize = 256;
@@ -113,7 +113,7 @@ pub fn consumer_of_entry(
 ) -> Result<Consumer, ConsumerError> {
     let source = (&entry.resource_claim_name, &entry.resource_claim_template_name);
     if source == (&None, &None) {
-        let owner = format!("Pod {}", pod_name(pod));
+        let owner = format!("Pod {}", pod.full_name());
         return Err(ConsumerError::NoSource { owner, entry: entry.name.clone() });
     }
     let Some(group) = group.filter(|_| options.has(DraGate::WorkloadResourceClaims)) else {
@@ -135,15 +135,15 @@ pub fn consumer_of_entry(
 }
 
 fn check_membership(pod: &Pod, group: &PodGroup) -> Result<(), ConsumerError> {
-    let Some(name) = group_name(pod) else {
-        return Err(ConsumerError::NoGroup { pod: pod_name(pod) });
+    let Some(name) = pod.group_name() else {
+        return Err(ConsumerError::NoGroup { pod: pod.full_name() });
     };
     if group.metadata.name.as_deref() == Some(name) {
         return Ok(());
     }
     let of_pod = ClaimKey::new(pod.metadata.namespace.as_deref().unwrap_or_default(), name);
     let other = ClaimKey::from_metadata(&group.metadata).to_string();
-    Err(ConsumerError::OtherGroup { pod: pod_name(pod), group: of_pod.to_string(), other })
+    Err(ConsumerError::OtherGroup { pod: pod.full_name(), group: of_pod.to_string(), other })
 }
 
 /// Returns true if a claim is reserved for a pod (by UID), or for its group if groups count (by name).
@@ -153,7 +153,7 @@ pub fn is_reserved_for(pod: &Pod, claim: &ResourceClaim, options: PodOptions) ->
 }
 
 pub(super) fn is_reserved(pod: &PodIdentity, claim: &ResourceClaim) -> bool {
-    crate::kubelet::pod_claims::is_reserved_for(&pod.uid, claim, pod.group.as_deref())
+    dra_device::internal::is_reserved_for(&pod.uid, claim, pod.group.as_deref())
 }
 
 /// Error of a claim that has as many consumers as a claim may have.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_attrs::Ix;
+use dra_attrs::{DraGate, Ix};
+use dra_device::claims::ClaimKey;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -17,12 +18,9 @@ use super::identity::PodIdentity;
 use super::in_flight::Share;
 use super::lookup::{allocation_of, requests_of, uid_of};
 use super::options::PodOptions;
-use super::selector_problems;
-use super::special_claim;
 use super::tracker::ClaimTracker;
+use super::{selector_problems, special_claim};
 use crate::cluster::classes::Classes;
-use crate::config::gates::DraGate;
-use crate::kubelet::ClaimKey;
 
 /// One attempt to schedule one pod, from `PreFilter` on.
 ///

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use dra_attrs::GateName;
+use dra_device::DeviceId;
 use serde::Serialize;
 
 use super::extended_resources::ExtendedResourceError;
 use super::filter::{FilterVerdict, NodeRefusal};
-use crate::config::gates::GateName;
-use crate::device::device_id::DeviceId;
 use crate::explain::{Cause, Explanation, Reason, Suggestion};
 
 /// Largest number of groups of nodes, suggestions and holdings that are displayed each.

@@ -6,11 +6,11 @@
 //! Source: `createRequestsAndMappings` of the plugin's `extendeddynamicresources.go`.
 
 use dra_attrs::{Quantity, QuantityError};
+use dra_device::internal::MAX_REQUESTS_PER_CLAIM;
 use k8s_openapi::api::core::v1::{Container, ContainerExtendedResourceRequest, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ExactDeviceRequest};
 
 use crate::cluster::classes::Classes;
-use crate::validate::limits::REQUESTS;
 
 /// Requests of the claim for extended resources, and the containers that they serve.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,7 +37,7 @@ pub enum ExtendedRequestsError {
         source: QuantityError,
     },
     /// The claim would have more requests than a claim may have.
-    #[error("resource {resource} would take more than {REQUESTS} requests of a claim")]
+    #[error("resource {resource} would take more than {MAX_REQUESTS_PER_CLAIM} requests of a claim")]
     TooMany {
         /// Name of the resource.
         resource: String,
@@ -90,7 +90,7 @@ impl ExtendedRequests {
             let class = classes.of_extended_resource(resource).and_then(|class| class.metadata.name.as_deref());
             let Some(class) = class else { continue };
             made.add(&Self::for_resource(pod, resource, class)?);
-            if made.requests.len() > REQUESTS {
+            if made.requests.len() > MAX_REQUESTS_PER_CLAIM {
                 return Err(ExtendedRequestsError::TooMany { resource: resource.to_owned() });
             }
         }
@@ -117,7 +117,7 @@ impl ExtendedRequests {
         };
         let (long_lived, short_lived): (Vec<&User<'_>>, Vec<&User<'_>>) =
             users.iter().partition(|user| user.is_long_lived);
-        if long_lived.len() > REQUESTS {
+        if long_lived.len() > MAX_REQUESTS_PER_CLAIM {
             return Err(ExtendedRequestsError::TooMany { resource: resource.to_owned() });
         }
         let missing = |user: &User<'_>| {

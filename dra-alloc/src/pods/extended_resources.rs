@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{Quantity, QuantityError, Resources};
+use dra_attrs::{DraGate, Quantity, QuantityError, Resources};
+use dra_device::internal::{MAX_REQUESTS_PER_CLAIM, is_extended_resource};
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use serde::Serialize;
 
@@ -13,9 +14,6 @@ use super::blocked::Blocked;
 use super::extended_requests::{ExtendedRequests, ExtendedRequestsError};
 use super::options::PodOptions;
 use crate::cluster::classes::Classes;
-use crate::config::gates::DraGate;
-use crate::device::extended_resource::is_extended_resource;
-use crate::validate::limits::REQUESTS;
 
 /// Provider of an extended resource on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -139,7 +137,7 @@ impl ExtendedResources {
                 (ResourceProvider::DeviceClass, Some(requests)) => made.add(requests.as_ref().map_err(Clone::clone)?),
                 (ResourceProvider::Node | ResourceProvider::DeviceClass, _) => {}
             }
-            if made.requests.len() > REQUESTS {
+            if made.requests.len() > MAX_REQUESTS_PER_CLAIM {
                 return Err(ExtendedRequestsError::TooMany { resource: resource() }.into());
             }
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use dra_attrs::{Ix, node_selector_matches};
+use dra_attrs::{DraGate, Ix, node_selector_matches};
+use dra_device::claims::ClaimKey;
+use dra_node::declared_features::{CandidateNodes, DeclaredFeature};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerExtendedResourceRequest, Node};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -14,10 +16,7 @@ use super::extended_resources::ExtendedResourceError;
 use super::status_code::StatusCode;
 use crate::allocator::{Allocator, Verdict};
 use crate::cluster::state::AllocatedState;
-use crate::config::gates::DraGate;
-use crate::declared_features::{CandidateNodes, DeclaredFeature};
 use crate::explain::Explanation;
-use crate::kubelet::ClaimKey;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
 use crate::search::outcome::{NodeFailure, Outcome};

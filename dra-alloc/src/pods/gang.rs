@@ -5,6 +5,8 @@
 //! back. No other order is tried, as in kube-scheduler's cycle of a pod group.
 
 use dra_attrs::Ix;
+use dra_device::DeviceId;
+use dra_device::internal::of_allocation;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -20,8 +22,6 @@ use super::status_code::StatusCode;
 use super::tracker::ClaimTracker;
 use crate::allocator::Allocator;
 use crate::cluster::classes::Classes;
-use crate::device::allocated::of_allocation;
-use crate::device::device_id::DeviceId;
 use crate::search::budget::Budget;
 
 /// Check of a node for a pod by what has nothing to do with claims, such as CPU or affinity: given the pods that the gang

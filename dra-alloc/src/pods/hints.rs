@@ -2,6 +2,7 @@
 //!
 //! Source: `isSchedulableAfterClaimChange`, `isSchedulableAfterPodChange` of the plugin.
 
+use dra_device::internal::{PodFields, TaintTimes, same_or_empty};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::Serialize;
@@ -11,8 +12,6 @@ use super::identity::PodIdentity;
 use super::lookup::{ClaimLookup, allocation_of, uid_of};
 use super::options::PodOptions;
 use super::special_claim;
-use crate::kubelet::pod_claims::uid;
-use crate::validate::equality::same;
 
 /// Decision about a waiting pod after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -56,7 +55,7 @@ pub fn hint_after_claim_change(
     }
     let is_news = match (old, new) {
         (None, Some(_)) => true,
-        (Some(old), Some(new)) => !same(&old.status, &new.status),
+        (Some(old), Some(new)) => !same_or_empty(old.status.as_ref(), new.status.as_ref(), TaintTimes::Exact),
         (_, None) => false,
     };
     if is_used && is_news { QueueHint::Queue } else { QueueHint::Skip }
@@ -69,7 +68,7 @@ pub fn hint_after_pod_change(
     claims: &impl ClaimLookup,
     options: PodOptions,
 ) -> QueueHint {
-    if uid(waiting) != uid(updated) || claims_of_entries(updated, claims, options).any(|claim| claim.is_err()) {
+    if waiting.uid() != updated.uid() || claims_of_entries(updated, claims, options).any(|claim| claim.is_err()) {
         return QueueHint::Skip;
     }
     QueueHint::Queue

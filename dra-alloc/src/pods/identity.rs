@@ -1,9 +1,9 @@
 //! Identity of a pod, as far as decisions about its claims need it.
 
+use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::options::PodOptions;
-use crate::kubelet::pod_claims::{namespace, uid};
 
 /// Identity of a pod: namespace, name and UID, and the name of its group if groups count.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,9 +22,9 @@ pub struct PodIdentity {
 impl PodIdentity {
     pub(crate) fn new(pod: &Pod, options: PodOptions) -> Self {
         Self {
-            namespace: namespace(pod).to_owned(),
+            namespace: pod.namespace().to_owned(),
             name: pod.metadata.name.clone().unwrap_or_default(),
-            uid: uid(pod).to_owned(),
+            uid: pod.uid().to_owned(),
             group: options.group_of(pod).map(str::to_owned),
         }
     }

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use dra_device::version::Version;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::lookup::allocation_of;
-use crate::cluster::version::Version;
 
 /// Claims whose allocation is in flight, by UID.
 #[derive(Clone, Debug, Default)]

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dra_device::claims::ClaimKey;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
-
-use crate::kubelet::ClaimKey;
 
 /// Source of claims by namespace and name: a [`super::ClaimTracker`], or any other cache.
 pub trait ClaimLookup {

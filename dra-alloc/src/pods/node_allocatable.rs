@@ -5,6 +5,10 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::{ClaimAmounts, DeviceOverhead, Quantity, QuantityError, Resources, lookup_by_name};
+use dra_device::DeviceId;
+use dra_device::claims::ClaimKey;
+use dra_device::internal::of_allocation;
+use dra_device::pool::slice_devices;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, Device, DeviceRequestAllocationResult, NodeAllocatableMapping, NodeAllocatableOverhead,
@@ -17,11 +21,7 @@ use super::consumer::is_reserved_for;
 use super::options::PodOptions;
 use super::status_code::StatusCode;
 use crate::cluster::inventory::Inventory;
-use crate::device::allocated::of_allocation;
-use crate::device::device_id::DeviceId;
-use crate::device::node::Scope;
-use crate::device::slice::slice_devices;
-use crate::kubelet::ClaimKey;
+use crate::cluster::scope::Scope;
 
 /// Resources of a node that a pod's demand is checked against, besides huge pages.
 const CHECKED: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];

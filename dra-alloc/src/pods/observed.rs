@@ -1,6 +1,6 @@
 //! Answers of a tracker that is told what the API server has.
 
-use crate::device::device_id::DeviceId;
+use dra_device::DeviceId;
 
 /// Answer of [`super::ClaimTracker::observe`].
 #[derive(Clone, Debug, PartialEq, Eq)]

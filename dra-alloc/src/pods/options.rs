@@ -1,11 +1,9 @@
 //! Profile, gates and times of a scheduler that decides about pods.
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{DraGate, GateSet, Profile};
+use dra_device::internal::PodFields;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
-
-use crate::config::gates::DraGate;
-use crate::kubelet::pod_claims::group_name;
 
 /// Time that devices may take to become ready for a binding, unless the plugin's argument `bindingTimeout` says
 /// otherwise: ten minutes.
@@ -102,6 +100,6 @@ impl PodOptions {
 
     /// Returns the name of the pod's group, if groups count ([`DraGate::WorkloadResourceClaims`]).
     pub(super) fn group_of(self, pod: &Pod) -> Option<&str> {
-        group_name(pod).filter(|_| self.has(DraGate::WorkloadResourceClaims))
+        pod.group_name().filter(|_| self.has(DraGate::WorkloadResourceClaims))
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! Source: `resourceclaim.IsForPod`, `IsForPodGroup`.
 
+use dra_device::claims::ClaimKey;
+use dra_device::internal::{PodFields, controller, is_for_pod, missing_owners};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use super::options::PodOptions;
-use crate::kubelet::ClaimKey;
-use crate::kubelet::pod_claims::{controller, is_for_pod, missing_owners, pod_name};
 
 /// Reason why a claim from a template is not the pod's or the group's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum OwnerError {
 /// # Errors
 /// The claim is in another namespace or was not created for the pod.
 pub fn check_owner(pod: &Pod, claim: &ResourceClaim, options: PodOptions) -> Result<(), OwnerError> {
-    let owner = || format!("Pod {}", pod_name(pod));
+    let owner = || format!("Pod {}", pod.full_name());
     let group = options.group_of(pod);
     if is_for_pod(pod, claim, group) {
         return Ok(());

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::DraGate;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::cycle::PodCycle;
 use super::lookup::{allocation_of, requests_of};
-use crate::config::gates::DraGate;
 
 /// Largest score of a node after [`normalize_scores`].
 pub const MAX_NODE_SCORE: i64 = 100;

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use dra_device::internal::controller;
 use k8s_openapi::api::resource::v1::{DeviceClaim, ResourceClaim, ResourceClaimSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::extended_requests::ExtendedRequests;
 use super::identity::PodIdentity;
-use crate::kubelet::pod_claims::controller;
 
 /// Annotation of a claim that a scheduler has made for a pod's extended resources; its value is `true`.
 pub const EXTENDED_RESOURCE_CLAIM: &str = "resource.kubernetes.io/extended-resource-claim";

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use dra_attrs::GateSet;
+use dra_attrs::{DraGate, GateSet};
+use dra_device::version::Version;
+use dra_device::{DeviceId, allocated_devices};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::counted::Counted;
@@ -17,10 +19,6 @@ use super::observed::{ClaimChange, ClaimDeletion, Observed};
 use super::special_claim;
 use crate::cluster::state::{AllocatedState, ClaimId, DeviceUsage, StateError};
 use crate::cluster::trie::{Trie, hash};
-use crate::cluster::version::Version;
-use crate::config::gates::DraGate;
-use crate::device::allocated::allocated_devices;
-use crate::device::device_id::DeviceId;
 
 /// Memory of one scheduler about the claims of a cluster, and the devices that they hold.
 ///

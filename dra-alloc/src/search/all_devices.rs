@@ -3,6 +3,9 @@
 //!
 //! Source: the order of checks in kube-scheduler's allocator, 1.37.
 
+use dra_attrs::DraGate;
+use dra_device::MAX_DEVICES_PER_CLAIM;
+
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
 use super::ix::{AlternativeIx, DeviceIx, PoolIx};
@@ -10,8 +13,6 @@ use super::outcome::NodeFailure;
 use super::request::{Claim, Mode};
 use super::table::{CapacityCheck, DevicesOfAll, Table};
 use crate::cluster::inventory::pool::PoolState;
-use crate::config::gates::DraGate;
-use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// Largest number of devices of one allocation.
 pub(super) const LIMIT: u64 = MAX_DEVICES_PER_CLAIM as u64;

@@ -1,11 +1,11 @@
 //! Errors of the allocator that do not depend on the node: invalid claims, classes or slices.
 
 use dra_attrs::{Ix, NodeSelectorError, QuantityError};
+use dra_device::DeviceId;
+use dra_selector::{CompileError, EvaluationError};
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector};
 
-use crate::device::capacity::CapacityError;
-use crate::device::device_id::DeviceId;
-use crate::selector::{CompileError, EvaluationError};
+use crate::cluster::capacity::CapacityError;
 
 /// Error in the input of the allocator. kube-scheduler then gives up the pod without trying other nodes.
 ///

@@ -2,7 +2,8 @@
 //!
 //! Every bound overestimates what a solution could use, and underestimates what it needs.
 
-use dra_attrs::Scalar;
+use dra_attrs::{DraGate, Scalar};
+use dra_device::MAX_DEVICES_PER_CLAIM;
 
 use super::column_values::ColumnValues;
 use super::demand::{Demand, FreeDomain, OpenRequest};
@@ -13,8 +14,6 @@ use super::partial_assignment::PartialAssignment;
 use super::pruning_rules::{PruningRule, PruningRules};
 use super::request::ConstraintKind;
 use super::table::{CapacityCheck, Table};
-use crate::config::gates::DraGate;
-use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// Data of the bounds, computed once for all alternatives.
 pub(crate) struct Bounds {

@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::fmt;
 
+use dra_selector::EvaluationError;
+
 use super::allocate_error::AllocateError;
 use super::outcome::NodeFailure;
 use super::stopped::Limit;
-use crate::selector::{EvaluationError, Stop};
 
 /// Largest work on a node, and of a call, unless the caller sets another: at most two seconds.
 const MOST_WORK: u64 = 5_000_000;
@@ -196,8 +197,8 @@ impl<'b> Meter<'b> {
     }
 
     /// Returns the stop function of the budget.
-    pub(crate) fn stop(&self) -> Option<Stop<'b>> {
-        self.stop.map(|stop| stop as Stop<'b>)
+    pub(crate) fn stop(&self) -> Option<&'b dyn Fn() -> bool> {
+        self.stop.map(|stop| stop as &'b dyn Fn() -> bool)
     }
 
     /// Calls a function for which the search has at most `work` of what is left. That it came to this limit does not end the

@@ -12,6 +12,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use dra_device::pool::slice_devices;
+use dra_selector::SelectorCache;
+use dra_selector::internal::SearchedSelector;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 use super::context::Context;
@@ -19,10 +22,9 @@ use super::ix::{DeviceIx, IxRange, PoolIx, next};
 use super::request::{Alternative, Mode, Plan};
 use super::shortcuts::Shortcut;
 use crate::cluster::inventory::device::{DeviceFacts, Facts};
-use crate::cluster::inventory::pool::{Pool, PoolState, slice_devices};
+use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::cluster::inventory::view::View;
 use crate::cluster::state::{AllocatedState, Occupancy, PoolUse};
-use crate::selector::SelectorCache;
 
 /// Number of devices and of pools from which, and up to which, all pools are entered at once: the number of devices with a
 /// position is then known, and tables are no larger than needed.

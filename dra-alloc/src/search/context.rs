@@ -1,6 +1,7 @@
 //! Input of an allocation apart from the claims and the node: inventory, classes, allocated devices and gates.
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{DraGate, GateSet, Profile};
+use dra_selector::SelectorCache;
 
 use super::pruning_rules::PruningRules;
 use super::share::ShareIds;
@@ -8,8 +9,6 @@ use super::shortcuts::Shortcuts;
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
-use crate::config::gates::DraGate;
-use crate::selector::SelectorCache;
 
 /// Input of a search or an explanation. A what-if question uses a copy with one field changed.
 #[derive(Clone, Copy)]

@@ -11,12 +11,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{Ix, Quantity, QuantityError};
+use dra_device::pool::slice_devices;
 use k8s_openapi::api::resource::v1::{Counter, Device, DeviceCounterConsumption, ResourceSlice};
 
 use super::ix::{ByCounter, ByCounterName, BySet, CounterIx, CounterNameIx, SetIx};
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::state::PoolUse;
-use crate::device::slice::slice_devices;
 
 /// Counter sets of a pool, with the amounts left before the allocation starts.
 #[derive(Debug, Default)]

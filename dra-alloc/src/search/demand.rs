@@ -4,13 +4,14 @@
 //! error. Of a risky request for all devices, it looks at the devices that must be free for an error. The risky request
 //! itself, and what follows, must be searched, unless all [risks](super::risk) ahead are settled.
 
+use dra_device::MAX_DEVICES_PER_CLAIM;
+
 use super::device_set::DeviceSet;
 use super::domains::Domains;
 use super::ix::{AlternativeIx, ByClaim, ByRequest, ClaimIx, DeviceIx, Place, RequestIx, next};
 use super::request::{Mode, Request};
 use super::risk::{Risk, Risks};
 use super::table::{DevicesOfAll, Table};
-use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// An alternative with the number of devices that it still needs.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,9 @@
 //! Every check of the search that does not depend on earlier choices is made here, in the search's order. A device on
 //! which a check ends in an error is not left out, because the search must come to the error.
 
+use dra_attrs::DraGate;
+use k8s_openapi::api::resource::v1::Device;
+
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
 use super::column_values::ColumnValues;
@@ -11,10 +14,8 @@ use super::device_set::DeviceSet;
 use super::ix::{AlternativeIx, ByAlternative, ByColumn, DeviceIx, IxRange};
 use super::request::Alternative;
 use super::table::{CapacityCheck, Table};
+use crate::cluster::capacity::Amount;
 use crate::cluster::state::DeviceUsage;
-use crate::config::gates::DraGate;
-use crate::device::capacity::Amount;
-use k8s_openapi::api::resource::v1::Device;
 
 /// Domains of all alternatives, and the attribute values of the devices in them.
 pub(crate) struct Domains<'s> {

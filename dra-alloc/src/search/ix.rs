@@ -8,8 +8,8 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 use dra_attrs::Ix;
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceConstraint, DeviceRequest, ResourceClaim};
 
+use crate::cluster::expression::Expression;
 use crate::cluster::inventory::pool::Pool;
-use crate::selector::expression::Expression;
 
 /// Kind of position: alternatives of requests.
 pub(crate) enum Alternatives {}

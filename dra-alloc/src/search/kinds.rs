@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::Scalar;
+use dra_attrs::{DraGate, Scalar};
 
 use super::counters::Groups;
 use super::device_set::DeviceSet;
@@ -17,7 +17,6 @@ use super::request::Mode;
 use super::risk::{Risk, Risks};
 use super::table::{CapacityCheck, DevicesOfAll, Table};
 use crate::cluster::state::DeviceUsage;
-use crate::config::gates::DraGate;
 
 /// Number of a kind of devices in their groups.
 pub(crate) type KindIx = usize;

@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use dra_selector::{Selector, SelectorInput};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceCapacity};
 use smallvec::SmallVec;
 
 use super::ix::SelectorIx;
-use crate::selector::{Selector, SelectorInput};
 
 /// Largest number of different values that are kept for a selector.
 const MOST_VALUES: usize = 8;

@@ -19,7 +19,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dra_attrs::Violation;
+use dra_attrs::{DraGate, Violation};
 use k8s_openapi::api::resource::v1::Device;
 
 use super::budget::Effort;
@@ -31,10 +31,9 @@ use super::request::Mode;
 use super::shortcuts::Shortcut;
 use super::table::{CapacityCheck, Table};
 use super::walk::{Selected, Solution};
+use crate::cluster::capacity::Capacity;
 use crate::cluster::inventory::pool::PoolState;
 use crate::cluster::state::DeviceUsage;
-use crate::config::gates::DraGate;
-use crate::device::capacity::Capacity;
 
 /// Largest number of searches that are remembered.
 const MOST_SEARCHES: usize = 16;

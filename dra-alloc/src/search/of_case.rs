@@ -1,5 +1,6 @@
 //! Searches of the oracle's cases, for tests.
 
+use dra_selector::SelectorCache;
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
@@ -14,7 +15,6 @@ use super::shortcuts::Shortcuts;
 use crate::cluster::inventory::Inventory;
 use crate::oracle::Case;
 use crate::oracle::compare::{classes, numbered, state};
-use crate::selector::SelectorCache;
 
 /// Outcome and effort of a search.
 pub(super) type Searched = Result<(Outcome, Effort), AllocateError>;

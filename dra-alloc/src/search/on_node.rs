@@ -1,6 +1,9 @@
 //! Allocation on one node, in four steps: read pools, collect the devices of `allocationMode: All` requests, search,
 //! build the allocation results.
 
+use dra_attrs::internal::SkipGateOff;
+use dra_attrs::{DraGate, GateName};
+use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
 
 use super::all_devices::devices_of_all;
@@ -20,9 +23,6 @@ use super::too_few::has_too_few;
 use super::walk::{Solution, Walk};
 use crate::cluster::inventory::pool::PoolState;
 use crate::cluster::inventory::view::View;
-use crate::config::gates::{DraGate, GateName};
-use crate::config::profile::SkipGateOff;
-use crate::device::slice::name_of;
 
 /// Number of comparisons of a node with the selectors of shared slices that are a unit of work.
 const COMPARISONS_OF_UNIT: usize = 8;

@@ -1,12 +1,12 @@
 //! Result of the allocator for one node.
 
+use dra_attrs::GateName;
+use dra_device::DeviceId;
+use dra_device::pool::PoolProblem;
 use k8s_openapi::api::resource::v1::AllocationResult;
 use serde::Serialize;
 
 use super::stopped::Stopped;
-use crate::cluster::inventory::pool::PoolProblem;
-use crate::config::gates::GateName;
-use crate::device::device_id::DeviceId;
 
 /// Result for the claims on one node: allocated, or the kind of failure.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{DistinctState, MatchState, Quantity, Scalar, ValueSet, Violation};
+use dra_attrs::{DistinctState, DraGate, MatchState, Quantity, Scalar, ValueSet, Violation};
 use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;
 
@@ -19,7 +19,6 @@ use super::ix::{
 use super::request::{Claim, ConstraintKind};
 use super::table::{CapacityCheck, CapacityMiss, Table};
 use crate::cluster::state::DeviceUsage;
-use crate::config::gates::DraGate;
 
 /// Choice of a device for an alternative of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

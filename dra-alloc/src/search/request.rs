@@ -9,11 +9,13 @@
 //!
 //! Source: `validateDeviceRequest` of kube-scheduler's allocator, 1.37.
 
-use dra_attrs::{GateSet, Ix};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use dra_attrs::{DraGate, GateSet, Ix};
+use dra_selector::SelectorCache;
+use dra_selector::internal::SearchedSelector;
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
     DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
@@ -25,11 +27,9 @@ use super::ix::{
     ConstraintIx, IxRange,
 };
 use super::known_results::KnownResults;
+use crate::cluster::capacity::Amount;
 use crate::cluster::classes::{Class, Classes};
-use crate::config::gates::DraGate;
-use crate::device::capacity::Amount;
-use crate::selector::SelectorCache;
-use crate::selector::expression::{Compiled, Expression, Owner, Selectors};
+use crate::cluster::expression::{Compiled, Expression, Owner, Selectors};
 
 /// Requests and constraints of all claims, as the search reads them.
 #[derive(Debug, Default)]

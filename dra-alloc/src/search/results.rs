@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_attrs::DraGate;
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult, DeviceClaimConfiguration,
@@ -21,8 +22,7 @@ use super::request::{Alternative, Claim};
 use super::share::Share;
 use super::table::{CapacityCheck, Table};
 use super::walk::Solution;
-use crate::config::gates::DraGate;
-use crate::device::node::selector_of_node;
+use crate::cluster::scope::selector_of_node;
 
 /// Number of parts of configuration whose copy is a unit of work.
 const PARTS_OF_UNIT: usize = 4;

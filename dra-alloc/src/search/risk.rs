@@ -5,13 +5,13 @@
 //! as soon as one of them is taken, the risk is *settled*: the request can but fail.
 
 use dra_attrs::{DistinctState, MatchState};
+use dra_device::MAX_DEVICES_PER_CLAIM;
 
 use super::device_set::DeviceSet;
 use super::domains::{Domains, is_refused};
 use super::ix::{AlternativeIx, ByAlternative, ClaimIx, ColumnIx, ConstraintIx, DeviceIx, Place};
 use super::request::{Claim, ConstraintKind, Mode};
 use super::table::{DevicesOfAll, Table};
-use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// Risk that the search of an alternative ends in an error.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,13 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
-use dra_attrs::{Ix, ListTypes, Quantity, ValueSet, lookup_by_name};
+use dra_attrs::internal::{Decisions, SkipGateOff};
+use dra_attrs::{DraGate, Ix, ListTypes, Quantity, ValueSet, lookup_by_name};
+use dra_device::DeviceId;
+use dra_device::internal::name_of;
+use dra_device::taint::untolerated;
+use dra_selector::internal::{Bound, SearchedSelector};
+use dra_selector::{EvaluationError, Selector, SelectorInput};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
 
@@ -17,19 +23,13 @@ use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, D
 use super::known_results::{Known, KnownResults};
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
 use super::shortcuts::Shortcut;
+use crate::cluster::capacity::{Amount, Capacity, Rounding};
+use crate::cluster::expression::{Expression, Owner};
 use crate::cluster::inventory::is_for_one_node;
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::view::SliceError;
+use crate::cluster::scope::Scope;
 use crate::cluster::state::DeviceUsage;
-use crate::config::gates::DraGate;
-use crate::config::profile::{Decisions, SkipGateOff};
-use crate::device::capacity::{Amount, Capacity, Rounding};
-use crate::device::device_id::DeviceId;
-use crate::device::node::Scope;
-use crate::device::slice::name_of;
-use crate::device::taint::untolerated;
-use crate::selector::expression::{Expression, Owner};
-use crate::selector::{Bound, EvaluationError, Selector, SelectorInput};
 
 /// Result of comparing a device's capacities with the amounts that an alternative consumes; by capacity name, the first
 /// miss counts.

@@ -8,6 +8,7 @@
 //!
 //! Source: `allocateOne` of kube-scheduler's allocator, 1.37.
 
+use dra_device::MAX_DEVICES_PER_CLAIM;
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
@@ -19,7 +20,6 @@ use super::prune::{Attempts, Prune};
 use super::request::{Claim, Mode, Plan};
 use super::stopped::{Limit, Stopped};
 use super::table::{DevicesOfAll, Table};
-use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// Position of the search: the request, and the number of devices that it has.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,11 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
+use dra_alloc::explain::Detail;
+use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DeviceId, DraGate, Limit, NodeFailure, Outcome,
-    Profile, SelectorCache, Stopped,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, Limit, NodeFailure, Outcome, Profile,
+    Stopped,
 };
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json, to_value};

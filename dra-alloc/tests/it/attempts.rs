@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use dra_alloc::explain::Detail;
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DraGate, Fit, GateSet, Inventory, Limit,
-    Outcome, Profile, Verdict,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, Fit, GateSet, Inventory, Limit, Outcome,
+    Profile, Verdict,
 };
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceClaim};

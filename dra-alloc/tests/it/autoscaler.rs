@@ -7,7 +7,7 @@ use dra_alloc::autoscaler::{
     ClaimRelease, Departure, NodeCopy, NodeUtilization, PoolName, TemplateRules, Unreservable, UtilizationError,
     pools_ready, release, reserve, utilization,
 };
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;

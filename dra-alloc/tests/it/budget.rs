@@ -1,7 +1,8 @@
 //! Budgets: what counts as work, and that a call ends by it. Counts decide, never time.
 
-use dra_alloc::explain::Cause;
-use dra_alloc::{Allocator, Budget, Classes, Detail, Inventory, Limit, Outcome, SelectorCache, Stopped, Verdict};
+use dra_alloc::explain::{Cause, Detail};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Allocator, Budget, Classes, Inventory, Limit, Outcome, Stopped, Verdict};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};

@@ -6,7 +6,7 @@ use dra_alloc::claim_controller::{
     ClaimController, CleanStep, ControllerAnswer, ControllerCall, OwnerFate, PodGroupVersion, QueueKey, SyncStep,
     clean, generate_name,
 };
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;

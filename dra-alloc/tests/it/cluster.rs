@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::wire;
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, SelectorCache,
-    Share, Verdict,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, Share, Verdict,
 };
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;

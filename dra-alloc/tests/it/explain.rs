@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use dra_alloc::cluster_summary;
 use dra_alloc::explain::{Cause, Detail, Explanation, Suggestion};
-use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Ix, Profile, SelectorCache};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Ix, Profile, cluster_summary};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use serde_json::{Value, json};

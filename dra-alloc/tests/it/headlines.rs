@@ -1,8 +1,8 @@
 //! Headlines of refusals, and summaries over nodes.
 
-use dra_alloc::cluster_summary;
 use dra_alloc::explain::Detail;
-use dra_alloc::{Allocator, Budget, Classes, Profile, SelectorCache, Verdict};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Allocator, Budget, Classes, Profile, Verdict, cluster_summary};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 

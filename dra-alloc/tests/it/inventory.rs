@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
+use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::wire;
 use dra_alloc::{
-    AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, InventoryEvent, Outcome, Profile,
-    SelectorCache, Verdict,
+    AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, InventoryEvent, Outcome, Profile, Verdict,
 };
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use proptest::prelude::*;

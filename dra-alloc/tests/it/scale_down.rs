@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::autoscaler::{ClusterSnapshot, NodeRemoval, PlacementRefusal, RemovalObstacle, ScaleSimulator};
 use dra_alloc::pods::{ClaimTracker, GroupRound, MemberRefusal, PodCycle, PodOptions};
-use dra_alloc::{Allocator, Budget, Classes, DeviceId, Inventory, Profile, SelectorCache, allocated_devices};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Allocator, Budget, Classes, DeviceId, Inventory, Profile, allocated_devices};
 use dra_attrs::node_selector_matches;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
@@ -352,7 +353,7 @@ fn remove_really(world: &World, gone: &BTreeSet<&str>, plan: Option<&NodeRemoval
 fn what_can_go_leaves_every_pod_its_devices() {
     let (classes, selectors) = (classes(), SelectorCache::default());
     let simulator = ScaleSimulator::new(&classes, &selectors, PodOptions::new(Profile::V1_37), NOW)
-        .with_explanation(dra_alloc::Detail::Off);
+        .with_explanation(dra_alloc::explain::Detail::Off);
     let (mut removed, mut moved, mut several, mut no_place) = (0, 0, 0, 0);
     let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in 0..700 {

@@ -7,7 +7,8 @@ use dra_alloc::autoscaler::{
     NodeTemplate, NodeTemplateError, PlacementRefusal, ScaleSimulator, ScaleUp, ScaleUpError, UnknownAttribute,
 };
 use dra_alloc::pods::{ClaimTracker, MAX_CONSUMERS, MemberRefusal, PodCycle, PodOptions};
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile, SelectorCache};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -153,7 +154,7 @@ fn the_answer_is_that_of_a_new_inventory() {
         let mut inventory =
             Inventory::new(question.rest.iter().cloned()).with_taint_rules(case.taint_rules.iter().cloned());
         let (classes, selectors) = (Classes::new(case.classes.iter().cloned()), SelectorCache::default());
-        let simulator = simulator(&classes, &selectors, options).with_explanation(dra_alloc::Detail::Off);
+        let simulator = simulator(&classes, &selectors, options).with_explanation(dra_alloc::explain::Detail::Off);
         let ask = |inventory: &mut Inventory| {
             simulator.scale_up(inventory, &tracker, &question.template, &question.pods).unwrap()
         };

@@ -1,10 +1,9 @@
 //! Tests of `skipNodeOperations` in allocations, with the gate on and off (KEP-5945).
 
+use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::wire::{read, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
-use dra_alloc::{
-    Allocator, Budget, Classes, DraGate, Inventory, InventoryEvent, NodeFailure, Outcome, SelectorCache, Share,
-};
+use dra_alloc::{Allocator, Budget, Classes, DraGate, Inventory, InventoryEvent, NodeFailure, Outcome, Share};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};

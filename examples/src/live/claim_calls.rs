@@ -1,6 +1,6 @@
 //! Calls about claims that `dra_alloc::pods` asks for.
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ApiAnswer, ClaimWrite};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;

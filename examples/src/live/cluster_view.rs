@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker};
 use dra_alloc::{ClaimId, Classes, DraGate, GateSet, Inventory, InventoryEvent, allocated_devices};
 use k8s_openapi::api::core::v1::{Node, Pod};

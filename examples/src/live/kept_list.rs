@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::ClaimLookup;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;

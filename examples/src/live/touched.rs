@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 
 /// Namespace and name of a pod.
 pub type Place = (String, String);

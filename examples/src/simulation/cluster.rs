@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_alloc::{Classes, DraGate, GateSet, Inventory, Profile, SelectorCache};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Classes, DraGate, GateSet, Inventory, Profile};
 use dra_attrs::{FieldError, FieldErrors, FieldPath};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice, ResourceSliceSpec};

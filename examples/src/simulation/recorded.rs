@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_alloc::kubelet::{ClaimKey, KubeletOptions, PodClaimError, claims_of_pod};
-use dra_alloc::{Profile, kubelet};
+use dra_alloc::claims::{ClaimKey, PodClaimError};
+use dra_alloc::kubelet::{KubeletOptions, claims_of_pod};
+use dra_alloc::{Profile, claims};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -149,7 +150,7 @@ impl PodReader<'_> {
         let name = name_of(&pod.metadata);
         let mut claims = Vec::new();
         for claim in claims_of_pod(pod, KubeletOptions::new(Profile::V1_37)) {
-            let kubelet::PodClaim { claim, .. } =
+            let claims::PodClaim { claim, .. } =
                 claim.map_err(|source| RecordedError::Claim { pod: name.clone(), source })?;
             if !self.used.insert(claim.clone()) {
                 return Err(RecordedError::Shared { pod: name, claim });

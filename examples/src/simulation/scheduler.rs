@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
+use dra_alloc::explain::Detail;
 use dra_alloc::pods::{BindStep, ClaimTracker, GroupRound, NodeRefusal, PodCycle, PodExplanation, PreBind, StatusCode};
-use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Detail, Ix, NodeVerdicts, allocated_devices};
+use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Ix, NodeVerdicts, allocated_devices};
 use k8s_openapi::api::core::v1::{Node, Pod, PodResourceClaim, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dra_alloc::{ApplyOutcome, InventoryError};
+use dra_device::InventoryError;
+use dra_device::version::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use poolstatus::{AvailabilityReport, Cluster, GateSet, PoolIndex, PoolIndexEvent, PoolStatusGate, Query};

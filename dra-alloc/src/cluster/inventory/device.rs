@@ -1,10 +1,10 @@
 //! Cached facts about a device that do not depend on a request.
 
+use dra_selector::internal::is_sound;
 use k8s_openapi::api::resource::v1::Device;
 
 use super::flags::{Flags, bit};
-use crate::device::capacity::is_plain;
-use crate::selector::is_sound;
+use crate::cluster::capacity::is_plain;
 
 /// Cell for facts about a device, computed on first use.
 #[derive(Clone, Debug, Default)]

@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use dra_attrs::GateSet;
+use dra_attrs::{DraGate, GateSet};
 use hashbrown::HashTable;
 
 use super::lists::Positions;
 use super::pool::Pool;
 use crate::cluster::trie::hash;
-use crate::config::gates::DraGate;
 
 /// Pools by the slices that make them, and lists of pools by the shared slices that a node sees. Hash tables are never
 /// iterated, so that hash order has no effect.

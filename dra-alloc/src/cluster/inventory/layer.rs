@@ -3,12 +3,13 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use dra_device::InventoryError;
+use dra_device::version::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceSlice};
 
 use super::lists::SliceIndex;
-use super::{Inventory, InventoryError, InventoryEvent};
+use super::{Inventory, InventoryEvent};
 use crate::cluster::stamp::Stamp;
-use crate::cluster::version::ApplyOutcome;
 
 /// Layer over an inventory for a what-if question, such as one more node or one node less: its changes are kept by
 /// [`InventoryLayer::keep`] and taken back when the layer is dropped otherwise.

@@ -17,7 +17,7 @@ mod kept;
 mod layer;
 mod lists;
 mod node_view;
-pub mod pool;
+pub(crate) mod pool;
 pub(crate) mod pool_devices;
 mod shared_index;
 pub(crate) mod view;
@@ -25,14 +25,16 @@ pub(crate) mod view;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use changes::{Changed, Changes, node_key, pool_key};
+use dra_device::internal::may_select;
+use dra_device::pool::slice_devices;
+use dra_device::taint::taint_by_rule;
+use dra_device::version::{self, ApplyOutcome};
+use dra_device::{DeviceId, InventoryError};
 use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, ResourceSlice};
+use kept::Kept;
 
 use crate::cluster::stamp::Stamp;
-use crate::cluster::version::{self, ApplyOutcome};
-use crate::device::device_id::DeviceId;
-use crate::device::taint::{may_select, taint_by_rule};
-use changes::{Changed, Changes, node_key, pool_key};
-use kept::Kept;
 pub use layer::InventoryLayer;
 use lists::{Key, List, Lists, Name, SliceIndex};
 use shared_index::SharedIndex;
@@ -63,23 +65,12 @@ pub enum InventoryEvent {
     },
 }
 
-/// Reason why an event can't be applied. The inventory is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InventoryError {
-    /// The slice or taint rule of the event has no name.
-    #[error("{kind} metadata.name: must not be empty")]
-    NoName {
-        /// Kind of the object.
-        kind: &'static str,
-    },
-}
-
 /// Index over slices and taint rules.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dra_alloc::{ApplyOutcome, Inventory, InventoryEvent};
+/// use dra_alloc::version::ApplyOutcome;
+/// use dra_alloc::{Inventory, InventoryEvent};
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
 /// let mut slice = ResourceSlice::default();
@@ -226,9 +217,9 @@ impl Inventory {
     /// Linear in the number of devices of the pool.
     #[must_use]
     pub fn device(&self, id: &DeviceId) -> Option<(&ResourceSlice, &Device)> {
-        let named = self.slices_of_pool(&id.driver, &id.pool).filter_map(|slice| {
-            Some((slice, pool::slice_devices(slice).iter().find(|device| device.name == id.device)?))
-        });
+        let named = self
+            .slices_of_pool(&id.driver, &id.pool)
+            .filter_map(|slice| Some((slice, slice_devices(slice).iter().find(|device| device.name == id.device)?)));
         named.max_by_key(|(slice, _)| slice.spec.pool.generation)
     }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use dra_attrs::GateSet;
+use dra_attrs::{DraGate, GateSet};
+use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use smallvec::SmallVec;
@@ -13,11 +14,10 @@ use smallvec::SmallVec;
 use super::Inventory;
 use super::kept::{SharedPool, SharedSet};
 use super::lists::{Positions, SliceIndex};
-use super::pool::{LatestGeneration, Pool, group_by_pool, has_counters, slice_devices};
+use super::pool::{Pool, has_counters};
 use super::view::{CachedPools, OwnPools, PoolRef, SliceError, View};
+use crate::cluster::scope::Scope;
 use crate::cluster::trie::hash;
-use crate::config::gates::DraGate;
-use crate::device::node::Scope;
 
 /// Reference to a slice of the inventory with its position, as a type that [`group_by_pool`] accepts.
 #[derive(Clone, Copy)]
@@ -231,7 +231,7 @@ impl Inventory {
             return None;
         }
         let current = || all().filter(|slice| slice.spec.pool.generation == newest.generation());
-        if !newest.expects(current().count()) {
+        if i64::try_from(current().count()) != Ok(newest.expected_slice_count()) {
             return Some(Pool::incomplete(hash, current().cloned(), gates));
         }
         let seen: BTreeSet<_> = newest.slices().map(|Listed(_, slice)| Arc::as_ptr(slice)).collect();

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use dra_device::pool::slice_devices;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use smallvec::SmallVec;
-
-use crate::device::slice::slice_devices;
 
 /// Devices of a pool that a node can use. Two pools with the same devices in memory have the same list.
 #[derive(Debug, Default)]

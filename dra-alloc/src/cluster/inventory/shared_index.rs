@@ -8,14 +8,14 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::node_selector_matches;
+use dra_device::pool::slice_devices;
 use hashbrown::HashTable;
 use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
 use super::lists::{Positions, SliceIndex, insert_sorted};
+use crate::cluster::scope::Scope;
 use crate::cluster::trie::hash;
-use crate::device::node::Scope;
-use crate::device::slice::slice_devices;
 
 /// Largest number of places under which one slice is listed.
 const MOST_PLACES: usize = 4096;

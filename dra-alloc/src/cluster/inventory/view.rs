@@ -9,11 +9,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dra_attrs::{GateSet, NodeSelectorError};
+use dra_attrs::{DraGate, GateSet, NodeSelectorError};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 use super::pool::Pool;
-use crate::config::gates::DraGate;
 
 /// Pools of a node's own slices, sorted by driver and pool name.
 #[derive(Clone, Debug)]

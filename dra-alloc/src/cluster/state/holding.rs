@@ -1,11 +1,11 @@
 //! Holding: effect of one device result of an allocation on its device.
 
 use dra_attrs::{Ix, Quantity};
+use dra_device::DeviceId;
+use dra_device::internal::of_allocation;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult};
 
 use super::state_error::StateError;
-use crate::device::allocated::of_allocation;
-use crate::device::device_id::DeviceId;
 
 /// Treatment of device results with a `shareID`: as a share of the device, or as the whole device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

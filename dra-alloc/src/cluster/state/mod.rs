@@ -36,12 +36,13 @@ pub(crate) use occupancy::Occupancy;
 pub(crate) use pool_use::PoolUse;
 pub use state_error::StateError;
 
+use device_usage::Holder;
+use dra_attrs::DraGate;
+use dra_device::DeviceId;
+use holding::{Holding, Share, Shares, holdings};
+
 use super::stamp::Stamp;
 use super::trie::{Trie, hash};
-use crate::config::gates::DraGate;
-use crate::device::device_id::DeviceId;
-use device_usage::Holder;
-use holding::{Holding, Share, Shares, holdings};
 
 /// Devices in use in a cluster. The default is the empty state of a cluster with [`DraGate::ConsumableCapacity`] on.
 ///

@@ -1,9 +1,8 @@
 //! Errors of changes of the state.
 
 use dra_attrs::{Ix, Quantity, QuantityError};
+use dra_device::DeviceId;
 use k8s_openapi::api::resource::v1::DeviceRequestAllocationResult;
-
-use crate::device::device_id::DeviceId;
 
 /// Reason why an allocation can't be added to the state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

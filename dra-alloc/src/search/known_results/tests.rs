@@ -1,12 +1,13 @@
 //! Comparison of results that devices share with an evaluation on each.
 
 use dra_attrs::Ix;
+use dra_device::pool::slice_devices;
+use dra_selector::internal::is_sound;
+use dra_selector::{Options, Selector, SelectorInput};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
 use super::{Known, KnownResults, MOST_VALUES};
-use crate::device::slice::slice_devices;
 use crate::oracle::random::{self, Random};
-use crate::selector::{Options, Selector, SelectorInput, is_sound};
 
 /// Number of random clusters, lower without optimisation.
 const SEEDS: u64 = if cfg!(debug_assertions) { 400 } else { 5_000 };

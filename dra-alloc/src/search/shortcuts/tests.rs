@@ -4,6 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dra_attrs::{DraGate, FeatureGate, GateSet, Profile};
+use dra_device::DeviceId;
+use dra_selector::SelectorCache;
 use k8s_openapi::api::core::v1::{Node, NodeStatus};
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
@@ -13,8 +16,6 @@ use super::Shortcuts;
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
-use crate::config::gates::DraGate;
-use crate::device::device_id::DeviceId;
 use crate::explain::{Detail, Explanation, LikeNodes, Refused, Suggestion, explain};
 use crate::oracle::compare::numbered;
 use crate::oracle::history::{DRIVERS, Model, change, claim, classes, node};
@@ -24,8 +25,6 @@ use crate::search::context::Context;
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::Plan;
 use crate::search::{PruningRules, allocate_on, fits_on};
-use crate::selector::SelectorCache;
-use dra_attrs::{FeatureGate, GateSet, Profile};
 
 /// Number of random histories, lower without optimisation; more with `CLUSTER_HISTORIES` set when it is compiled.
 const HISTORIES: u64 = if cfg!(debug_assertions) { 10 } else { 300 };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ApiAnswer, ClaimWrite};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 

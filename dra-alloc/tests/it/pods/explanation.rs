@@ -1,7 +1,8 @@
 //! Explanations for pods: groups over nodes and alternatives, other reasons, suggestions, a gang's own devices.
 
+use dra_alloc::explain::Detail;
 use dra_alloc::pods::{ClaimTracker, GangPlacement, GangSearch, PodExplanation};
-use dra_alloc::{Allocator, Budget, Classes, Detail, GateSet, Inventory, Profile};
+use dra_alloc::{Allocator, Budget, Classes, GateSet, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};

@@ -8,16 +8,18 @@
     reason = "a test may be asked for more and tells its size"
 )]
 
-use std::collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher};
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{
     ApiAnswer, BindStep, ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, CycleClaim, GroupRound, PodCycle,
     PodOptions, PreBind,
 };
-use dra_alloc::{Allocator, Budget, Classes, GateSet, Inventory, Profile, SelectorCache};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Allocator, Budget, Classes, GateSet, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use serde_json::{from_value, json};

@@ -1,11 +1,12 @@
 //! Extended resources: classes, requests, who provides them, and the claim from its creation to its removal.
 
+use dra_alloc::explain::Detail;
 use dra_alloc::pods::{
     ApiAnswer, BindError, BindStep, Blocked, ClaimLookup, ClaimWrite, ExtendedRequests, ExtendedRequestsError,
     NodeRefusal, PodCycle, PodExplanation, PodOptions, PostFilter, PreBind, QueueHint, ResourceProvider,
     hint_after_claim_change,
 };
-use dra_alloc::{Allocator, Budget, Classes, Detail, DraGate, GateSet, Profile};
+use dra_alloc::{Allocator, Budget, Classes, DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
 use proptest::prelude::*;

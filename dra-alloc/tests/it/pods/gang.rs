@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use dra_alloc::explain::Detail;
 use dra_alloc::pods::{ClaimTracker, GangSearch, MemberRefusal, PodCycle, PodOptions};
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, GateSet, Inventory, Outcome, Profile};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use proptest::prelude::*;

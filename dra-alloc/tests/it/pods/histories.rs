@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ApiAnswer, BindStep, ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, PodCycle, PreBind};
 use dra_alloc::{AllocatedState, ClaimId, GateSet};
 use k8s_openapi::api::resource::v1::ResourceClaim;

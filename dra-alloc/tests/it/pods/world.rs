@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{BindError, BindStep, ClaimTracker, FilterVerdict, GroupRound, PodCycle, PodOptions, PreBind};
 use dra_alloc::{Allocator, Budget, Classes, DraGate, GateSet, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};

@@ -10,9 +10,10 @@ use dra_alloc::autoscaler::{
     ClusterSnapshot, Departure, ExpansionOption, KeptNode, NodeTemplate, NodeTemplateError, ScaleSimulator,
     ScaleUpError, release,
 };
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodCycle, PodOptions};
-use dra_alloc::{Classes, DeviceId, DraGate, GateSet, Inventory, SelectorCache, StateError, allocated_devices};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Classes, DeviceId, DraGate, GateSet, Inventory, StateError, allocated_devices};
 use dra_attrs::{GateError, Profile};
 use examples::candidates::{claims_of, is_pending, refusal};
 use examples::feature_gates::feature_gates;

@@ -20,8 +20,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use dra_alloc::DroppedField;
 use dra_alloc::driver::{SliceLimits, SliceWrite};
-use dra_alloc::validate::{ApiServer, DroppedField, PublishError, Write};
+use dra_alloc::validate::{ApiServer, PublishError, Write};
 use dra_attrs::dns::subdomain_problems;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::validate::{Accepted, ApiServer, DroppedField, Write};
-use dra_alloc::{DraGate, GateSet};
+use dra_alloc::validate::{Accepted, ApiServer, Write};
+use dra_alloc::{DraGate, DroppedField, GateSet};
 use dra_attrs::{FeatureGate, FieldError, FieldErrors, Profile};
 use examples::manifest::{Manifests, name_of};
 use examples::output::say;

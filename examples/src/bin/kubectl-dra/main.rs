@@ -9,8 +9,10 @@ mod numa;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use dra_alloc::explain::Detail;
 use dra_alloc::pods::PodOptions;
-use dra_alloc::{Allocator, Detail, DraGate, GateSet, SelectorCache};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Allocator, DraGate, GateSet};
 use dra_attrs::{FeatureGate, GateError, Profile};
 use examples::cluster_args::ClusterPlace;
 use examples::eviction_preview::{NoRule, preview, read_rules};

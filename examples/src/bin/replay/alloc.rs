@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use dra_alloc::explain::Detail;
+use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::WireForm;
 use dra_alloc::skip::wire::{SkipField, WriteError, normalize_to_list, write};
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DeviceId, DraGate, GateSet, Inventory, Outcome,
-    SelectorCache, Share, Verdict,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, GateSet, Inventory, Outcome, Share,
+    Verdict,
 };
 use dra_attrs::{Profile, Quantity};
 use examples::objects::KubeObject;

@@ -1,7 +1,7 @@
 //! Command line of `scheduler`.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use dra_alloc::Detail;
+use dra_alloc::explain::Detail;
 use dra_attrs::Profile;
 use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
 use examples::output::Format;

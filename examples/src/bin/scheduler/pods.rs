@@ -6,7 +6,8 @@ use dra_alloc::pods::{
     ApiAnswer, BindStep, ClaimCalls, ClaimTracker, ClaimWrite, GangSearch, GroupAllocations, GroupRound, PodCycle,
     PodExplanation, PodOptions, PostFilter, PreBind, pre_enqueue,
 };
-use dra_alloc::{Allocator, Classes, DeviceId, Inventory, SelectorCache, allocated_devices};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Allocator, Classes, DeviceId, Inventory, allocated_devices};
 use examples::claim_store::ClaimStore;
 use examples::manifest::{Manifests, name_of};
 use examples::placing::{NoNode, Preference, best_node, with_budget};

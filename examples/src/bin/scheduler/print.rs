@@ -6,18 +6,18 @@ use std::fmt::Write;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dra_alloc::declared_features::FAILED_SCHEDULING;
+use dra_alloc::explain::{Detail, Explanation};
 use dra_alloc::skip::wire::{WriteError, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
-use dra_alloc::{AllocateError, Detail, Explanation, RequestError, cluster_summary};
-use dra_alloc::{DeviceId, Outcome, Verdict, allocated_devices};
+use dra_alloc::{AllocateError, DeviceId, Outcome, RequestError, Verdict, allocated_devices, cluster_summary};
 use dra_attrs::{NUMA_NODE, PCIE_ROOT};
+use examples::manifest::name_of;
 use k8s_openapi::api::resource::v1::{
     AllocationResult, Device, DeviceAttribute, DeviceRequestAllocationResult, ResourceClaim, ResourceSlice,
 };
 use serde_json::{Value, json};
 
 use super::schedule::{Answer, Fate, RestrictedPod, allocation};
-use examples::manifest::name_of;
 
 /// Text of an empty cell.
 const NOTHING: &str = "-";

@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::declared_features::{CandidateNodes, DeclaredFeature};
-use dra_alloc::kubelet::{ClaimKey, KubeletOptions, claims_of_pod};
+use dra_alloc::explain::Detail;
+use dra_alloc::kubelet::{KubeletOptions, claims_of_pod};
+use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DraGate, GateSet, Inventory, Outcome, Profile,
-    SelectorCache, StateError, Verdict,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, Profile,
+    StateError, Verdict,
 };
 use dra_attrs::Version;
+use examples::manifest::{Manifests, name_of};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
-
-use examples::manifest::{Manifests, name_of};
 
 /// Largest work for the claims of a pod, over all nodes: some seconds.
 const WORK_PER_POD: u64 = 20_000_000;

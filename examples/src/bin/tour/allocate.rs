@@ -1,7 +1,8 @@
 //! Step "allocate": the scheduler allocates claims on one NUMA node (KEP-6072), and explains failures.
 
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, SelectorCache, Verdict};
-use dra_alloc::{Detail, cluster_summary};
+use dra_alloc::explain::Detail;
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Verdict, cluster_summary};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, ResourceClaim, ResourceClaimConsumerReference, ResourceClaimStatus,

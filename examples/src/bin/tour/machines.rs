@@ -5,10 +5,9 @@
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ContentArrangement, Table};
-use dra_alloc::{
-    AllocatedState, Allocator, Budget, Classes, Detail, DraGate, GateSet, Inventory, Outcome, Profile, SelectorCache,
-    Verdict,
-};
+use dra_alloc::explain::Detail;
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, Profile, Verdict};
 use dra_attrs::numa::{
     Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
     numa_node_attribute,

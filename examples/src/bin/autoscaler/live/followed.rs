@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use examples::candidates::{claims_of, is_pending};
 use examples::live::cluster_view::ClusterView;
 use examples::live::touched::{Nodes, Place, Touched};

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dra_alloc::DraGate;
 use dra_alloc::driver::{
     Chunk, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
     SliceWrite, SyncPlan, Timers, WriteFailure, due, plan, reconcile, withdraw_others,
 };
-use dra_alloc::validate::DroppedField;
+use dra_alloc::{DraGate, DroppedField};
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError, watch_text};
 use examples::live::now;

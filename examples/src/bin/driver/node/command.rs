@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
-use dra_alloc::kubelet::{ClaimKey, ClaimRef};
+use dra_alloc::claims::ClaimKey;
+use dra_alloc::kubelet::ClaimRef;
 use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::manifest::Manifests;
 use examples::output::{LineForm, OutputError, put};

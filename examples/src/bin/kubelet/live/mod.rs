@@ -15,8 +15,10 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
+use counts::Counts;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::declared_features::DeclaredFeature;
-use dra_alloc::kubelet::{ClaimKey, KubeletOptions, claims_of_pod};
+use dra_alloc::kubelet::{KubeletOptions, claims_of_pod};
 use dra_attrs::{Version, VersionError};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
@@ -31,16 +33,15 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::{Config, Event};
 use nnn::PodKey;
+use node::OwnNode;
+use plugins::Plugins;
+use pods::Subject;
 use tokio::time::Instant;
 
 use super::Args;
 use super::agent::{Agent, AgentError};
 use super::line::Line;
 use super::state_file::StateFile;
-use counts::Counts;
-use node::OwnNode;
-use plugins::Plugins;
-use pods::Subject;
 
 /// Time between two looks, if nothing changes.
 const LOOK: Duration = Duration::from_millis(300);

@@ -1,6 +1,6 @@
 //! The operation `driver.pool_check`: mistakes in the slices of a pool.
 
-use dra_alloc::driver::{PoolFinding, PoolMistake, validate_pool};
+use dra_alloc::pool::{PoolFinding, PoolMistake, validate_pool};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dra_alloc::claim_controller::{
     ClaimController, ControllerAnswer, ControllerCall, PodGroupVersion, QueueKey, QueueKind, SyncStep,
 };
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ApiAnswer, ClaimWrite, PodOptions};
 use examples::claim_store::ClaimStore;
 use k8s_openapi::api::core::v1::Pod;

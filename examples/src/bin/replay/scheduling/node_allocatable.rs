@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{
     NodeAllocatable, NodeAllocatableRefusal, StatusCode, claim_of_entry, with_node_allocatable_resources,
 };

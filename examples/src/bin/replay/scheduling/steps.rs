@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{
     BindStep, ClaimCalls, ClaimTracker, EXTENDED_RESOURCE_CLAIM, GroupRound, PodCycle, PostFilter, PreBind, StatusCode,
     pre_enqueue,
 };
-use dra_alloc::{Allocator, Budget, SelectorCache};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Allocator, Budget};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;

@@ -9,8 +9,11 @@ mod queue;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use attempt::OpenBinding;
+use counts::Counts;
+use dra_alloc::Allocator;
 use dra_alloc::pods::PodOptions;
-use dra_alloc::{Allocator, SelectorCache};
+use dra_alloc::selector::SelectorCache;
 use examples::live::cluster_view::{ClusterView, watch_cluster};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
@@ -22,15 +25,13 @@ use examples::live::vitals::Vitals;
 use examples::live::watching::Watches;
 use examples::live::why::{GateSource, NotPending, Question, shown};
 use examples::output::{Format, LineForm, OutputError, put, put_line, say};
+use line::Line;
 use nnn::PodKey;
+use queue::Queue;
 use tokio::time::Instant;
 
 use super::args::{Args, Command};
 use super::schedule::Settings;
-use attempt::OpenBinding;
-use counts::Counts;
-use line::Line;
-use queue::Queue;
 
 /// Time in which changes are gathered before the pods are looked at anew.
 const GATHERING: Duration = Duration::from_millis(20);

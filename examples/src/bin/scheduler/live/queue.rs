@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::claims::ClaimKey;
 use examples::candidates::{claims_of, is_pending};
 use examples::live::touched::Place;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};

@@ -1,0 +1,8 @@
+//! Names of claims, and the claims of a pod.
+
+mod key;
+pub(crate) mod pod_claims;
+pub(crate) mod pod_fields;
+
+pub use key::ClaimKey;
+pub use pod_claims::{ClaimOrigin, PodClaim, PodClaimError};

@@ -1,0 +1,42 @@
+//! Parts of a `ResourceSlice` that several modules read.
+
+use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
+
+/// Returns the devices of a slice.
+#[must_use]
+pub fn slice_devices(slice: &ResourceSlice) -> &[Device] {
+    slice.spec.devices.as_deref().unwrap_or_default()
+}
+
+/// Returns the name of a slice; empty if it has none.
+pub fn name_of(slice: &ResourceSlice) -> &str {
+    slice.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Returns true if the attribute has a list value.
+pub const fn is_list(attribute: &DeviceAttribute) -> bool {
+    attribute.bools.is_some() || attribute.ints.is_some() || attribute.strings.is_some() || attribute.versions.is_some()
+}
+
+/// Returns the paths of the list attributes of a slice.
+pub fn list_fields(slice: &ResourceSlice) -> Vec<String> {
+    let devices = slice.spec.devices.iter().flatten().enumerate();
+    let attributes = devices.flat_map(|(index, device)| {
+        let attributes = device.attributes.iter().flatten().filter(|(_, attribute)| is_list(attribute));
+        attributes.map(move |(name, _)| format!("spec.devices[{index}].attributes[{name}]"))
+    });
+    attributes.collect()
+}
+
+/// Returns true if the device uses a feature that lowers the number of devices that a slice may have. List attributes
+/// count from Kubernetes 1.36 on.
+pub fn is_advanced(device: &Device, counts_lists: bool) -> bool {
+    let is_list = |(_, attribute)| is_list(attribute);
+    let taints = device.taints.as_ref().is_some_and(|taints| !taints.is_empty());
+    taints || consumes(device) || counts_lists && device.attributes.iter().flatten().any(is_list)
+}
+
+/// Returns true if the device consumes counters.
+fn consumes(device: &Device) -> bool {
+    device.consumes_counters.as_ref().is_some_and(|counters| !counters.is_empty())
+}

@@ -1,0 +1,86 @@
+//! Decisions of a DRA driver: how it splits its devices into slices, keeps the stored slices so, and prepares claims.
+//!
+//! A driver discovers devices, makes API calls and serves sockets; the functions here decide which. They do no IO: the
+//! stored objects, the answers of the API server and the time are arguments.
+//!
+//! - **Plan**: [`plan`] splits a [`PoolSpec`] into slices that an API server with some [`SliceLimits`] accepts.
+//! - **Check**: [`validate_pool`] finds mistakes that no single slice shows.
+//! - **Partitions**: [`left_by_type`] says how many of each type can still be allocated.
+//! - **Reconcile**: [`reconcile`] compares the stored slices with a plan and returns the writes of one pass; [`Memory`] is
+//!   what a driver remembers between passes; [`due`] says when the next pass is; [`withdraw_others`] is about pools that
+//!   the driver had before.
+//! - **Equality**: [`same_devices`], and [`dropped`] for fields that an API server does not store.
+//! - **Names**: [`slice_name`] and [`generate_name`] of slices, [`decode_index`]; [`registrar_socket`] and
+//!   [`data_socket`] of the driver's sockets, [`kubelet_authority`].
+//! - **Claims** (KEP-4381): [`own_results`] and [`device_configs`] of an allocation; the [`Ledger`] of prepared claims plans
+//!   the steps of each call, [`claim_answers`] collects the answers, [`merge_device_status`] reports (KEP-4817).
+//! - **Containers**: [`CdiSpec`] and its names; [`DeviceMetadata`] with its paths (KEP-5304).
+//! - **Kubelet**: [`Registration`] and [`PluginInfo`]; [`HealthReporter`] (KEP-4680); [`AuthorityRewriter`], without which
+//!   servers in Rust can't be registered.
+
+mod answer;
+mod authority;
+mod cdi;
+mod claim;
+mod components;
+mod device_status;
+mod digest;
+mod dropped;
+mod due;
+mod equality;
+mod health;
+mod layout;
+mod ledger;
+mod limits;
+mod memory;
+mod metadata;
+mod names;
+mod partitions;
+mod plan;
+mod plan_error;
+mod reconcile;
+mod registration;
+mod slice_plan;
+mod slice_write;
+mod sockets;
+mod wanted;
+mod withdraw;
+
+pub use answer::{ClaimFailure, claim_answers};
+pub use authority::AuthorityRewriter;
+pub use cdi::{
+    CDI_DIRECTORY, CdiDevice, CdiDeviceNode, CdiEdits, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNameError,
+    CdiNetDevice, CdiSpec, CdiSpecError, cdi_device_names,
+};
+pub use claim::{ConfigError, ConfigSource, DeviceConfig, device_configs, own_results, request_names};
+pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, MAX_DEVICE_CONDITIONS, merge_device_status};
+pub use dropped::{OnDropped, dropped};
+pub use due::{CONFIRMATION_DELAY, DueReason, FOREIGN_EVENT_DELAY, QUICK_REPAIR_DELAY, Timers, due};
+pub use equality::same_devices;
+pub use health::{DEFAULT_HEALTH_TIMEOUT, DeviceHealth, HealthReporter, HealthStatus, MAX_HEALTH_MESSAGE};
+pub use layout::{Chunk, Layout};
+pub use ledger::{
+    ClaimLookup, ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
+    NodeContext, NotStarted, PrepareRefusal, StartAction, StartUp, TOMBSTONE_TIME,
+};
+pub use limits::SliceLimits;
+pub use memory::{Answered, Memory, NextStep, WriteAnswer, WriteFailure};
+pub use metadata::{
+    ClaimMetadata, DeviceMetadata, MetadataDevice, MetadataFile, MetadataOwner, MetadataPathError, MetadataReadError,
+    MetadataRequest, MetadataVersion, POD_CLAIM_NAME, V1beta1Required, metadata_requests, next_metadata_generation,
+};
+pub use names::{decode_index, generate_name, slice_name};
+pub use partitions::{PartitionsLeft, left_by_type};
+pub use plan::{NodeChoice, PoolPlan, PoolSpec, plan};
+pub use plan_error::PlanError;
+pub use reconcile::{
+    GenerationRule, PoolScope, ReconcileError, ReconcileOptions, SliceNames, SyncPlan, WriteOrder, reconcile,
+};
+pub use registration::{
+    LastOutcome, PLUGIN_TYPE, PluginInfo, PluginService, REGISTRATION_GRACE, Registration, RegistrationEvent,
+    RegistrationReply,
+};
+pub use slice_plan::{SliceContents, SlicePlan};
+pub use slice_write::SliceWrite;
+pub use sockets::{PathTooLong, data_socket, kubelet_authority, registrar_socket};
+pub use withdraw::withdraw_others;

@@ -1,0 +1,9 @@
+//! Decisions of a DRA driver.
+
+mod due;
+mod equality;
+mod laws;
+mod names;
+mod partitions;
+mod plan;
+mod reconcile;

@@ -1,0 +1,282 @@
+//! Errors of compilation and of evaluation.
+
+use std::fmt;
+
+use super::fault::{Fatal, Fault, TOO_LARGE};
+use super::syntax::token::Position;
+
+/// Largest number of issues that a report shows.
+const MOST_SHOWN: usize = 100;
+
+/// Longest line, in bytes, that a report quotes.
+const LONGEST_LINE: usize = 16_384;
+
+/// Number of characters of a device's or expression's text that a message keeps.
+pub(super) const LONGEST_TEXT: usize = 512;
+
+/// Problem of an expression with its place.
+///
+/// ```
+/// use dra_selector::{CompileError, Options, Selector};
+///
+/// let Err(CompileError::Type { report }) = Selector::compile("devise.driver == 'gpu'", &Options::stored()) else { panic!() };
+/// let [issue] = report.issues() else { panic!() };
+/// assert_eq!(issue.place(), Some((1, 1)));
+/// assert_eq!(issue.message(), "undeclared reference to 'devise' (in container '')");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    pub(super) at: Position,
+    pub(super) message: String,
+}
+
+impl Issue {
+    pub(super) const fn new(at: Position, message: String) -> Self {
+        Self { at, message }
+    }
+
+    /// Returns line and column of the problem, both counted from 1 in code points; `None` if it concerns the whole
+    /// expression.
+    #[must_use]
+    pub fn place(&self) -> Option<(u32, u32)> {
+        let line = u32::try_from(self.at.line).ok()?;
+        Some((line, u32::try_from(self.at.column + 1).ok()?))
+    }
+
+    /// Returns the message without place, in the words of Kubernetes.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns the message with its place, and the line of the text with a mark under it.
+    fn shown(&self, text: &str) -> String {
+        let Position { line, column } = self.at;
+        let head = format!("ERROR: <input>:{line}:{}: {}", column + 1, self.message);
+        let index = usize::try_from(line - 1).ok();
+        let quoted = index.and_then(|index| text.split('\n').nth(index)).filter(|line| line.len() <= LONGEST_LINE);
+        let Some(quoted) = quoted else { return head };
+        let column = usize::try_from(column).unwrap_or_default();
+        let is_wide = |character: char| character.len_utf8() > 1;
+        let dots: String =
+            quoted.chars().take(column).map(|character| if is_wide(character) { '．' } else { '.' }).collect();
+        let mark = if quoted.chars().nth(column).is_some_and(is_wide) { '＾' } else { '^' };
+        format!("{head}\n | {}\n | {dots}{mark}", quoted.replace('\t', " "))
+    }
+}
+
+/// Problems of an expression, with the text as Kubernetes words it.
+///
+/// ```
+/// use dra_selector::{Options, Selector};
+///
+/// let error = Selector::compile("device.drivr", &Options::stored()).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "compilation failed: ERROR: <input>:1:7: undefined field 'drivr'\n | device.drivr\n | ......^"
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    issues: Vec<Issue>,
+    shown: String,
+}
+
+impl Report {
+    pub(super) fn new(text: &str, issues: Vec<Issue>) -> Self {
+        let mut shown: Vec<String> = issues.iter().take(MOST_SHOWN).map(|issue| issue.shown(text)).collect();
+        if let Some(more) = issues.len().checked_sub(MOST_SHOWN + 1) {
+            shown.push(format!("{} more errors were truncated", more + 1));
+        }
+        Self { issues, shown: shown.join("\n") }
+    }
+
+    fn memory(&self) -> usize {
+        let issues: usize = self.issues.iter().map(|issue| size_of::<Issue>() + issue.message.len()).sum();
+        issues + self.shown.len()
+    }
+
+    /// Returns the problems in the order of the text. There is at least one.
+    #[must_use]
+    pub fn issues(&self) -> &[Issue] {
+        &self.issues
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// Reason that an expression is rejected, in the words of Kubernetes.
+///
+/// ```
+/// use dra_selector::{CompileError, Options, Selector};
+///
+/// let refused = |expression| Selector::compile(expression, &Options::stored()).unwrap_err();
+/// assert!(matches!(refused("device.driver =="), CompileError::Syntax { .. }));
+/// assert!(matches!(refused("device.name"), CompileError::Type { .. }));
+/// assert_eq!(refused("1").to_string(), "must evaluate to bool or the unknown type, not int");
+/// assert!(matches!(refused("bool('maybe')"), CompileError::Program { .. }));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// The text is not an expression of the language.
+    #[error("compilation failed: {report}")]
+    Syntax {
+        /// Problems found.
+        report: Report,
+    },
+    /// Names or types are wrong, or a literal is.
+    #[error("compilation failed: {report}")]
+    Type {
+        /// Problems found.
+        report: Report,
+    },
+    /// A selector's result is not a bool.
+    #[error("must evaluate to bool or the unknown type, not {actual}")]
+    NotBool {
+        /// Type of the result.
+        actual: String,
+    },
+    /// A derived attribute's result is not a value of an attribute.
+    #[error(
+        "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not {actual}"
+    )]
+    NotAttribute {
+        /// Type of the result.
+        actual: String,
+    },
+    /// A part of the expression that does not depend on a device fails: `int('x')`, a pattern that is none. Or the
+    /// selector takes, with those before it in the list, too much memory.
+    #[error("program instantiation failed: {message}")]
+    Program {
+        /// Reason that it fails.
+        message: String,
+    },
+}
+
+impl CompileError {
+    /// Returns the error of an expression whose compiled form takes too much memory.
+    pub(super) fn too_large() -> Self {
+        Self::Program { message: TOO_LARGE.to_owned() }
+    }
+
+    /// Returns the memory of the texts of the error, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Self::Syntax { report } | Self::Type { report } => report.memory(),
+            Self::NotBool { actual: text } | Self::NotAttribute { actual: text } | Self::Program { message: text } => {
+                text.len()
+            }
+        }
+    }
+}
+
+/// Reason that an evaluation has no result. In kube-scheduler, each of them ends the attempt to allocate.
+///
+/// ```
+/// use dra_selector::{EvaluationError, Options, Selector, SelectorInput};
+/// use k8s_openapi::api::resource::v1::Device;
+///
+/// let selector = Selector::compile("device.attributes['gpu.example'].model == 'a100'", &Options::stored())?;
+/// let device = Device::default();
+/// let error = selector.matches(SelectorInput { driver: "gpu.example", device: &device }).unwrap_err();
+/// assert_eq!(error, EvaluationError::NoSuchKey { key: "model".to_owned() });
+/// assert!(error.to_string().starts_with("no such key: model. consider using"));
+/// assert_eq!(error.message(), "no such key: model");
+/// # Ok::<(), dra_selector::CompileError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvaluationError {
+    /// The device does not have an attribute or capacity that the expression reads.
+    #[error(
+        "no such key: {key}. consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+    )]
+    NoSuchKey {
+        /// Name of the attribute or capacity.
+        key: String,
+    },
+    /// A function or operator was called with values of types that it does not take.
+    #[error("{message}")]
+    NoSuchOverload {
+        /// Text of the error.
+        message: String,
+    },
+    /// An attribute or capacity of the device is invalid, even if the expression does not read it.
+    #[error("attribute {name}: {reason}")]
+    Attribute {
+        /// Name of the attribute or capacity on the device.
+        name: String,
+        /// Reason that it is invalid.
+        reason: String,
+    },
+    /// A selector's result was not a bool.
+    #[error("CEL result of type {actual} could not be converted to bool: {reason}")]
+    NotBool {
+        /// Type of the result.
+        actual: String,
+        /// Reason that it can't be converted.
+        reason: String,
+    },
+    /// A derived attribute's result was not a valid attribute value.
+    #[error(
+        "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not {actual}"
+    )]
+    NotAttribute {
+        /// Type of the result.
+        actual: String,
+    },
+    /// The evaluation reached the limit of costs, or the bound on its work and memory.
+    #[error("operation cancelled: actual cost limit exceeded")]
+    CostExceeded,
+    /// The caller's stop function said so.
+    #[error("operation interrupted")]
+    Interrupted,
+    /// Any other error in an expression: a division by zero, an index out of range.
+    #[error("{message}")]
+    Other {
+        /// Text of the error.
+        message: String,
+    },
+}
+
+impl EvaluationError {
+    /// Returns the text of the evaluation's own error, without the hint that Kubernetes adds for a missing key.
+    ///
+    /// ```
+    /// # use dra_selector::EvaluationError;
+    /// assert_eq!(EvaluationError::NoSuchKey { key: "model".to_owned() }.message(), "no such key: model");
+    /// ```
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::NoSuchKey { key } => format!("no such key: {key}"),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl From<Box<Fault>> for EvaluationError {
+    fn from(fault: Box<Fault>) -> Self {
+        let message = shortened(&fault.to_string());
+        match *fault {
+            Fault::NoSuchKey(key) => Self::NoSuchKey { key: shortened(&key) },
+            Fault::Fatal(Fatal::Cost) => Self::CostExceeded,
+            Fault::Fatal(Fatal::Interrupted) => Self::Interrupted,
+            _ if message.starts_with("no such overload") => Self::NoSuchOverload { message },
+            _ => Self::Other { message },
+        }
+    }
+}
+
+/// Returns a text, cut if it is long.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_TEXT) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

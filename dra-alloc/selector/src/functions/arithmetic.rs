@@ -1,0 +1,95 @@
+//! `+`, `-`, `*`, `/`, `%`, the sign and `!`.
+#![expect(clippy::float_arithmetic, reason = "the language has doubles")]
+
+use super::time::{later, span};
+use super::{Misuse, count, functions, made};
+use crate::value::{Answer, Value};
+
+pub(super) const OVERFLOW: &str = "integer overflow";
+pub(super) const UNSIGNED_OVERFLOW: &str = "unsigned integer overflow";
+
+const NUMBERS: Misuse = Misuse::Operator(is_number);
+const TIMES: Misuse =
+    Misuse::Operator(|value| matches!(value, Value::Timestamp(_) | Value::Duration(_)) || is_number(value));
+const SUMMANDS: Misuse = Misuse::Operator(|value| {
+    let is_joined = matches!(value, Value::String(_) | Value::Bytes(_) | Value::List(_));
+    is_joined || matches!(value, Value::Timestamp(_) | Value::Duration(_)) || is_number(value)
+});
+const WHOLE: Misuse = Misuse::Operator(|value| matches!(value, Value::Int(_) | Value::Uint(_)));
+const BOOLS: Misuse = Misuse::Operator(|value| matches!(value, Value::Bool(_)));
+const SIGNED: Misuse = Misuse::Operator(|value| matches!(value, Value::Int(_) | Value::Double(_) | Value::Duration(_)));
+
+functions! { meter;
+    "_+_"(SUMMANDS) {
+        "(bytes, bytes) -> bytes" AddText: [Value::Bytes(one), Value::Bytes(other)] => {
+            meter.make(one.len() + other.len())?;
+            Ok(Value::Bytes([&**one, &**other].concat().into()))
+        };
+        "(double, double) -> double" One: [Value::Double(one), Value::Double(other)] => Ok(Value::Double(one + other));
+        "(duration, duration) -> duration" One:
+            [Value::Duration(one), Value::Duration(other)] => duration(one.checked_add(*other));
+        "(duration, timestamp) -> timestamp" One:
+            [Value::Duration(nanos), Value::Timestamp(time)] => later(*time, i128::from(*nanos)).map(Value::Timestamp);
+        "(timestamp, duration) -> timestamp" One:
+            [Value::Timestamp(time), Value::Duration(nanos)] => later(*time, i128::from(*nanos)).map(Value::Timestamp);
+        "(int, int) -> int" One: [Value::Int(one), Value::Int(other)] => int(one.checked_add(*other));
+        "(list(A), list(A)) -> list(A)" AddList: [Value::List(one), Value::List(other)] => {
+            count(meter, one.len() + other.len())?;
+            Ok(Value::List(one.clone().joined(other)))
+        };
+        "(string, string) -> string" AddText:
+            [Value::String(one), Value::String(other)] => made(meter, [&**one, &**other].concat());
+        "(uint, uint) -> uint" One: [Value::Uint(one), Value::Uint(other)] => uint(one.checked_add(*other));
+    }
+    "_-_"(TIMES) {
+        "(double, double) -> double" One: [Value::Double(one), Value::Double(other)] => Ok(Value::Double(one - other));
+        "(duration, duration) -> duration" One:
+            [Value::Duration(one), Value::Duration(other)] => duration(one.checked_sub(*other));
+        "(int, int) -> int" One: [Value::Int(one), Value::Int(other)] => int(one.checked_sub(*other));
+        "(timestamp, duration) -> timestamp" One:
+            [Value::Timestamp(time), Value::Duration(nanos)] => later(*time, -i128::from(*nanos)).map(Value::Timestamp);
+        "(timestamp, timestamp) -> duration" One:
+            [Value::Timestamp(one), Value::Timestamp(other)] => duration(span(*other, *one));
+        "(uint, uint) -> uint" One: [Value::Uint(one), Value::Uint(other)] => uint(one.checked_sub(*other));
+    }
+    "_*_"(NUMBERS) {
+        "(double, double) -> double" One: [Value::Double(one), Value::Double(other)] => Ok(Value::Double(one * other));
+        "(int, int) -> int" One: [Value::Int(one), Value::Int(other)] => int(one.checked_mul(*other));
+        "(uint, uint) -> uint" One: [Value::Uint(one), Value::Uint(other)] => uint(one.checked_mul(*other));
+    }
+    "_/_"(NUMBERS) {
+        "(double, double) -> double" One: [Value::Double(one), Value::Double(other)] => Ok(Value::Double(one / other));
+        "" One: [Value::Int(_), Value::Int(0)] => Err("division by zero".into());
+        "(int, int) -> int" One: [Value::Int(one), Value::Int(other)] => int(one.checked_div(*other));
+        "" One: [Value::Uint(_), Value::Uint(0)] => Err("division by zero".into());
+        "(uint, uint) -> uint" One: [Value::Uint(one), Value::Uint(other)] => uint(one.checked_div(*other));
+    }
+    "_%_"(WHOLE) {
+        "" One: [Value::Int(_), Value::Int(0)] => Err("modulus by zero".into());
+        "(int, int) -> int" One: [Value::Int(one), Value::Int(other)] => int(one.checked_rem(*other));
+        "" One: [Value::Uint(_), Value::Uint(0)] => Err("modulus by zero".into());
+        "(uint, uint) -> uint" One: [Value::Uint(one), Value::Uint(other)] => uint(one.checked_rem(*other));
+    }
+    "-_"(BOOLS) {
+        "(double) -> double" One: [Value::Double(number)] => Ok(Value::Double(-number));
+        "(int) -> int" One: [Value::Int(number)] => int(number.checked_neg());
+        "" One: [Value::Duration(nanos)] => duration(nanos.checked_neg());
+    }
+    "!_"(SIGNED) { "(bool) -> bool" One: [Value::Bool(value)] => Ok(Value::Bool(!value)); }
+}
+
+const fn is_number(value: &Value<'_>) -> bool {
+    matches!(value, Value::Int(_) | Value::Uint(_) | Value::Double(_))
+}
+
+fn int<'v>(number: Option<i64>) -> Answer<'v> {
+    Ok(Value::Int(number.ok_or(OVERFLOW)?))
+}
+
+fn uint<'v>(number: Option<u64>) -> Answer<'v> {
+    Ok(Value::Uint(number.ok_or(UNSIGNED_OVERFLOW)?))
+}
+
+fn duration<'v>(nanos: Option<i64>) -> Answer<'v> {
+    Ok(Value::Duration(nanos.ok_or(OVERFLOW)?))
+}

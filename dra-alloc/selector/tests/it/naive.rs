@@ -1,0 +1,14 @@
+//! Selectors beside a second, naive evaluator: the same values and the same errors.
+
+use proptest::prelude::*;
+
+use crate::evaluator as naive;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn typed_expressions_have_the_values_of_plain_recursion(bytes in prop::collection::vec(any::<u8>(), 0..160)) {
+        naive::compare(&bytes);
+    }
+}

@@ -1,0 +1,367 @@
+//! Consumable capacity: the amounts that a share of a device consumes of the device's capacities (KEP-5075).
+//!
+//! A request names amounts of capacities, which the request policy of the capacity rounds. Every capacity of the device
+//! is consumed, also those that the request does not name:
+//!
+//! | request | policy | consumed |
+//! |---|---|---|
+//! | none | with a default | the default |
+//! | none | without | the whole capacity |
+//! | an amount | none | the amount |
+//! | an amount | range | at least `min`, rounded up to the next step from there |
+//! | an amount | values | the smallest listed value that suffices, else the amount |
+//!
+//! The consumed amount must satisfy the policy, unless it is the default. It must also not exceed the capacity that
+//! other shares have left.
+//!
+//! Steps are computed in whole units, with all numbers rounded up. With the gate
+//! [`crate::DraGate::FractionalCapacityRange`], they are computed in thousandths if all numbers of the range are
+//! multiples of a thousandth. The amount is printed in the format of the step.
+//!
+//! Source: `consumable_capacity.go` of kube-scheduler 1.37.
+
+use dra_attrs::{Quantity, QuantityError, QuantityFormat};
+use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+
+const NANOS_PER_UNIT: i128 = 1_000_000_000;
+const NANOS_PER_MILLI: i128 = 1_000_000;
+
+/// Unit in which the steps of a capacity's `validRange` are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rounding {
+    /// Whole units; all numbers of the range are rounded up.
+    Whole,
+    /// Thousandths, if all numbers of the range are multiples of 0.001; otherwise whole units.
+    Fractional,
+}
+
+/// Reason why the consumed amount of a capacity can't be computed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CapacityError {
+    /// The requested amount, rounded up to whole units, exceeds the largest 64-bit integer.
+    #[error(
+        "capacity request cannot be represented in the device's range arithmetic: request {request} exceeds MaxInt64"
+    )]
+    RequestTooLarge {
+        /// The requested amount.
+        request: Quantity,
+    },
+    /// The request rounded up to the next step of the range exceeds the largest 64-bit integer.
+    #[error(
+        "capacity request cannot be represented in the device's range arithmetic: rounding request {request} up to the \
+         next step passes MaxInt64"
+    )]
+    StepTooLarge {
+        /// The requested amount.
+        request: Quantity,
+    },
+    /// The range has steps in thousandths, but the request is not a multiple of 0.001, or is too large to be counted in
+    /// thousandths as a 64-bit integer.
+    #[error(
+        "capacity request cannot be represented in the device's range arithmetic: request {request} is not a representable \
+         milli value"
+    )]
+    RequestNotMilli {
+        /// The requested amount.
+        request: Quantity,
+    },
+    /// The request rounded up to the next step is too large to be counted in thousandths as a 64-bit integer.
+    #[error(
+        "capacity request cannot be represented in the device's range arithmetic: rounding request {request} up to the \
+         next step passes the milli-value range"
+    )]
+    StepNotMilli {
+        /// The requested amount.
+        request: Quantity,
+    },
+    /// The consumed amount is negative.
+    #[error("capacity value is negative")]
+    Negative,
+}
+
+/// An amount of capacity, with its original text unless the amount was computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Amount<'a> {
+    pub(crate) quantity: Quantity,
+    text: Option<&'a KubeQuantity>,
+}
+
+impl<'a> Amount<'a> {
+    pub(crate) fn read(text: &'a KubeQuantity) -> Result<Self, QuantityError> {
+        Ok(Self { quantity: Quantity::from_kube(text)?, text: Some(text) })
+    }
+
+    const fn computed(quantity: Quantity) -> Self {
+        Self { quantity, text: None }
+    }
+
+    /// Returns the amount as an API value: its original text, or the canonical form of a computed amount.
+    pub(crate) fn to_kube(self) -> KubeQuantity {
+        self.text.cloned().unwrap_or_else(|| self.quantity.to_kube())
+    }
+}
+
+/// One capacity of a device, with parsed quantities.
+#[derive(Clone, Debug)]
+pub(crate) struct Capacity<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) value: Amount<'a>,
+    policy: Policy<'a>,
+}
+
+#[derive(Clone, Debug)]
+struct Policy<'a> {
+    default: Option<Amount<'a>>,
+    valid: Valid<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Valid<'a> {
+    Anything,
+    Range { min: Option<Amount<'a>>, max: Option<Quantity>, step: Option<Quantity> },
+    Values(Vec<Amount<'a>>),
+}
+
+/// Returns true if a capacity has no request policy and a simple value that is surely valid: 1 to 15 digits with at
+/// most one of the suffixes Ki, Mi, Gi and Ti.
+pub(crate) fn is_plain(capacity: &DeviceCapacity) -> bool {
+    let text = capacity.value.0.as_str();
+    let number = ["Ki", "Mi", "Gi", "Ti"].into_iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(text);
+    let is_number = (1..=15).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit());
+    capacity.request_policy.is_none() && is_number
+}
+
+/// A field of a capacity that is not a quantity.
+pub(crate) struct InvalidCapacity {
+    pub(crate) field: String,
+    pub(crate) error: QuantityError,
+}
+
+impl<'a> Capacity<'a> {
+    pub(crate) fn read(name: &'a str, capacity: &'a DeviceCapacity) -> Result<Self, InvalidCapacity> {
+        let value = amount_at("value", &capacity.value)?;
+        let policy = capacity.request_policy.as_ref();
+        let default = policy.and_then(|policy| policy.default.as_ref());
+        let default = default.map(|default| amount_at("requestPolicy.default", default)).transpose()?;
+        let valid = policy.map_or(Ok(Valid::Anything), Valid::read)?;
+        Ok(Self { name, value, policy: Policy { default, valid } })
+    }
+
+    /// Returns the amount of this capacity that a request consumes, after the request policy.
+    pub(crate) fn consumed(
+        &self,
+        request: Option<Amount<'a>>,
+        rounding: Rounding,
+    ) -> Result<Amount<'a>, CapacityError> {
+        let amount = match request {
+            None => self.policy.default.unwrap_or(self.value),
+            Some(request) => self.policy.valid.round(request, rounding)?,
+        };
+        if amount.quantity < Quantity::ZERO { Err(CapacityError::Negative) } else { Ok(amount) }
+    }
+
+    /// Returns true if the request policy of the capacity allows a request to consume `amount`.
+    pub(crate) fn permits(&self, amount: Quantity, rounding: Rounding) -> bool {
+        let is_default = self.policy.default.is_some_and(|default| default.quantity == amount);
+        is_default || self.policy.valid.permits(amount, rounding)
+    }
+}
+
+impl<'a> Valid<'a> {
+    fn read(policy: &'a CapacityRequestPolicy) -> Result<Self, InvalidCapacity> {
+        if let Some(CapacityRequestPolicyRange { min, max, step }) = &policy.valid_range {
+            let bound = |field, bound: &'a Option<KubeQuantity>| {
+                bound.as_ref().map(|bound| amount_at(field, bound).map(|amount| amount.quantity)).transpose()
+            };
+            return Ok(Self::Range {
+                // `min` is not optional in the API type: an absent one is the empty text, and disables rounding.
+                min: (!min.0.is_empty()).then(|| amount_at("requestPolicy.validRange.min", min)).transpose()?,
+                max: bound("requestPolicy.validRange.max", max)?,
+                // A step of zero or less is ignored; the API server rejects it.
+                step: bound("requestPolicy.validRange.step", step)?.filter(|step| *step > Quantity::ZERO),
+            });
+        }
+        match policy.valid_values.as_deref() {
+            None | Some([]) => Ok(Self::Anything),
+            Some(values) => {
+                let values = values.iter().map(|value| amount_at("requestPolicy.validValues", value));
+                values.collect::<Result<_, _>>().map(Self::Values)
+            }
+        }
+    }
+
+    fn round(&self, request: Amount<'a>, rounding: Rounding) -> Result<Amount<'a>, CapacityError> {
+        match self {
+            Self::Range { min: Some(min), .. } if request.quantity < min.quantity => Ok(*min),
+            Self::Range { min: Some(min), max, step: Some(step) } => {
+                let steps = Steps::new(min.quantity, *max, *step, rounding);
+                steps.round_up(request.quantity).map(Amount::computed)
+            }
+            Self::Values(values) => {
+                let sufficient = values.iter().filter(|value| value.quantity >= request.quantity);
+                Ok(sufficient.min_by_key(|value| value.quantity).copied().unwrap_or(request))
+            }
+            Self::Anything | Self::Range { .. } => Ok(request),
+        }
+    }
+
+    fn permits(&self, amount: Quantity, rounding: Rounding) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Values(values) => values.iter().any(|value| value.quantity == amount),
+            Self::Range { min, max, step } => {
+                let mut steps = min.iter().zip(step).map(|(min, step)| Steps::new(min.quantity, *max, *step, rounding));
+                let on_step = steps.all(|steps| steps.reach(amount));
+                on_step && max.is_none_or(|max| amount <= max)
+            }
+        }
+    }
+}
+
+/// Unit in which the steps of a `validRange` are counted: whole numbers, or thousandths.
+#[derive(Clone, Copy)]
+enum Unit {
+    Whole,
+    Milli,
+}
+
+impl Unit {
+    const fn nanos(self) -> i128 {
+        match self {
+            Self::Whole => NANOS_PER_UNIT,
+            Self::Milli => NANOS_PER_MILLI,
+        }
+    }
+
+    /// Returns an amount counted in this unit. Whole units are rounded up; `None` if thousandths are not exact or
+    /// exceed 64 bits.
+    fn count(self, amount: Quantity) -> Option<i128> {
+        let units = div_ceil(amount.nanos(), self.nanos());
+        match self {
+            Self::Whole => Some(units),
+            Self::Milli => fits(units).filter(|units| *units * NANOS_PER_MILLI == amount.nanos()),
+        }
+    }
+
+    const fn bad_request(self, request: Quantity) -> CapacityError {
+        match self {
+            Self::Whole => CapacityError::RequestTooLarge { request },
+            Self::Milli => CapacityError::RequestNotMilli { request },
+        }
+    }
+
+    const fn bad_step(self, request: Quantity) -> CapacityError {
+        match self {
+            Self::Whole => CapacityError::StepTooLarge { request },
+            Self::Milli => CapacityError::StepNotMilli { request },
+        }
+    }
+}
+
+/// Returns the number if it fits into 64 bits.
+fn fits(number: i128) -> Option<i128> {
+    i64::try_from(number).ok().map(i128::from)
+}
+
+/// Permitted amounts of a `validRange` (`min`, `min + step`, …), as integers of one common unit.
+struct Steps {
+    min: i128,
+    step: i128,
+    unit: Unit,
+    format: QuantityFormat,
+}
+
+impl Steps {
+    fn new(min: Quantity, max: Option<Quantity>, step: Quantity, rounding: Rounding) -> Self {
+        let is_milli = |quantity: Quantity| Unit::Milli.count(quantity).is_some();
+        let is_fractional =
+            rounding == Rounding::Fractional && [min, step, max.unwrap_or(step)].into_iter().all(is_milli);
+        let unit = if is_fractional { Unit::Milli } else { Unit::Whole };
+        let in_units = |quantity: Quantity| div_ceil(quantity.nanos(), unit.nanos());
+        Self { min: in_units(min), step: in_units(step).max(1), unit, format: step.format() }
+    }
+
+    fn round_up(&self, request: Quantity) -> Result<Quantity, CapacityError> {
+        let wanted = self.unit.count(request).and_then(fits).ok_or_else(|| self.unit.bad_request(request))?;
+        let steps = div_ceil(wanted.saturating_sub(self.min), self.step);
+        let rounded = steps.checked_mul(self.step).and_then(|above| above.checked_add(self.min)).and_then(fits);
+        let nanos = rounded.and_then(|rounded| rounded.checked_mul(self.unit.nanos()));
+        nanos.map(|nanos| Quantity::from_nanos(nanos, self.format)).ok_or_else(|| self.unit.bad_step(request))
+    }
+
+    fn reach(&self, amount: Quantity) -> bool {
+        self.unit.count(amount).is_some_and(|amount| amount.saturating_sub(self.min) % self.step == 0)
+    }
+}
+
+/// Returns `value / unit`, rounded towards positive infinity.
+const fn div_ceil(value: i128, unit: i128) -> i128 {
+    value.div_euclid(unit) + if value.rem_euclid(unit) == 0 { 0 } else { 1 }
+}
+
+fn amount_at<'a>(field: &str, text: &'a KubeQuantity) -> Result<Amount<'a>, InvalidCapacity> {
+    Amount::read(text).map_err(|error| InvalidCapacity { field: field.to_owned(), error })
+}
+
+/// Returns the amount that a request consumes of one capacity of a device.
+///
+/// `request` is the requested amount, or none if the request does not name the capacity.
+///
+/// # Errors
+/// The consumed amount is negative or too large, or a field is not a quantity.
+///
+/// ```
+/// use crate::cluster::capacity::{consumed, Rounding};
+/// use dra_attrs::Quantity;
+/// use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
+/// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+///
+/// let quantity = |text: &str| KubeQuantity(text.to_owned());
+/// let range = CapacityRequestPolicyRange { min: quantity("1Gi"), step: Some(quantity("1Gi")), max: None };
+/// let policy = CapacityRequestPolicy { valid_range: Some(range), ..Default::default() };
+/// let memory = DeviceCapacity { value: quantity("80Gi"), request_policy: Some(policy) };
+/// assert_eq!(consumed(Some(&quantity("2500Mi")), &memory, Rounding::Whole)?.to_string(), "3Gi");
+/// assert_eq!(consumed(None, &memory, Rounding::Whole)?.to_string(), "80Gi");
+/// # Ok::<(), crate::cluster::capacity::ConsumedError>(())
+/// ```
+pub fn consumed(
+    request: Option<&KubeQuantity>,
+    capacity: &DeviceCapacity,
+    rounding: Rounding,
+) -> Result<Quantity, ConsumedError> {
+    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, source: invalid.error };
+    let request = request.map(|request| amount_at("request", request)).transpose().map_err(invalid)?;
+    let capacity = Capacity::read("", capacity).map_err(invalid)?;
+    Ok(capacity.consumed(request, rounding)?.quantity)
+}
+
+/// Returns true if the request policy of a capacity allows a request to consume `amount`. Does not check that so much
+/// of the capacity is left.
+///
+/// # Errors
+/// A field is not a quantity.
+pub fn permits(amount: &KubeQuantity, capacity: &DeviceCapacity, rounding: Rounding) -> Result<bool, ConsumedError> {
+    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, source: invalid.error };
+    let amount = amount_at("amount", amount).map_err(invalid)?;
+    Ok(Capacity::read("", capacity).map_err(invalid)?.permits(amount.quantity, rounding))
+}
+
+/// Reason why the consumed amount of a capacity can't be computed from API objects.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConsumedError {
+    /// All quantities are valid, but the consumed amount can't be computed from them.
+    #[error(transparent)]
+    Capacity(#[from] CapacityError),
+    /// A field is not a valid quantity.
+    #[error("{field}: {source}")]
+    Quantity {
+        /// Path of the field.
+        field: String,
+        /// Reason why the text is not a valid quantity.
+        source: QuantityError,
+    },
+}

@@ -1,0 +1,174 @@
+//! Preparation of a written object: defaults filled in, and fields of disabled features dropped or rejected, unless the
+//! stored object already uses the feature.
+//!
+//! Each feature has a list of the paths of its fields. A feature is *in use* if the stored object has a value at one of
+//! these paths. All fields of a feature in use are kept, new values included. For other disabled features, the
+//! [`GatePolicy`] decides.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use dra_attrs::{DraGate, DroppedField, FieldPath, GateName, GateSet, Profile};
+use dra_device::internal::{Place, Places};
+use k8s_openapi::jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::stored;
+use crate::GatePolicy;
+
+/// Gates with the paths of their fields; `[*]` is every item of a list and every value of a map.
+const CLAIM: &[(DraGate, &[&str])] = &[
+    (DraGate::PrioritizedList, &["spec.devices.requests[*].firstAvailable"]),
+    (
+        DraGate::AdminAccess,
+        &["spec.devices.requests[*].exactly.adminAccess", "status.allocation.devices.results[*].adminAccess"],
+    ),
+    (DraGate::ResourceClaimDeviceStatus, &["status.devices"]),
+    (
+        DraGate::DeviceBindingConditions,
+        &[
+            "status.allocation.devices.results[*].bindingConditions",
+            "status.allocation.devices.results[*].bindingFailureConditions",
+        ],
+    ),
+    (
+        DraGate::ConsumableCapacity,
+        &[
+            "spec.devices.requests[*].exactly.capacity",
+            "spec.devices.requests[*].firstAvailable[*].capacity",
+            "spec.devices.constraints[*].distinctAttribute",
+            "status.allocation.devices.results[*].shareID",
+            "status.allocation.devices.results[*].consumedCapacity",
+            "status.devices[*].shareID",
+        ],
+    ),
+    (
+        DraGate::DeviceTaints,
+        &["spec.devices.requests[*].exactly.tolerations", "spec.devices.requests[*].firstAvailable[*].tolerations"],
+    ),
+    (DraGate::OptionalNodeOperations, &["status.allocation.devices.results[*].skipNodeOperations"]),
+    (
+        DraGate::DerivedAttributes,
+        &[
+            "spec.devices.requests[*].exactly.derivedAttributes",
+            "spec.devices.requests[*].firstAvailable[*].derivedAttributes",
+        ],
+    ),
+];
+
+static CLAIM_PLACES: LazyLock<Places<DraGate>> = LazyLock::new(|| Places::gated(CLAIM));
+static NO_PLACES: Places<DraGate> = Places::NONE;
+
+/// Kind of a written object, which determines the paths of gated fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Slice,
+    Claim,
+    /// A write of a claim's status, which leaves the spec unchanged.
+    ClaimStatus,
+    /// A template, which has the claim's spec within its own spec.
+    Template,
+    /// A taint rule, which has no gated fields.
+    TaintRule,
+}
+
+impl Kind {
+    fn gated(self) -> &'static Places<DraGate> {
+        match self {
+            Self::Slice => Places::of_slice(),
+            Self::Claim | Self::ClaimStatus | Self::Template => &CLAIM_PLACES,
+            Self::TaintRule => &NO_PLACES,
+        }
+    }
+
+    /// Returns the object that has the claim's spec, with its path.
+    fn object_of_spec(self, json: &mut Value) -> Option<(&mut Value, FieldPath<'static>)> {
+        match self {
+            Self::Template => json.get_mut("spec").map(|spec| (spec, FieldPath::new("spec"))),
+            _ => Some((json, FieldPath::root())),
+        }
+    }
+
+    /// Returns true if the fields of a feature stay. In slices a feature also needs the gates that it requires; claims
+    /// go by its own gate.
+    fn keeps(self, feature: DraGate, gates: GateSet<DraGate>) -> bool {
+        if self == Self::Slice { gates.has(feature) } else { gates.is_on(feature) }
+    }
+
+    /// Returns true if a write of this kind has the field. A template has no status.
+    fn is_written(self, place: &str) -> bool {
+        match self {
+            Self::ClaimStatus => place.starts_with("status."),
+            Self::Template => place.starts_with("spec."),
+            Self::Slice | Self::Claim | Self::TaintRule => true,
+        }
+    }
+}
+
+/// An object as it is validated and stored, with the dropped fields.
+#[derive(Debug)]
+pub(super) struct Prepared<T> {
+    pub(super) object: T,
+    pub(super) dropped: Vec<DroppedField>,
+}
+
+/// Settings of a server that decide what it makes of an object before it validates it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Preparation {
+    pub(super) gates: GateSet<DraGate>,
+    pub(super) profile: Profile,
+    pub(super) now: Option<Timestamp>,
+}
+
+impl Preparation {
+    /// Fills in defaults, and drops the fields of features that are disabled and not in use in `old`.
+    pub(super) fn prepare<T: Clone + Serialize + DeserializeOwned>(
+        self,
+        kind: Kind,
+        new: T,
+        old: Option<&T>,
+    ) -> Prepared<T> {
+        let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped: Vec::new() } };
+        let mut changed = false;
+        let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
+        let mut stored = stored.as_mut().and_then(|stored| kind.object_of_spec(stored));
+        let in_use = stored.as_mut().map(|(stored, _)| kind.gated().set_fields(stored)).unwrap_or_default();
+        let in_use: BTreeSet<DraGate> = in_use.into_iter().map(|(feature, _)| feature).collect();
+        let is_kept = |place: &Place<DraGate>| {
+            !kind.is_written(place.path) || !self.drops(kind, place.rule) || in_use.contains(&place.rule)
+        };
+        let mut dropped = Vec::new();
+        if let Some((object, root)) = kind.object_of_spec(&mut json) {
+            changed |= stored::fill_in(object, self.now);
+            kind.gated().visit(object, &root, &mut |place, value, at| {
+                if is_kept(place) {
+                    return;
+                }
+                if place.is_set(value) {
+                    let gate = GateName::new(place.rule, self.profile);
+                    dropped.push((place.number, DroppedField::new(gate, at.to_string())));
+                }
+                changed |= !value.take().is_null();
+            });
+        }
+        let object = if changed { serde_json::from_value(json).unwrap_or(new) } else { new };
+        dropped.sort_by_key(|(number, _)| *number);
+        Prepared { object, dropped: dropped.into_iter().map(|(_, field)| field).collect() }
+    }
+
+    /// Fills in an object as the API server does when it reads it, from a request or from its store: a taint without a
+    /// time was added now.
+    pub(super) fn filled_in<T: Clone + Serialize + DeserializeOwned>(self, kind: Kind, object: &T) -> T {
+        let Ok(mut json) = serde_json::to_value(object) else { return object.clone() };
+        if let Some((object, _)) = kind.object_of_spec(&mut json) {
+            stored::fill_in(object, self.now);
+        }
+        serde_json::from_value(json).unwrap_or_else(|_| object.clone())
+    }
+
+    fn drops(self, kind: Kind, feature: DraGate) -> bool {
+        !kind.keeps(feature, self.gates) && GatePolicy::for_gate(feature, self.profile) == GatePolicy::Drop
+    }
+}

@@ -1,0 +1,186 @@
+//! Feature gates of devices: those that change what the allocator does and what the API server stores.
+//!
+//! Source: `kube_features.go` and the DRA plugin of kube-scheduler 1.37; KEP-5945 for the name of its gate.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::gates::FeatureGate;
+use crate::profile::Profile;
+
+/// A feature gate of Dynamic Resource Allocation, as read by kube-scheduler or the API server.
+///
+/// Each variant documents what the allocator does while the gate is off. What the API server does is `GatePolicy` of the
+/// crate `dra-validate`.
+///
+/// ```
+/// use dra_attrs::{DraGate, GateSet, Profile};
+/// let gates = GateSet::parse("DRAListTypeAttributes=true", Profile::V1_37)?;
+/// assert!(gates.has(DraGate::ListTypeAttributes) && gates.has(DraGate::AdminAccess));
+/// # Ok::<(), dra_attrs::GateError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum DraGate {
+    /// Requests may ask for admin access (KEP-5018). Off: a request that sets `adminAccess` (even to false) is an
+    /// error.
+    AdminAccess,
+    /// Requests may list subrequests as alternatives (KEP-4816). Off: `firstAvailable` is an error.
+    PrioritizedList,
+    /// Device taints prevent allocation to requests that do not tolerate them (KEP-5055). Off: taints are ignored.
+    DeviceTaints,
+    /// Devices may consume shared counters and select nodes themselves (KEP-4815). Off: slices that use these features
+    /// are skipped, and devices that consume counters are not allocated.
+    PartitionableDevices,
+    /// Devices may be shared between claims, which request capacity of them (KEP-5075). Off: a capacity request is an
+    /// error.
+    ConsumableCapacity,
+    /// Devices may have binding conditions (KEP-5007). Off: devices with binding conditions are not allocated. Requires
+    /// [`DraGate::ResourceClaimDeviceStatus`].
+    DeviceBindingConditions,
+    /// Constraints understand list-typed attributes (KEP-5491). Off: see [`ListTypes::off`](crate::ListTypes::off).
+    ListTypeAttributes,
+    /// Devices may declare node operations unnecessary (KEP-5945). Off: see `dra_alloc::skip`.
+    OptionalNodeOperations,
+    /// Requests may derive attributes of devices by CEL expressions (KEP-6080). Off: a request with derived attributes
+    /// is an error.
+    DerivedAttributes,
+    /// Devices that consume the same counter set must have a compatibility group in common (KEP-5963). Off: devices
+    /// with groups are not allocated, and neither are devices that consume a counter set which an allocated device with
+    /// groups consumes.
+    DeviceCompatibilityGroups,
+    /// Request policies of capacities may have fractions of a unit (`step: 500m`). Off: numbers of a range are rounded
+    /// up to whole units.
+    FractionalCapacityRange,
+    /// Drivers may report on allocated devices in the status of claims (KEP-4817). No effect on allocation.
+    ResourceClaimDeviceStatus,
+    /// Devices may account for resources of their node, such as CPU (KEP-5517). No effect on allocation.
+    NodeAllocatableResources,
+    /// Slices may name the attribute with the type of a partition (KEP-5677). No effect on allocation.
+    PartitionableDevicesType,
+    /// Claims may be owned by, and reserved for, pod groups (KEP-5729). No effect on allocation; see
+    /// `dra_alloc::pods`.
+    WorkloadResourceClaims,
+    /// Device classes may serve extended resources (KEP-5004). No effect on the allocation of claims.
+    ExtendedResource,
+}
+
+/// Every gate with its name and default in Kubernetes 1.37.
+const GATES: [(DraGate, &str, bool); 16] = [
+    (DraGate::AdminAccess, "DRAAdminAccess", true),
+    (DraGate::PrioritizedList, "DRAPrioritizedList", true),
+    (DraGate::DeviceTaints, "DRADeviceTaints", true),
+    (DraGate::PartitionableDevices, "DRAPartitionableDevices", true),
+    (DraGate::ConsumableCapacity, "DRAConsumableCapacity", true),
+    (DraGate::DeviceBindingConditions, "DRADeviceBindingConditions", true),
+    (DraGate::ListTypeAttributes, "DRAListTypeAttributes", false),
+    (DraGate::OptionalNodeOperations, "DRAOptionalNodeOperations", false),
+    (DraGate::DerivedAttributes, "DRADerivedAttributes", false),
+    (DraGate::DeviceCompatibilityGroups, "DRADeviceCompatibilityGroups", false),
+    (DraGate::FractionalCapacityRange, "DRAFractionalCapacityRange", false),
+    (DraGate::ResourceClaimDeviceStatus, "DRAResourceClaimDeviceStatus", true),
+    (DraGate::NodeAllocatableResources, "DRANodeAllocatableResources", false),
+    (DraGate::PartitionableDevicesType, "DRAPartitionableDevicesType", false),
+    (DraGate::WorkloadResourceClaims, "DRAWorkloadResourceClaims", false),
+    (DraGate::ExtendedResource, "DRAExtendedResource", true),
+];
+
+/// Name of the gate [`DraGate::OptionalNodeOperations`] in KEP-5945.
+const OPTIONAL_NODE_PREPARATION: &str = "DRAOptionalNodePreparation";
+
+impl DraGate {
+    #[expect(clippy::indexing_slicing, reason = "GATES has the order of the enum, as a test asserts")]
+    const fn row(self) -> (Self, &'static str, bool) {
+        GATES[self as usize]
+    }
+
+    /// Returns true if the allocator reads the gate.
+    #[must_use]
+    pub const fn concerns_allocation(self) -> bool {
+        !matches!(
+            self,
+            Self::ResourceClaimDeviceStatus
+                | Self::NodeAllocatableResources
+                | Self::PartitionableDevicesType
+                | Self::WorkloadResourceClaims
+                | Self::ExtendedResource
+        )
+    }
+}
+
+/// A feature gate with its name in the profile of the allocator. Displayed and serialized as the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct GateName {
+    /// The gate.
+    pub gate: DraGate,
+    /// Name of the gate in `--feature-gates`.
+    pub name: &'static str,
+}
+
+impl GateName {
+    /// Returns a gate with its name in a profile.
+    #[must_use]
+    pub fn new(gate: DraGate, profile: Profile) -> Self {
+        Self { gate, name: gate.name(profile) }
+    }
+}
+
+impl fmt::Display for GateName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Serialize for GateName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.name.serialize(serializer)
+    }
+}
+
+impl FeatureGate for DraGate {
+    #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+    const ALL: &'static [Self] = &{
+        let mut all = [Self::AdminAccess; GATES.len()];
+        let mut index = 0;
+        while index < GATES.len() {
+            all[index] = GATES[index].0;
+            index += 1;
+        }
+        all
+    };
+
+    fn name(self, profile: Profile) -> &'static str {
+        match (self, profile) {
+            (Self::OptionalNodeOperations, Profile::Kep) => OPTIONAL_NODE_PREPARATION,
+            _ => self.row().1,
+        }
+    }
+
+    fn is_default(self) -> bool {
+        self.row().2
+    }
+
+    fn position(self) -> u32 {
+        self as u32
+    }
+
+    fn requires(self) -> &'static [Self] {
+        match self {
+            Self::DeviceBindingConditions => &[Self::ResourceClaimDeviceStatus],
+            _ => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_the_order_of_the_enum() {
+        assert!(DraGate::ALL.iter().all(|gate| gate.row().0 == *gate));
+    }
+}

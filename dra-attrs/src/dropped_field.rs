@@ -1,0 +1,58 @@
+//! Fields that are sent and not stored, since a gate is off, with the consequences for readers of a slice or claim.
+//!
+//! The consequences are this crate's own.
+
+use crate::dra_gate::{DraGate, GateName};
+
+/// A field that was sent, and that the API server does not store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DroppedField {
+    /// Gate that is off.
+    pub gate: GateName,
+    /// Path of the field.
+    pub field: String,
+}
+
+impl DroppedField {
+    /// Returns the field at a path that the gate governs.
+    #[must_use]
+    pub const fn new(gate: GateName, field: String) -> Self {
+        Self { gate, field }
+    }
+
+    /// Returns the consequence for readers of the object, in words.
+    #[must_use]
+    pub fn consequence(&self) -> &'static str {
+        consequence(self.gate.gate).0
+    }
+
+    /// Returns true if readers would make wrong use of a device without the field.
+    #[must_use]
+    pub fn is_unsafe(&self) -> bool {
+        consequence(self.gate.gate).1
+    }
+}
+
+/// Returns the consequence of a gate that is off, and true if it is unsafe.
+const fn consequence(gate: DraGate) -> (&'static str, bool) {
+    match gate {
+        DraGate::DeviceTaints => ("an unhealthy device can be allocated", true),
+        DraGate::PartitionableDevices => ("a device and its partitions can be allocated together", true),
+        DraGate::DeviceBindingConditions => ("a pod starts before its device is ready", true),
+        DraGate::ConsumableCapacity => ("a shareable device is allocated as a whole", false),
+        DraGate::NodeAllocatableResources => ("resources of the node are counted wrongly", true),
+        DraGate::DeviceCompatibilityGroups => ("incompatible partitions can be allocated together", true),
+        DraGate::OptionalNodeOperations => ("the node plugin is called", false),
+        DraGate::PartitionableDevicesType => ("the pool's status has no summary of partitions", false),
+        DraGate::ListTypeAttributes => ("the attribute is refused", false),
+        DraGate::AdminAccess => ("the request has no admin access", false),
+        DraGate::PrioritizedList => ("the request has no alternatives", false),
+        DraGate::DerivedAttributes => ("the request has no derived attributes", false),
+        DraGate::ResourceClaimDeviceStatus => ("the claim has no status of its devices", false),
+        // They govern no field that is dropped.
+        DraGate::FractionalCapacityRange | DraGate::WorkloadResourceClaims | DraGate::ExtendedResource => {
+            ("none", false)
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Parts that other packages of the family need, and nobody else: no promise is made about them.
+
+pub use crate::decisions::{Decisions, Inference, SkipGateOff};
