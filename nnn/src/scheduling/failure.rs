@@ -87,6 +87,7 @@ impl FailedCycle<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::Behavior::{KubeScheduler, Safe};
     use super::*;
 
     fn pod(name: &str) -> PodSnapshot {
@@ -110,7 +111,7 @@ mod tests {
             info,
             current_nnn: queued_pod.nnn.as_deref(),
             condition,
-            behavior: Behavior::Safe,
+            behavior: Safe,
             gates: GateSet::default(),
         }
     }
@@ -132,7 +133,6 @@ mod tests {
             let failure = failed.decide();
             (failure.memory, failure.patch, failure.requeues)
         };
-        use Behavior::{KubeScheduler, Safe};
         let rows = [
             (None, Safe, (MemoryUpdate::Released, PatchDecision::None(NoPatchReason::PodGone), false)),
             (None, KubeScheduler, (MemoryUpdate::Released, PatchDecision::Needed, false)),
@@ -172,7 +172,7 @@ mod tests {
         let deferred = with(queued_pod.clone().with_node("n"), |pod| pod.resize_deferred = true);
         let info = NominatingInfo::clear();
         let mut failed = failed_cycle(&queued_pod, &info, ConditionChange::Changed);
-        (failed.live, failed.behavior) = (Some(&deferred), Behavior::KubeScheduler);
+        (failed.live, failed.behavior) = (Some(&deferred), KubeScheduler);
         let off = failed.decide();
         assert_eq!(
             (off.memory, off.patch, off.requeues),
@@ -200,7 +200,7 @@ mod tests {
         for (info, condition, expected) in rows {
             for live in [None, Some(&bound)] {
                 let mut failed = failed_cycle(&queued_pod, &info, condition);
-                (failed.live, failed.behavior) = (live, Behavior::KubeScheduler);
+                (failed.live, failed.behavior) = (live, KubeScheduler);
                 assert_eq!(failed.decide().patch, expected, "{info:?} {condition:?} {live:?}");
             }
         }

@@ -64,6 +64,9 @@ pub(super) fn classify_pod(pod: &PodSnapshot, schedulers: &BTreeSet<String>, byp
 mod tests {
     use super::*;
 
+    /// A change of a waiting pod, its class, and the class if its scheduler is bypassed.
+    type Row<'a> = (&'a dyn Fn(&mut PodSnapshot), PodClass, PodClass);
+
     fn waiting() -> PodSnapshot {
         PodSnapshot::pending("default", "p")
     }
@@ -85,7 +88,7 @@ mod tests {
             classify_pod(&with(waiting(), change), &none, bypassed)
         };
         let set = |field: &str| Some(field.to_owned());
-        let rows: [(&dyn Fn(&mut PodSnapshot), PodClass, PodClass); 8] = [
+        let rows: [Row<'_>; 8] = [
             (&|pod| (pod.has_ended, pod.node) = (true, set("n")), PodClass::Dropped, PodClass::Dropped),
             (&|pod| (pod.node, pod.deleting) = (set("n"), true), PodClass::Scheduled, PodClass::Scheduled),
             (&|pod| (pod.nnn, pod.deleting) = (set("n"), true), PodClass::Dropped, PodClass::Dropped),
