@@ -44,7 +44,7 @@ pub struct Reporter {
     pub ends_on_success: bool,
     /// True if the condition becomes Unknown while an agent outside the node can't reach the node. Otherwise it stays as
     /// last reported.
-    pub doubts_unreachable: bool,
+    pub unknown_when_unreachable: bool,
 }
 
 /// Next action of an agent after a probe.
@@ -65,7 +65,7 @@ impl Reporter {
             condition_type: condition_type.to_owned(),
             poll_interval: SignedDuration::from_secs(30),
             ends_on_success: false,
-            doubts_unreachable: false,
+            unknown_when_unreachable: false,
         }
     }
 
@@ -99,7 +99,7 @@ impl Reporter {
             ProbeResult::Starting => (FALSE, INITIALIZING, ""),
             ProbeResult::Success { reason, message } => (TRUE, reason.as_str(), message.as_str()),
             ProbeResult::Failure { reason, message } => (FALSE, reason.as_str(), message.as_str()),
-            ProbeResult::Unreachable if self.doubts_unreachable => (UNKNOWN, "Unreachable", ""),
+            ProbeResult::Unreachable if self.unknown_when_unreachable => (UNKNOWN, "Unreachable", ""),
             ProbeResult::Unreachable => return None,
         };
         let text = |field: &Option<String>| field.clone().unwrap_or_default();

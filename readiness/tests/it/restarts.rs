@@ -224,7 +224,7 @@ fn an_owner_elsewhere_during_a_partition() {
     let stored = world.conditions().iter().find(|condition| condition.type_ == A).cloned();
     let (patch, next) = operator.report(stored.as_ref(), &ProbeResult::Unreachable, at(60));
     assert_eq!((patch, next), (None, ReporterAction::ProbeAt(at(90))), "the last word stays, and it tries again");
-    operator.doubts_unreachable = true;
+    operator.unknown_when_unreachable = true;
     let (patch, next) = operator.report(stored.as_ref(), &ProbeResult::Unreachable, at(60));
     let patch = patch.unwrap();
     assert_eq!((patch.status.as_str(), next), ("Unknown", ReporterAction::ProbeAt(at(90))));
