@@ -10,8 +10,8 @@ use dra_attrs::{Profile, Quantity, QuantityFormat};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions, RemovalMode};
 use nnn::{
-    Assumed, Behavior, NodeFit, NominatingInfo, Nomination, NominationTracker, Nominator, Options, PodSnapshot,
-    Resources, TrackerInput, filter_with_nominated_pods, fits_unreserved_resources,
+    Assumed, Behavior, NodeFit, NominatingInfo, Nomination, NominationOptions, NominationTracker, Nominator,
+    PodSnapshot, Resources, TrackerInput, filter_with_nominated_pods, fits_unreserved_resources,
 };
 use serde_json::{from_value, json};
 
@@ -35,7 +35,7 @@ fn node(number: usize) -> String {
 
 /// Builds a nominator with two nominations on each of half as many nodes.
 fn nominator(count: usize) -> Nominator {
-    let mut nominator = Nominator::new(Behavior::SAFE);
+    let mut nominator = Nominator::new(Behavior::Safe);
     for number in 0..count {
         nominator.insert(Nomination::new(&pod(number), &node(number / 2)));
     }
@@ -99,7 +99,7 @@ fn two_passes(criterion: &mut Criterion) {
 fn cycles(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("scheduler/place_and_bind");
     for count in NOMINATIONS {
-        let mut tracker = NominationTracker::new(Options::new(Profile::V1_37, Behavior::SAFE));
+        let mut tracker = NominationTracker::new(NominationOptions::new(Profile::V1_37, Behavior::Safe));
         for number in 0..count {
             let hinted = pod(number).with_nomination(&node(number / 2));
             tracker.handle(TrackerInput::PodObserved(hinted)).expect("always possible");

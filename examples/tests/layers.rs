@@ -19,6 +19,16 @@ type Layers = &'static [&'static [&'static str]];
 const NNN: Layers =
     &[&["pod", "config"], &["nomination", "view"], &["commands"], &["scheduling", "binding", "external"], &["tracker"]];
 
+const READINESS: Layers = &[
+    &["condition", "policy"],
+    &["taint", "gate_label", "reporter"],
+    &["gate"],
+    &["lookup", "pod"],
+    &["node", "preset_gates"],
+    &["filter", "validate", "reconcile", "autoscaler"],
+    &["network", "rule", "preview", "registration"],
+];
+
 const DRA_ALLOC: Layers = &[
     &["cluster"],
     &["search"],
@@ -340,6 +350,11 @@ fn assert_layers(library: &str, layers: Layers) {
 #[test]
 fn imports_of_nnn_go_down() {
     assert_layers("nnn", NNN);
+}
+
+#[test]
+fn imports_of_readiness_go_down() {
+    assert_layers("readiness", READINESS);
 }
 
 #[test]

@@ -143,8 +143,8 @@ fn a_policy_by_name_or_by_its_parts() {
     };
     assert_eq!(nominations(json!("safe")), json!({"z": ["p"]}));
     assert_eq!(nominations(json!("upstream")), json!({"x": ["p"]}));
-    assert_eq!(nominations(json!({"pending_writes": "ignored"})), json!({"x": ["p"]}));
-    assert_eq!(nominations(json!({"base": "upstream", "pending_writes": "protected"})), json!({"z": ["p"]}));
+    assert_eq!(nominations(json!({"clearing": "never"})), json!({"z": ["p"]}));
+    assert_eq!(nominations(json!({"base": "upstream", "clearing": "never"})), json!({"x": ["p"]}));
 }
 
 #[test]
@@ -162,14 +162,15 @@ fn refusals_of_a_run_name_the_step() {
     refused("nnn.run", &steps(nowhere), "steps[1].cycle_succeeded.node");
     let succeeded = json!({"cycle_failed": {"pod": "p", "outcome": "success", "node": "n"}});
     refused("nnn.run", &steps(succeeded), "steps[1].cycle_failed.outcome");
-    let restart = json!({"restart": {"policy": {"wake_by": "x"}}});
-    refused("nnn.run", &steps(restart), "steps[1].restart.policy.wake_by");
+    let restart = json!({"restart": {"policy": {"clearing": "x"}}});
+    refused("nnn.run", &steps(restart), "steps[1].restart.policy.clearing");
 }
 
 #[test]
 fn refusals_of_a_policy_name_the_knob() {
     refused("nnn.run", &json!({"policy": {"clearing": "x"}}), "policy.clearing");
     refused("nnn.run", &json!({"policy": {"base": "x"}}), "policy.base");
+    refused("nnn.run", &json!({"policy": {"pending_writes": "ignored"}}), "policy.pending_writes");
     for policy in [json!("x"), json!(1), json!([])] {
         refused("nnn.run", &json!({"policy": policy}), "policy");
     }

@@ -10,7 +10,7 @@ use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use nnn::{Assumed, Behavior, BindingClaim, Command, NominationTracker, Options, PodSnapshot, TrackerInput};
+use nnn::{Assumed, Behavior, BindingClaim, Command, NominationOptions, NominationTracker, PodSnapshot, TrackerInput};
 use serde_json::{Value, from_value, json};
 
 use replies::replies;
@@ -151,7 +151,7 @@ fn both_pods_of_a_shared_claim_are_reserved_and_prepared() {
     };
     let mut claim: ResourceClaim =
         from_value(json!({"metadata": {"namespace": "default", "name": "c", "uid": "c"}})).unwrap();
-    let mut tracker = NominationTracker::new(Options::new(Profile::V1_37, Behavior::SAFE));
+    let mut tracker = NominationTracker::new(NominationOptions::new(Profile::V1_37, Behavior::Safe));
     let situations = [("a", BindingClaim::Chosen("c".to_owned())), ("b", BindingClaim::Shared("c".to_owned()))];
     for (name, situation) in situations {
         let snapshot = PodSnapshot::from_pod(&pod(name)).unwrap();

@@ -23,7 +23,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::jiff::Timestamp;
-use nnn::{Behavior, NominationTracker, Options, PodSnapshot, Resources, TrackerInput};
+use nnn::{Behavior, NominationOptions, NominationTracker, PodSnapshot, Resources, TrackerInput};
 use poolstatus::kep::PoolStatus;
 use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
 use readiness::{
@@ -184,7 +184,7 @@ const TARGETS: [(&str, Check); 24] = [
         }
     }),
     ("nnn_run", |text| {
-        let mut tracker = NominationTracker::new(Options::new(Profile::Kep, Behavior::SAFE));
+        let mut tracker = NominationTracker::new(NominationOptions::new(Profile::Kep, Behavior::Safe));
         for step in text.as_bytes().get(1..).unwrap_or_default().chunks_exact(3) {
             let pod = PodSnapshot::pending("d", &format!("p{}", step[1] % 4)).with_uid(&format!("u{}", step[1] % 8));
             let input = match step[0] % 3 {
@@ -202,7 +202,7 @@ const TARGETS: [(&str, Check); 24] = [
         manifests.read_path(Path::new(cluster));
         // A line of a list is a list, but without the events before it.
         let timeline = read_timeline(text).unwrap();
-        let options = Options::new(Profile::V1_37, Behavior::SAFE);
+        let options = NominationOptions::new(Profile::V1_37, Behavior::Safe);
         let mut player = Player::new(&manifests, options, Writers::Owners).unwrap();
         let played = timeline.iter().try_for_each(|entry| player.play(entry));
         assert!(played.is_ok() || timeline.len() == 1, "{played:?}");

@@ -4,16 +4,16 @@
 use dra_attrs::Profile;
 use libfuzzer_sys::fuzz_target;
 use nnn::{
-    Assumed, Behavior, FailedStage, NominatingInfo, NominationTracker, Options, PermitWait, PodSnapshot, PreFlight,
+    Assumed, Behavior, FailedStage, NominatingInfo, NominationTracker, NominationOptions, PodSnapshot, PreFlight,
     ScheduledCondition, TrackerInput,
 };
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((first, steps)) = bytes.split_first() else { return };
     let options = if first % 2 == 0 {
-        Options::new(Profile::Kep, Behavior::SAFE)
+        NominationOptions::new(Profile::Kep, Behavior::Safe)
     } else {
-        Options::new(Profile::V1_37, Behavior::KUBE_SCHEDULER)
+        NominationOptions::new(Profile::V1_37, Behavior::KubeScheduler)
     };
     let mut tracker = NominationTracker::new(options);
     for step in steps.chunks_exact(3) {
@@ -40,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
                 condition,
             }),
             5 => tracker.handle(TrackerInput::MemberFailed { queued_pod, info: NominatingInfo::clear(), condition }),
-            6 => tracker.handle(TrackerInput::CycleSucceeded(assumed.with_permit(PermitWait::Waiting))),
+            6 => tracker.handle(TrackerInput::CycleSucceeded(assumed.with_permit_wait())),
             7 => tracker.handle(TrackerInput::CycleSucceeded(assumed)),
             8 => tracker.handle(TrackerInput::BindingFailed { queued_pod, stage: FailedStage::Bind, condition }),
             9 => tracker.handle(TrackerInput::Bound { pod: key }),

@@ -6,7 +6,7 @@ use dra_attrs::Profile;
 use examples::manifest::Manifests;
 use examples::nominate::{PlayError, Player, Writers, read_timeline};
 use libfuzzer_sys::fuzz_target;
-use nnn::{Behavior, Options};
+use nnn::{Behavior, NominationOptions};
 
 const CLUSTER: &str = include_str!("../../examples/data/stories/5278/cluster.yaml");
 
@@ -15,7 +15,7 @@ fuzz_target!(|text: &str| {
     assert!(timeline.is_sorted_by_key(|entry| entry.at));
     let mut manifests = Manifests::default();
     manifests.read("cluster.yaml", CLUSTER);
-    let options = Options::new(Profile::V1_37, Behavior::SAFE);
+    let options = NominationOptions::new(Profile::V1_37, Behavior::Safe);
     let mut player = Player::new(&manifests, options, Writers::Owners).expect("the cluster is readable");
     let played = timeline.iter().take(100).try_for_each(|entry| player.play(entry));
     let told = player.finish();

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::config::behavior::ClearingPolicy;
+pub use crate::config::ClearingPolicy;
 use crate::nomination::{NominatingInfo, NominationState};
 use crate::pod::PodSnapshot;
 
@@ -139,8 +139,7 @@ impl ClearingPolicy {
     ///
     /// ```
     /// use nnn::NominatingInfo;
-    /// use nnn::behavior::ClearingPolicy;
-    /// use nnn::external::{NodePresence, NominationOwner};
+    /// use nnn::external::{ClearingPolicy, NodePresence, NominationOwner};
     /// let owner = NominationOwner::External("autoscaler".to_owned());
     /// let decide = |policy: ClearingPolicy| policy.apply(NominatingInfo::clear(), &owner, NodePresence::Present);
     /// assert_eq!(decide(ClearingPolicy::Always), NominatingInfo::clear());

@@ -6,39 +6,36 @@
 //!
 //! ```
 //! use dra_attrs::Profile;
-//! use nnn::{Assumed, Behavior, Command, NominationTracker, Options, PodSnapshot, PreFlight, TrackerInput};
+//! use nnn::{Assumed, Behavior, Command, NominationOptions, NominationTracker, PodSnapshot, PreFlight, TrackerInput};
 //!
-//! let mut tracker = NominationTracker::new(Options::new(Profile::V1_37, Behavior::SAFE));
+//! let mut tracker = NominationTracker::new(NominationOptions::new(Profile::V1_37, Behavior::Safe));
 //! let pod = PodSnapshot::pending("default", "with-a-slow-volume");
 //! tracker.handle(TrackerInput::PodObserved(pod.clone()))?;
 //! // A scheduling cycle has chosen node-1, and the plugin VolumeBinding has work to do there.
 //! let assumed = Assumed::new(&pod.key, "node-1").with_pre_flights(vec![PreFlight::Success]);
 //! let output = tracker.handle(TrackerInput::CycleSucceeded(assumed))?;
 //! assert!(matches!(output.commands[..], [Command::PatchNnn { .. }, Command::Bind { .. }]));
-//! # Ok::<(), nnn::IllegalTransition>(())
+//! # Ok::<(), nnn::TransitionError>(())
 //! ```
 //!
 //! # Contents
 //!
-//! - **Tracker**: [`NominationTracker`], configured by [`Options`]: a [`Profile`], feature gates
+//! - **Tracker**: [`NominationTracker`], configured by [`NominationOptions`]: a [`Profile`], feature gates
 //!   ([`NominationGate`]) and a [`Behavior`]. [`TrackerInput`] lists the events, [`NominationState`] the states of a
 //!   pod.
 //! - **Reservations**: [`Nominator`], the nominations in memory, usable alone; [`filter_with_nominated_pods`]
 //!   and [`fits_unreserved_resources`] judge a node with the room that nominations reserve.
 //! - **Decision tables**, pure functions for schedulers with a cache of their own: [`scheduling`] (first node to try,
-//!   result of a cycle, preemption, requeueing, pod groups) and [`binding`] (announcement, order of plugins, claims,
-//!   API server).
+//!   result of a cycle, preemption) and [`binding`] (announcement, order of plugins, claims, API server).
 //! - **Autoscalers**: [`view`] tells which nodes are in use, reserved by nominations, or removable.
-//! - **Writes**: [`StatusPatch`] and [`PatchQueue`] merge status writes (KEP-5229); [`ApiCalls`] and
-//!   [`SchedulerObjectives`] measure their cost. [`external`] has the KEP's alternative with other writers of the
-//!   field.
+//! - **Other writers**: [`external`] has the KEP's alternative, in which other components own their nominations.
 //!
 //! # Guarantees
 //!
 //! - **No IO, deterministic.** The same events give the same commands. Time is an argument.
 //! - **Objects come decoded.** Those of a cluster are decoded after [`dra_attrs::saturate_times`]: k8s-openapi can't hold
 //!   times after 9999-12-30T22:00Z, which an API server stores.
-//! - **An illegal event changes nothing**: it is an [`IllegalTransition`].
+//! - **An illegal event changes nothing**: it is a [`TransitionError`].
 //! - **The empty name of a node means unset** wherever one is read.
 //! - **Out of scope**: filtering and scoring of nodes, choice of victims, allocation of devices. Devices are counted as
 //!   claims have them allocated.
@@ -63,25 +60,18 @@ mod nomination;
 mod pod;
 mod tracker;
 
+pub use binding::assumed::Assumed;
 pub use binding::claims::BindingClaim;
-pub use binding::failure::FailedStage;
-pub use binding::start::{PermitWait, PreFlight, extra_binding_patches};
-pub use commands::{
-    ApiCalls, Command, ConditionChange, MissedObjective, NoPatchReason, PatchDecision, PatchQueue, PodStatusFields,
-    SchedulerObjectives, SchedulingMeasurement, StatusPatch, decide_patch,
-};
-pub use config::behavior;
-pub use config::behavior::Behavior;
-pub use config::{ControlPlaneComponent, FieldVisibility, NominationGate, Options, VisibleValue};
+pub use binding::failed_stage::FailedStage;
+pub use binding::start::PreFlight;
+pub use commands::{Command, ConditionChange, NoPatchReason, PatchDecision, decide_patch};
+pub use config::{Behavior, NominationGate, NominationOptions};
 #[doc(no_inline)]
 pub use dra_attrs::{GateSet, Ix, Profile, Resources};
 pub use nomination::{
-    IllegalTransition, NodeFit, NominatingInfo, Nomination, NominationEvent, NominationState, NominationTransition,
-    Nominator, counted_nominations, decide_nomination_update, filter_with_nominated_pods, fits_unreserved_resources,
-    unreserved_resources,
+    NodeFit, NominatingInfo, Nomination, NominationEvent, NominationState, NominationTransition, Nominator,
+    TransitionError, decide_nomination_update, filter_with_nominated_pods, fits_unreserved_resources,
 };
-pub use pod::{
-    PodError, PodKey, PodPhase, PodPlacement, PodSnapshot, PreemptionPolicy, ScheduledCondition, parse_node_name,
-};
+pub use pod::{PodError, PodKey, PodPlacement, PodSnapshot, ScheduledCondition, parse_node_name};
 pub use scheduling::cycle_result::CycleOutcome;
-pub use tracker::{Assumed, NominationTracker, TrackerInput, TrackerNotice, TrackerOutput};
+pub use tracker::{NominationTracker, TrackerInput, TrackerNotice, TrackerOutput};

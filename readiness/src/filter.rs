@@ -6,27 +6,18 @@ use std::fmt;
 use k8s_openapi::api::core::v1::NodeCondition;
 
 use crate::condition::{ConditionStatus, READY, TRUE, status_text};
-use crate::gate::{FailureAction, NodeReadinessGate};
+use crate::gate::NodeReadinessGate;
 use crate::node::GatedNodeView;
 use crate::pod::{GatedPodView, NodeReadinessRequirement, is_daemon_pod};
 use crate::policy::{Policy, PolicyMode, ReleaseWhen};
-
-/// Effect of a pod's `nodeReadinessRequirements` on the gates of the node: they replace the gates or add to them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RequirementPolicy {
-    /// A pod with requirements is checked against them alone, not against the gates of the node (KEP).
-    Replace,
-    /// A pod must meet the gates of the node and its own requirements, so that it can't bypass the gates.
-    Additive,
-}
 
 /// Options of [`filter`](crate::filter()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FilterOptions {
-    /// Effect of a pod's `nodeReadinessRequirements` on the gates of the node.
-    pub requirements: RequirementPolicy,
+    /// True if a pod with `nodeReadinessRequirements` must meet the gates of the node too, so that it can't bypass them. In
+    /// the KEP such a pod is checked against its requirements alone.
+    pub adds_requirements: bool,
     /// Moment at which a timed-out gate with the action `Taint` stops blocking pods.
     pub release_when: ReleaseWhen,
     /// Mode of the readiness gates: active, without writes, or off. `Off` allows every pod.
@@ -37,11 +28,7 @@ impl FilterOptions {
     /// Returns the options that follow the text of the KEP literally.
     #[must_use]
     pub const fn kep() -> Self {
-        Self {
-            requirements: RequirementPolicy::Replace,
-            release_when: ReleaseWhen::TimeoutWritten,
-            mode: PolicyMode::Active,
-        }
+        Self { adds_requirements: false, release_when: ReleaseWhen::TimeoutWritten, mode: PolicyMode::Active }
     }
 
     /// Like [`FilterOptions::kep`], but a timed-out gate blocks pods until its taint is on the node.
@@ -50,10 +37,10 @@ impl FilterOptions {
         Self { release_when: ReleaseWhen::TaintPresent, ..Self::kep() }
     }
 
-    /// Sets the effect of a pod's `nodeReadinessRequirements` on the gates of the node.
+    /// Lets a pod's `nodeReadinessRequirements` add to the gates of the node instead of replacing them.
     #[must_use]
-    pub const fn with_requirements(self, requirements: RequirementPolicy) -> Self {
-        Self { requirements, ..self }
+    pub const fn with_added_requirements(self) -> Self {
+        Self { adds_requirements: true, ..self }
     }
 }
 
@@ -87,7 +74,7 @@ pub enum FilterOutcome {
 /// Decision of [`filter`](crate::filter()) on one node and one pod.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct FilterVerdict<'a> {
+pub struct ReadinessVerdict<'a> {
     /// Outcome: allowed or blocked, and the rule that decided.
     pub outcome: FilterOutcome,
     /// Unmet conditions of a blocked pod: Ready, then gates, then requirements. For an allowed pod, the gates that have
@@ -95,7 +82,7 @@ pub struct FilterVerdict<'a> {
     pub reasons: Vec<FilterReason<'a>>,
 }
 
-impl FilterVerdict<'_> {
+impl ReadinessVerdict<'_> {
     /// Returns true if the pod may be scheduled to the node.
     #[must_use]
     pub const fn is_allowed(&self) -> bool {
@@ -104,7 +91,7 @@ impl FilterVerdict<'_> {
 }
 
 /// Formats all reasons in one line, as a scheduler does. Empty without reasons.
-impl fmt::Display for FilterVerdict<'_> {
+impl fmt::Display for ReadinessVerdict<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, reason) in self.reasons.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
@@ -126,7 +113,7 @@ pub struct FilterReason<'a> {
     pub cause: FilterCause,
 }
 
-/// Cause for which a condition is listed in [`FilterVerdict::reasons`].
+/// Cause for which a condition is listed in [`ReadinessVerdict::reasons`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FilterCause {
@@ -200,7 +187,7 @@ impl fmt::Display for FilterReason<'_> {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]
-pub fn filter<'a>(options: FilterOptions, view: &GatedNodeView<'a>, pod: GatedPodView<'a>) -> FilterVerdict<'a> {
+pub fn filter<'a>(options: FilterOptions, view: &GatedNodeView<'a>, pod: GatedPodView<'a>) -> ReadinessVerdict<'a> {
     if options.mode == PolicyMode::Off {
         return allowed(FilterOutcome::Disabled);
     }
@@ -216,7 +203,7 @@ pub fn filter<'a>(options: FilterOptions, view: &GatedNodeView<'a>, pod: GatedPo
             cause: FilterCause::NotReady,
         });
     }
-    if !is_scoped || options.requirements == RequirementPolicy::Additive {
+    if !is_scoped || options.adds_requirements {
         let unmet = view.gates().iter().filter_map(|gate| Some((gate, gate_reason(gate, view, options.release_when)?)));
         reasons.extend(unmet.filter(|(gate, _)| view.is_first(gate)).map(|(_, reason)| reason));
     }
@@ -225,18 +212,18 @@ pub fn filter<'a>(options: FilterOptions, view: &GatedNodeView<'a>, pod: GatedPo
     if reasons.iter().any(blocks) {
         reasons.retain(blocks);
         let outcome = if view.is_ready() { FilterOutcome::Unmet } else { FilterOutcome::NodeNotReady };
-        return FilterVerdict { outcome, reasons };
+        return ReadinessVerdict { outcome, reasons };
     }
     let outcome = match (is_scoped, view.gates().is_empty()) {
         (true, _) => FilterOutcome::PodScoped,
         (false, true) => FilterOutcome::NoGates,
         (false, false) => FilterOutcome::GatesMet,
     };
-    FilterVerdict { outcome, reasons }
+    ReadinessVerdict { outcome, reasons }
 }
 
-const fn allowed(outcome: FilterOutcome) -> FilterVerdict<'static> {
-    FilterVerdict { outcome, reasons: Vec::new() }
+const fn allowed(outcome: FilterOutcome) -> ReadinessVerdict<'static> {
+    ReadinessVerdict { outcome, reasons: Vec::new() }
 }
 
 fn gate_reason<'a>(
@@ -248,7 +235,7 @@ fn gate_reason<'a>(
     let cause = match ConditionStatus::from_condition(condition) {
         ConditionStatus::True => return None,
         ConditionStatus::TimeoutExceeded
-            if release_when == ReleaseWhen::TaintPresent && !is_failure_action_in_force(gate, view) =>
+            if release_when == ReleaseWhen::TaintPresent && !view.has_failure_action(gate) =>
         {
             FilterCause::AwaitingTaint
         }
@@ -256,15 +243,6 @@ fn gate_reason<'a>(
         _ => FilterCause::Gate,
     };
     Some(FilterReason { condition_type: &gate.condition_type, condition, cause })
-}
-
-/// Returns true if the gate's failure action has taken effect: its taint is on the node, or the action is
-/// `BypassWithWarning`.
-pub(crate) fn is_failure_action_in_force(gate: &NodeReadinessGate, view: &GatedNodeView<'_>) -> bool {
-    match gate.usable_taint() {
-        Some(taint) => view.taint(&taint.key, &taint.effect).is_some(),
-        None => gate.failure_action == FailureAction::BypassWithWarning,
-    }
 }
 
 fn requirement_reason<'a>(

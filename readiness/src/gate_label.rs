@@ -4,10 +4,9 @@ use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
 use dra_attrs::label::key_problems;
 
 use crate::condition::{domain, is_same_or_subdomain};
-use crate::reconcile::WriteActor;
 
 /// Prefix of the keys of node labels that name readiness gates.
-pub const GATE_LABEL_PREFIX: &str = "readiness-gate.";
+pub(crate) const GATE_LABEL_PREFIX: &str = "readiness-gate.";
 
 /// Value of the node labels that name readiness gates.
 pub const GATE_LABEL_VALUE: &str = "true";
@@ -33,7 +32,7 @@ pub struct GateLabelError {
 ///
 /// # Errors
 /// A condition type that is not a domain, a slash and a name, or whose domain has more than 238 bytes: see
-/// [`LengthPolicy`](crate::validate::LengthPolicy).
+/// [`ValidationOptions::limits_domain_alone`](crate::validate::ValidationOptions::limits_domain_alone).
 ///
 /// ```
 /// use readiness::gate_label_key;
@@ -62,23 +61,34 @@ pub(crate) fn key_problem(condition_type: &str) -> Option<String> {
 /// `NodeRestriction` refuses labels whose domain ends in `kubernetes.io` or `k8s.io`, other than below
 /// `kubelet.kubernetes.io` and `node.kubernetes.io`; then kubelet's whole write of the node fails. The KEP's own
 /// example `network.kubernetes.io/CNIReady` is such a label: another component has to set it.
-///
-/// ```
-/// use readiness::is_gate_label_writable_by_kubelet;
-/// assert!(is_gate_label_writable_by_kubelet("datadog.com/AgentReady"));
-/// assert!(!is_gate_label_writable_by_kubelet("network.kubernetes.io/CNIReady"));
-/// assert!(is_gate_label_writable_by_kubelet("node.kubernetes.io/Ready"));
-/// ```
-#[must_use]
-pub fn is_gate_label_writable_by_kubelet(condition_type: &str) -> bool {
+pub(crate) fn is_writable_by_kubelet(condition_type: &str) -> bool {
     // The domain of the label has the domain of the type as its suffix, so both belong to the same parents.
     let Some(domain) = domain(condition_type) else { return true };
     let is_one_of = |domains: [&str; 2]| domains.iter().any(|parent| is_same_or_subdomain(domain, parent));
     !is_one_of(KUBERNETES_DOMAINS) || is_one_of(KUBELET_DOMAINS)
 }
 
-/// Returns the component that writes the label of a gate: kubelet if `NodeRestriction` lets it, else the node lifecycle
-/// controller.
-pub(crate) fn label_writer(condition_type: &str) -> WriteActor {
-    if is_gate_label_writable_by_kubelet(condition_type) { WriteActor::Kubelet } else { WriteActor::Nlc }
+#[cfg(test)]
+mod tests {
+    use super::is_writable_by_kubelet;
+
+    #[test]
+    fn which_labels_a_kubelet_may_write() {
+        let rows = [
+            ("datadog.com/AgentReady", true),
+            ("network.kubernetes.io/CNIReady", false),
+            ("kubernetes.io/A", false),
+            ("k8s.io/A", false),
+            ("readiness.k8s.io/A", false),
+            ("node.kubernetes.io/A", true),
+            ("x.node.kubernetes.io/A", true),
+            ("kubelet.kubernetes.io/A", true),
+            ("xnode.kubernetes.io/A", false),
+            ("node-restriction.kubernetes.io/A", false),
+            ("mykubernetes.io/A", true),
+        ];
+        for (name, may) in rows {
+            assert_eq!(is_writable_by_kubelet(name), may, "{name}");
+        }
+    }
 }

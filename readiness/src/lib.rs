@@ -38,7 +38,7 @@
 //!   a change of it.
 //! - **Filter**: [`filter`](filter()) with [`FilterOptions`], stateless and without a clock.
 //! - **Reconciler**: [`step`](step()) with a [`Policy`] ([`Policy::kep`] or [`Policy::hardened`]) and a [`NodeState`] that
-//!   survives restarts; [`apply_writes`] for simulators, [`shutdown_writes`] for a downgrade.
+//!   survives restarts; [`apply_writes`] for simulators, [`NodeState::shutdown_writes`] for a downgrade.
 //! - **Around gates**: [`merge_gates`] (registration by kubelet), [`reporter`] (an agent's own condition), [`preview_gates`]
 //!   (a change over many nodes), [`autoscaler_view`], [`missing_tolerations`], [`gate_label_key`], [`network`] (several gates
 //!   as one, and kubelet's admission by it), [`rule`] (rules of node-readiness-controller as gates).
@@ -69,9 +69,9 @@ mod gate;
 mod gate_label;
 mod lookup;
 mod node;
-mod patterns;
 mod pod;
 mod policy;
+mod preset_gates;
 mod preview;
 mod reconcile;
 mod registration;
@@ -79,11 +79,9 @@ mod taint;
 
 pub use autoscaler::{AutoscalerView, STARTUP_TAINT_PREFIXES, autoscaler_view, gates_without_startup_taint};
 pub use condition::condition_status::ConditionStatus;
-pub use filter::{FilterCause, FilterOptions, FilterOutcome, FilterReason, FilterVerdict, RequirementPolicy, filter};
+pub use filter::{FilterCause, FilterOptions, FilterOutcome, FilterReason, ReadinessVerdict, filter};
 pub use gate::{FailureAction, NodeReadinessGate, missing_tolerations};
-pub use gate_label::{
-    GATE_LABEL_PREFIX, GATE_LABEL_VALUE, GateLabelError, gate_label_key, is_gate_label_writable_by_kubelet,
-};
+pub use gate_label::{GATE_LABEL_VALUE, GateLabelError, gate_label_key};
 pub use node::{GatedNode, GatedNodeView};
 pub use pod::{GatedPod, GatedPodView, NodeReadinessRequirement, is_daemon_pod};
 pub use policy::{
@@ -93,10 +91,10 @@ pub use preview::{GateProposal, GatesPreview, NodePreview, preview_gates};
 pub use reconcile::{
     BlockReason, ClockReading, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision, GatePhase,
     GateState, GateVerdict, NodeChange, NodeState, NodeVerdict, NodeWrite, ReadinessCounters, StepResult,
-    StoredStateError, WriteActor, apply_writes, shutdown_writes, step,
+    StoredStateError, WriteActor, apply_writes, step,
 };
 pub use registration::{KubeletConfiguration, RegistrationMode, merge_gates};
-pub use taint::{NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, TaintId, first_untolerated_taint, tolerates};
+pub use taint::{TaintId, first_untolerated_taint};
 
 k8s_openapi::k8s_if_le_1_36! {
     compile_error!(

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::condition::{ConditionStatus, READY};
-use crate::gate::{NodeReadinessGate, gate_list};
+use crate::gate::{FailureAction, NodeReadinessGate, gate_list};
 use crate::lookup::Lookup;
 
 /// Node object together with `spec.readinessGates`, a field that k8s-openapi's [`Node`] does not have.
@@ -191,6 +191,15 @@ impl<'a> GatedNodeView<'a> {
     #[must_use]
     pub fn taints(&self) -> &'a [Taint] {
         self.node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+    }
+
+    /// Returns true if the failure action of a gate has taken effect: its taint is on the node, or the action is
+    /// `BypassWithWarning`.
+    pub(crate) fn has_failure_action(&self, gate: &NodeReadinessGate) -> bool {
+        match gate.usable_taint() {
+            Some(taint) => self.taint(&taint.key, &taint.effect).is_some(),
+            None => gate.failure_action == FailureAction::BypassWithWarning,
+        }
     }
 
     pub(crate) fn label(&self, key: &str) -> Option<&'a str> {

@@ -31,28 +31,6 @@ pub enum ProbeResult {
     Unreachable,
 }
 
-/// Time for which an agent reports: as long as it runs, or until its first success.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ReporterStrategy {
-    /// The agent reports as long as it runs.
-    #[default]
-    Continuous,
-    /// The agent reports until the first success, then stops (`ReportOnSuccessAndTerminate`). For tasks that run once.
-    OnSuccessAndTerminate,
-}
-
-/// Treatment of the condition while an agent outside the node can't reach the node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum UnreachablePolicy {
-    /// Leaves the condition as last reported.
-    #[default]
-    KeepLast,
-    /// Sets the status of the condition to Unknown.
-    SetUnknown,
-}
-
 /// Reporter of one agent's condition: decides after each probe if the condition must be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -61,10 +39,12 @@ pub struct Reporter {
     pub condition_type: String,
     /// Time between two probes.
     pub poll_interval: SignedDuration,
-    /// Time for which the agent reports: as long as it runs, or until its first success.
-    pub strategy: ReporterStrategy,
-    /// Treatment of the condition while the agent can't reach the node.
-    pub on_unreachable: UnreachablePolicy,
+    /// True if the agent stops after its first success (`ReportOnSuccessAndTerminate`), as a task that runs once. Otherwise
+    /// it reports as long as it runs.
+    pub ends_on_success: bool,
+    /// True if the condition becomes Unknown while an agent outside the node can't reach the node. Otherwise it stays as
+    /// last reported.
+    pub unknown_when_unreachable: bool,
 }
 
 /// Next action of an agent after a probe.
@@ -84,8 +64,8 @@ impl Reporter {
         Self {
             condition_type: condition_type.to_owned(),
             poll_interval: SignedDuration::from_secs(30),
-            strategy: ReporterStrategy::default(),
-            on_unreachable: UnreachablePolicy::default(),
+            ends_on_success: false,
+            unknown_when_unreachable: false,
         }
     }
 
@@ -108,8 +88,7 @@ impl Reporter {
         probe: &ProbeResult,
         now: Timestamp,
     ) -> (Option<NodeCondition>, ReporterAction) {
-        let is_done =
-            self.strategy == ReporterStrategy::OnSuccessAndTerminate && matches!(probe, ProbeResult::Success { .. });
+        let is_done = self.ends_on_success && matches!(probe, ProbeResult::Success { .. });
         let at = now.checked_add(self.poll_interval.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
         let next = if is_done { ReporterAction::Finished } else { ReporterAction::ProbeAt(at) };
         (self.patch(stored, probe, now), next)
@@ -120,9 +99,7 @@ impl Reporter {
             ProbeResult::Starting => (FALSE, INITIALIZING, ""),
             ProbeResult::Success { reason, message } => (TRUE, reason.as_str(), message.as_str()),
             ProbeResult::Failure { reason, message } => (FALSE, reason.as_str(), message.as_str()),
-            ProbeResult::Unreachable if self.on_unreachable == UnreachablePolicy::SetUnknown => {
-                (UNKNOWN, "Unreachable", "")
-            }
+            ProbeResult::Unreachable if self.unknown_when_unreachable => (UNKNOWN, "Unreachable", ""),
             ProbeResult::Unreachable => return None,
         };
         let text = |field: &Option<String>| field.clone().unwrap_or_default();

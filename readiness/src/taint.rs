@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::condition::domain;
 
 /// Effect of a taint that keeps new pods away from its node.
-pub const NO_SCHEDULE: &str = "NoSchedule";
+pub(crate) const NO_SCHEDULE: &str = "NoSchedule";
 /// Effect of a taint that makes the scheduler avoid its node if possible.
-pub const PREFER_NO_SCHEDULE: &str = "PreferNoSchedule";
+pub(crate) const PREFER_NO_SCHEDULE: &str = "PreferNoSchedule";
 /// Effect of a taint that keeps new pods away from its node and evicts running pods.
-pub const NO_EXECUTE: &str = "NoExecute";
+pub(crate) const NO_EXECUTE: &str = "NoExecute";
 
 /// Every effect of a taint, in the API server's order.
 pub(crate) const EFFECTS: [&str; 3] = [NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE];
@@ -82,17 +82,7 @@ pub(crate) fn is_same(one: &Taint, other: &Taint) -> bool {
 ///
 /// An empty key or effect matches every key or effect. The operator `Equal`, which is the default, requires the same value;
 /// `Exists` matches any value; an unknown operator matches nothing.
-///
-/// ```
-/// use k8s_openapi::api::core::v1::{Taint, Toleration};
-/// use readiness::tolerates;
-/// let taint = Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() };
-/// let everything = Toleration { operator: Some("Exists".into()), ..Toleration::default() };
-/// assert!(tolerates(&everything, &taint));
-/// assert!(!tolerates(&Toleration { effect: Some("NoExecute".into()), ..everything }, &taint));
-/// ```
-#[must_use]
-pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let covers =
         |wanted: &Option<String>, actual: &str| wanted.as_deref().is_none_or(|text| text.is_empty() || text == actual);
     let value_fits = match toleration.operator.as_deref().unwrap_or_default() {
@@ -104,6 +94,16 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
 }
 
 /// Returns the first taint that keeps a pod with these tolerations away from a node.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{Taint, Toleration};
+/// use readiness::first_untolerated_taint;
+/// let taints = [Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() }];
+/// let everything = Toleration { operator: Some("Exists".into()), ..Toleration::default() };
+/// assert_eq!(first_untolerated_taint(&taints, &[everything.clone()]), None);
+/// let evicting = Toleration { effect: Some("NoExecute".into()), ..everything };
+/// assert_eq!(first_untolerated_taint(&taints, &[evicting]), Some(&taints[0]));
+/// ```
 #[must_use]
 pub fn first_untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
     let is_blocking = |taint: &&Taint| BLOCKING.contains(&taint.effect.as_str());

@@ -11,7 +11,7 @@ use dra_attrs::{GateError, GateSet, Profile};
 use examples::manifest::Manifests;
 use examples::nominate::{PlayError, Player, Writers, read_timeline};
 use examples::output::{OutputError, Trouble, program, put, say};
-use nnn::{Behavior, Options};
+use nnn::{Behavior, NominationOptions};
 
 /// Plays a scheduler with nominations over nodes and pods, and a timeline of events
 ///
@@ -71,7 +71,7 @@ fn run(args: &Args) -> Result<ExitCode, NominateError> {
     let text = fs::read_to_string(&args.timeline).map_err(|error| NominateError::File { file: file(), error })?;
     let timeline = read_timeline(&text).map_err(|reason| NominateError::Timeline { file: file(), reason })?;
     let gates = GateSet::parse(&args.feature_gates, args.profile)?;
-    let options = Options::new(args.profile, Behavior::SAFE).with_gates(gates);
+    let options = NominationOptions::new(args.profile, Behavior::Safe).with_gates(gates);
     let mut player = Player::new(&manifests, options, if args.owners { Writers::Owners } else { Writers::Any })?;
     let outcome = timeline.iter().try_for_each(|entry| player.play(entry));
     put(&player.finish())?;

@@ -8,10 +8,10 @@ use nnn::external::{
     ExternalNominationState, NodePresence, NominationOwner, NominationWrite, NominationWriter, WritePermission,
     may_write,
 };
-use nnn::scheduling::{CycleStart, FeasibleNodes, NominatedNodeStatus, may_preempt};
+use nnn::scheduling::{FeasibleNodes, FilterInput, NominatedNodeStatus, preemption_refusal};
 use nnn::{
-    ApiCalls, Assumed, Command, CycleOutcome, FailedStage, IllegalTransition, NodeFit, NominationGate,
-    NominationTracker, Options, PodError, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput,
+    Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominationGate, NominationOptions, NominationTracker,
+    PodError, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput, TransitionError,
     fits_unreserved_resources,
 };
 
@@ -66,7 +66,7 @@ pub enum PlayError {
         /// Time of the event.
         at: u64,
         /// State and event.
-        source: IllegalTransition,
+        source: TransitionError,
     },
 }
 
@@ -79,6 +79,23 @@ pub enum Writers {
     Any,
     /// A component may set what is unset and change what it has set itself (KEP-5278, Alternatives).
     Owners,
+}
+
+/// Number of requests that the scheduler has sent to the API server.
+#[derive(Debug, Default)]
+struct ApiCalls {
+    patches: u64,
+    bindings: u64,
+}
+
+impl ApiCalls {
+    fn count(&mut self, command: &Command) {
+        match command {
+            Command::Bind { .. } => self.bindings = self.bindings.saturating_add(1),
+            command if command.is_patch() => self.patches = self.patches.saturating_add(1),
+            _ => {}
+        }
+    }
 }
 
 /// Pod in its binding cycle.
@@ -94,10 +111,10 @@ struct Binding {
 /// use dra_attrs::Profile;
 /// use examples::manifest::Manifests;
 /// use examples::nominate::{Player, Writers, read_timeline};
-/// use nnn::{Behavior, Options};
+/// use nnn::{Behavior, NominationOptions};
 /// let mut manifests = Manifests::default();
 /// manifests.read("pod", "{kind: Pod, metadata: {namespace: default, name: web, uid: u1}}");
-/// let mut player = Player::new(&manifests, Options::new(Profile::Kep, Behavior::SAFE), Writers::Any)?;
+/// let mut player = Player::new(&manifests, NominationOptions::new(Profile::Kep, Behavior::Safe), Writers::Any)?;
 /// for entry in read_timeline("[{at: 1, do: {create: web}}]").unwrap() {
 ///     player.play(&entry)?;
 /// }
@@ -133,7 +150,7 @@ impl Player {
     ///
     /// # Errors
     /// A pod or node can't be read.
-    pub fn new(manifests: &Manifests, options: Options, writers: Writers) -> Result<Self, PlayError> {
+    pub fn new(manifests: &Manifests, options: NominationOptions, writers: Writers) -> Result<Self, PlayError> {
         let (mut templates, mut slow, mut allocatable) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         for pod in &manifests.pods {
             let name = pod.metadata.name.clone().unwrap_or_default();
@@ -329,10 +346,8 @@ impl Player {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let output = self.tracker.handle(input).map_err(|source| PlayError::Illegal { at: self.now, source })?;
-            let calls: ApiCalls = output.commands.iter().collect();
-            self.calls.patches = self.calls.patches.saturating_add(calls.patches);
-            self.calls.bindings = self.calls.bindings.saturating_add(calls.bindings);
             for command in output.commands {
+                self.calls.count(&command);
                 self.carry_out(&command, &mut inputs);
             }
         }
@@ -396,7 +411,7 @@ impl Player {
     fn cycle(&mut self, uid: &str) -> Result<(), PlayError> {
         let Some(pod) = self.pods.get(uid).cloned() else { return Ok(()) };
         let nodes: Vec<&str> = self.nodes.iter().map(String::as_str).collect();
-        let start = CycleStart::new(&nodes).with_nomination(pod.nnn.as_deref());
+        let start = FilterInput::new(&nodes).with_nomination(pod.nnn.as_deref());
         let fit = |node: &str| if self.fits(&pod, node, &[]) { NodeFit::Fits } else { NodeFit::Rejected(()) };
         let found = start.evaluate(|node| nodes.contains(&node), fit);
         let (chosen, first) = match &found.feasible {
@@ -458,7 +473,7 @@ impl Player {
             self.pods.values().filter(|other| other.node.is_some() && other.node == pod.nnn).cloned().collect();
         let nominated =
             if pod.nnn.is_some() { NominatedNodeStatus::Unschedulable } else { NominatedNodeStatus::Absent };
-        if let Err(outcome) = may_preempt(pod, nominated, &on_nominated) {
+        if let Some(outcome) = preemption_refusal(pod, nominated, &on_nominated) {
             return outcome;
         }
         let candidates = self.nodes.iter().filter_map(|node| Some((self.victims(pod, node)?, node.clone())));

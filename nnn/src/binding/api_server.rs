@@ -9,10 +9,10 @@ use k8s_openapi::jiff::Timestamp;
 use crate::config::NominationGate;
 use crate::pod::parse_node_name;
 
-/// Reason why the API server refuses a binding.
+/// Error of a binding that the API server refuses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BindingConflict {
+pub enum BindingError {
     /// The UID in the binding differs from that of the pod.
     #[error("the UID in the precondition ({wanted}) does not match the UID in record ({found})")]
     Uid {
@@ -67,23 +67,23 @@ pub enum BindingConflict {
 /// use dra_attrs::GateSet;
 /// use k8s_openapi::api::core::v1::{Binding, Pod};
 /// use k8s_openapi::jiff::Timestamp;
-/// use nnn::binding::bind;
+/// use nnn::binding::apply_binding;
 /// use nnn::{NominationGate, PodSnapshot};
 /// use serde_json::{from_value, json};
 /// let pod: Pod = from_value(json!({"metadata": {"name": "p", "uid": "1"}, "status": {"nominatedNodeName": "old"}}))?;
 /// let binding: Binding = from_value(json!({"metadata": {"name": "p"}, "target": {"name": "node-1"}}))?;
-/// let bound = bind(&pod, &binding, GateSet::default(), Timestamp::UNIX_EPOCH)?;
+/// let bound = apply_binding(&pod, &binding, GateSet::default(), Timestamp::UNIX_EPOCH)?;
 /// assert_eq!(PodSnapshot::from_pod(&bound)?.nnn, None);
-/// let stale = bind(&pod, &binding, GateSet::default().without(NominationGate::Clearing), Timestamp::UNIX_EPOCH)?;
+/// let stale = apply_binding(&pod, &binding, GateSet::default().without(NominationGate::Clearing), Timestamp::UNIX_EPOCH)?;
 /// assert_eq!(PodSnapshot::from_pod(&stale)?.nnn.as_deref(), Some("old"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn bind(
+pub fn apply_binding(
     pod: &Pod,
     binding: &Binding,
     gates: GateSet<NominationGate>,
     now: Timestamp,
-) -> Result<Pod, BindingConflict> {
+) -> Result<Pod, BindingError> {
     let node = target(binding)?;
     check(pod, binding)?;
     let mut bound = pod.clone();
@@ -106,10 +106,10 @@ pub fn bind(
 }
 
 /// Returns the node of a binding.
-fn target(binding: &Binding) -> Result<String, BindingConflict> {
+fn target(binding: &Binding) -> Result<String, BindingError> {
     match binding.target.kind.as_deref() {
-        None | Some("" | "Node") => parse_node_name(binding.target.name.as_deref()).ok_or(BindingConflict::NoTarget),
-        Some(kind) => Err(BindingConflict::TargetKind { kind: kind.to_owned() }),
+        None | Some("" | "Node") => parse_node_name(binding.target.name.as_deref()).ok_or(BindingError::NoTarget),
+        Some(kind) => Err(BindingError::TargetKind { kind: kind.to_owned() }),
     }
 }
 
@@ -131,27 +131,27 @@ fn set_scheduled(conditions: &mut Vec<PodCondition>, now: Timestamp) {
     *known = scheduled;
 }
 
-fn check(pod: &Pod, binding: &Binding) -> Result<(), BindingConflict> {
+fn check(pod: &Pod, binding: &Binding) -> Result<(), BindingError> {
     let mismatch = |wanted: &Option<String>, found: &Option<String>| {
         let wanted = wanted.clone().filter(|wanted| !wanted.is_empty())?;
         let found = found.clone().unwrap_or_default();
         (wanted != found).then_some((wanted, found))
     };
     if let Some((wanted, found)) = mismatch(&binding.metadata.uid, &pod.metadata.uid) {
-        return Err(BindingConflict::Uid { wanted, found });
+        return Err(BindingError::Uid { wanted, found });
     }
     if let Some((wanted, found)) = mismatch(&binding.metadata.resource_version, &pod.metadata.resource_version) {
-        return Err(BindingConflict::ResourceVersion { wanted, found });
+        return Err(BindingError::ResourceVersion { wanted, found });
     }
     if pod.metadata.deletion_timestamp.is_some() {
-        return Err(BindingConflict::Deleting);
+        return Err(BindingError::Deleting);
     }
     let spec = pod.spec.as_ref();
     if let Some(node) = parse_node_name(spec.and_then(|spec| spec.node_name.as_deref())) {
-        return Err(BindingConflict::Bound { node });
+        return Err(BindingError::Bound { node });
     }
     if spec.is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty())) {
-        return Err(BindingConflict::Gated);
+        return Err(BindingError::Gated);
     }
     Ok(())
 }

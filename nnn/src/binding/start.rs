@@ -2,7 +2,6 @@
 //! scheduler puts `NominatedNodeName`).
 
 use dra_attrs::GateSet;
-use serde::Serialize;
 
 use crate::commands::{NoPatchReason, PatchDecision};
 use crate::config::NominationGate;
@@ -77,75 +76,21 @@ pub enum PreFlightError {
     },
 }
 
-/// Combined result of the pre-flights of all plugins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[expect(clippy::exhaustive_enums, reason = "they have or they have not")]
-pub enum PreBindWork {
-    /// At least one plugin has work to do in `PreBind`.
-    Some,
-    /// No plugin has work to do in `PreBind`.
-    None,
-}
-
-/// Combined result of the `Permit` plugins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[expect(clippy::exhaustive_enums, reason = "it waits or it does not")]
-pub enum PermitWait {
-    /// No `Permit` plugin asked to wait.
-    #[default]
-    None,
-    /// At least one `Permit` plugin asked to wait.
-    Waiting,
-}
-
-/// Combines the `PreBindPreFlight` results of all plugins, given in the order of the plugins.
+/// Returns true if at least one plugin has work to do in `PreBind`, by the pre-flights in the order of the plugins.
 ///
 /// # Errors
 /// The first plugin that failed or returned an unsupported status. Nothing has been written then.
-///
-/// ```
-/// use nnn::PreFlight;
-/// use nnn::binding::{PreBindWork, aggregate};
-/// assert_eq!(aggregate(&[PreFlight::Skip, PreFlight::Success]), Ok(PreBindWork::Some));
-/// assert_eq!(aggregate(&[]), Ok(PreBindWork::None));
-/// assert!(aggregate(&[PreFlight::Success, PreFlight::from_status("Mine", "Wait", "")]).is_err());
-/// ```
-pub fn aggregate(pre_flights: &[PreFlight]) -> Result<PreBindWork, PreFlightError> {
-    let mut work = PreBindWork::None;
+fn has_work(pre_flights: &[PreFlight]) -> Result<bool, PreFlightError> {
+    let mut has_work = false;
     for pre_flight in pre_flights.iter().cloned() {
         match pre_flight {
-            PreFlight::Success => work = PreBindWork::Some,
+            PreFlight::Success => has_work = true,
             PreFlight::Skip => {}
             PreFlight::Error { plugin, error } => return Err(PreFlightError::Failed { plugin, error }),
             PreFlight::Unsupported { plugin, status } => return Err(PreFlightError::Unsupported { plugin, status }),
         }
     }
-    Ok(work)
-}
-
-/// Returns the number of PATCH requests that a binding cycle sends to write its node into `status.nominatedNodeName`: 0
-/// or 1.
-///
-/// It is 1 if `NominatedNodeNameForExpectation` is on, the cycle has something to wait for, and the status does not
-/// name the node yet.
-///
-/// ```
-/// use dra_attrs::GateSet;
-/// use nnn::binding::PreBindWork;
-/// use nnn::{PermitWait, extra_binding_patches};
-/// assert_eq!(extra_binding_patches(GateSet::default(), PreBindWork::None, PermitWait::None, None, "n"), 0);
-/// assert_eq!(extra_binding_patches(GateSet::default(), PreBindWork::Some, PermitWait::None, None, "n"), 1);
-/// ```
-#[must_use]
-pub fn extra_binding_patches(
-    gates: GateSet<NominationGate>,
-    work: PreBindWork,
-    permit: PermitWait,
-    nnn: Option<&str>,
-    host: &str,
-) -> u64 {
-    let waits = work == PreBindWork::Some || permit == PermitWait::Waiting;
-    u64::from(gates.has(NominationGate::Expectation) && waits && nnn != Some(host))
+    Ok(has_work)
 }
 
 /// Input of the decision at the start of a binding cycle.
@@ -156,8 +101,8 @@ pub struct BindingStart<'a> {
     pub gates: GateSet<NominationGate>,
     /// Results of `PreBindPreFlight`. Ignored if `NominatedNodeNameForExpectation` is off.
     pub pre_flights: &'a [PreFlight],
-    /// Result of the `Permit` plugins.
-    pub permit: PermitWait,
+    /// True if at least one `Permit` plugin asked to wait.
+    pub waits_on_permit: bool,
     /// Node in `status.nominatedNodeName`, as last written or observed.
     pub nnn: Option<&'a str>,
     /// Node that the scheduling cycle has chosen.
@@ -168,7 +113,7 @@ impl<'a> BindingStart<'a> {
     /// Builds the input for a pod that has no nomination and does not wait on permit, with the default gates.
     #[must_use]
     pub fn new(pre_flights: &'a [PreFlight], host: &'a str) -> Self {
-        Self { gates: GateSet::default(), pre_flights, permit: PermitWait::None, nnn: None, host }
+        Self { gates: GateSet::default(), pre_flights, waits_on_permit: false, nnn: None, host }
     }
 
     /// Decides to write the chosen node into `status.nominatedNodeName` or not, before the cycle waits or runs
@@ -191,10 +136,10 @@ impl<'a> BindingStart<'a> {
         if !self.gates.has(NominationGate::Expectation) {
             return Ok(PatchDecision::None(NoPatchReason::GateOff));
         }
-        let work = aggregate(self.pre_flights)?;
-        Ok(match (work, self.permit) {
-            (PreBindWork::None, PermitWait::None) => PatchDecision::None(NoPatchReason::NothingToWaitFor),
-            _ if self.nnn == Some(self.host) => PatchDecision::None(NoPatchReason::AlreadySet),
+        let waits = has_work(self.pre_flights)? || self.waits_on_permit;
+        Ok(match self.nnn {
+            _ if !waits => PatchDecision::None(NoPatchReason::NothingToWaitFor),
+            Some(node) if node == self.host => PatchDecision::None(NoPatchReason::AlreadySet),
             _ => PatchDecision::Needed,
         })
     }

@@ -158,8 +158,6 @@ pub enum NoPatchReason {
     PodBound,
     /// The pod is bound and waits for an in-place resize. Its status is not written.
     DeferredResize,
-    /// A later write to the same pod's status replaces this one.
-    PatchSuperseded,
 }
 
 impl fmt::Display for Command {
@@ -201,7 +199,6 @@ impl fmt::Display for NoPatchReason {
             Self::PodRecreated => "another pod has the name now",
             Self::PodBound => "the pod is bound",
             Self::DeferredResize => "the pod is bound and waits for a resize",
-            Self::PatchSuperseded => "a later write made it needless",
         })
     }
 }

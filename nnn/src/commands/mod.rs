@@ -1,9 +1,7 @@
-//! Commands of the tracker to its caller, merging of status writes, and the number of API requests.
+//! Commands of the tracker to its caller, and the decision to write a status.
 
 mod command;
-mod cost;
 mod patch;
 
 pub use command::{Command, NoPatchReason};
-pub use cost::{ApiCalls, MissedObjective, SchedulerObjectives, SchedulingMeasurement};
-pub use patch::{ConditionChange, PatchDecision, PatchQueue, PodStatusFields, StatusPatch, decide_patch};
+pub use patch::{ConditionChange, PatchDecision, decide_patch};

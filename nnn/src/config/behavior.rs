@@ -1,180 +1,73 @@
-//! Points in which a scheduler may avoid a race of kube-scheduler: [`Behavior::SAFE`] or [`Behavior::KUBE_SCHEDULER`].
+//! The two behaviors of a scheduler where kube-scheduler 1.37 has a race.
 
-use serde::{Deserialize, Serialize};
-
-/// The choices of a scheduler where kube-scheduler 1.37 has a race or the KEP leaves a choice.
+/// Behavior of a scheduler where kube-scheduler 1.37 has a race: with the race or without.
+///
+/// | | [`Safe`](Self::Safe) | [`KubeScheduler`](Self::KubeScheduler) | the race |
+/// |---|---|---|---|
+/// | a pod is the one seen before | by its UID | by its name | a pod that is made anew leaves a nomination that no event ends |
+/// | an update that is older than a pending PATCH | leaves memory alone | sets memory | an unrelated update restores the old nomination |
+/// | a write is compared with | the status as last written or observed | the status as observed | a nomination is cleared one failure late |
+/// | a cycle fails for a pod that is bound or gone | nothing is written | the status is written | `PodScheduled=False` on a bound pod misleads |
+/// | the end of a nomination is seen in | memory | the status | the end of one that was never written wakes nobody |
+/// | a pod group preempts | lower nominations to its nodes end | they stay | lower pods hold room that is given away |
 ///
 /// ```
-/// use nnn::behavior::{Behavior, RequeueSource};
-/// assert_eq!(Behavior::SAFE.requeue_by, RequeueSource::Memory);
-/// assert_eq!(Behavior::KUBE_SCHEDULER.requeue_by, RequeueSource::Status);
+/// use nnn::{Behavior, NominatingInfo, Nominator, PodSnapshot};
+/// let pod = |node| PodSnapshot::pending("default", "web").with_nomination(node);
+/// let nominated_after_an_old_update = |behavior| {
+///     let mut nominator = Nominator::new(behavior);
+///     nominator.add(&pod("old"), &NominatingInfo::nominate("new"), Some(&pod("old")));
+///     nominator.write_issued("web", Some("new"));
+///     nominator.update(&pod("old"), &pod("old"), Some(&pod("old")));
+///     nominator.nominated_node("web").map(str::to_owned)
+/// };
+/// assert_eq!(nominated_after_an_old_update(Behavior::Safe).as_deref(), Some("new"));
+/// assert_eq!(nominated_after_an_old_update(Behavior::KubeScheduler).as_deref(), Some("old"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Behavior {
-    /// Identity by which a pod is recognised as the one seen before: its UID or its name.
-    pub identity: PodIdentity,
-    /// Treatment of watch events that are older than a pending PATCH.
-    pub pending_writes: PendingWrites,
-    /// Pod status with which a status write is compared, so that writes without effect are not sent.
-    pub current_status: CurrentStatus,
-    /// Treatment of status writes that a failed scheduling or binding cycle makes to a pod that was bound or deleted
-    /// meanwhile.
-    pub patch_after_bind: PatchAfterBind,
-    /// Place where the end of a nomination is detected, so that pods waiting for the reserved room are requeued.
-    pub requeue_by: RequeueSource,
-    /// Time at which preemption evicts its victims: within the scheduling cycle or in the background.
-    pub eviction: EvictionTiming,
-    /// Treatment of the nominations of lower-priority pods when a pod group preempts.
-    pub group_preemption: GroupPreemptionPolicy,
-    /// Treatment of the pod's nomination after a failed binding cycle.
-    pub on_binding_failure: BindingFailurePolicy,
-    /// Rule by which the scheduler clears or keeps the nominations of pods that fit no node.
-    pub clearing: ClearingPolicy,
+pub enum Behavior {
+    /// Avoids every known race of kube-scheduler.
+    Safe,
+    /// Behaves as kube-scheduler 1.37, its races included.
+    KubeScheduler,
 }
 
+/// The rows of the table.
 impl Behavior {
-    /// Behavior that avoids every known race of kube-scheduler.
-    pub const SAFE: Self = Self {
-        identity: PodIdentity::Uid,
-        pending_writes: PendingWrites::Protected,
-        current_status: CurrentStatus::WrittenOrObserved,
-        patch_after_bind: PatchAfterBind::Suppressed,
-        requeue_by: RequeueSource::Memory,
-        eviction: EvictionTiming::Sync,
-        group_preemption: GroupPreemptionPolicy::ClearLowerNominations,
-        on_binding_failure: BindingFailurePolicy::Clear,
-        clearing: ClearingPolicy::Always,
-    };
+    /// Returns true if a pod of the same name but another UID is another pod.
+    pub(crate) const fn identifies_by_uid(self) -> bool {
+        matches!(self, Self::Safe)
+    }
 
-    /// Behavior of kube-scheduler 1.37, its races included.
+    /// Returns true if memory follows no update that is older than a pending PATCH.
+    pub(crate) const fn protects_pending_writes(self) -> bool {
+        matches!(self, Self::Safe)
+    }
+
+    /// Returns true if the scheduler's own pending writes count as the current status. Otherwise only what the watch has
+    /// shown does.
+    pub(crate) const fn counts_own_writes(self) -> bool {
+        matches!(self, Self::Safe)
+    }
+
+    /// Returns true if a failed cycle writes the status of a pod that was bound or deleted meanwhile, if that differs
+    /// from the copy that came out of the scheduling queue.
+    pub(crate) const fn writes_after_bind(self) -> bool {
+        matches!(self, Self::KubeScheduler)
+    }
+
+    /// Returns true if pods are requeued when a nomination ends in memory, which the filters have counted. Otherwise they
+    /// are when it ends in `status.nominatedNodeName`.
+    pub(crate) const fn requeues_by_memory(self) -> bool {
+        matches!(self, Self::Safe)
+    }
+
+    /// Returns true if the preemption of a pod group clears lower nominations, as that of a single pod does.
     ///
-    /// Evictions are asynchronous, as is kube-scheduler's default. The tracker does not see if all victims of a
-    /// preemption are terminating already: a caller that does sets [`EvictionTiming::AsyncAllTerminating`].
-    pub const KUBE_SCHEDULER: Self = Self {
-        identity: PodIdentity::Name,
-        pending_writes: PendingWrites::Ignored,
-        current_status: CurrentStatus::Observed,
-        patch_after_bind: PatchAfterBind::Sent,
-        requeue_by: RequeueSource::Status,
-        eviction: EvictionTiming::Async,
-        group_preemption: GroupPreemptionPolicy::KeepLowerNominations,
-        ..Self::SAFE
-    };
-}
-
-/// Identity by which a pod is recognised as the one seen before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PodIdentity {
-    /// `metadata.uid`: a pod that is deleted and created again under its name is another pod.
-    Uid,
-    /// Namespace and name, as in kube-scheduler: a pod deleted and created again leaves a nomination that no event
-    /// removes.
-    Name,
-}
-
-/// Treatment of watch events that are older than a pending PATCH of this scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PendingWrites {
-    /// A stale event does not change the nomination in the scheduler's memory until the watch has shown the PATCH.
-    Protected,
-    /// A stale event overwrites the nomination in memory, as in kube-scheduler: an unrelated update of the pod restores
-    /// the old nomination.
-    Ignored,
-}
-
-/// Pod status with which a status write is compared, so that writes without effect are not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CurrentStatus {
-    /// Status that the scheduler has last written or the watch has last shown, whichever is later.
-    WrittenOrObserved,
-    /// Status that the watch has last shown, as in kube-scheduler: the scheduler's own pending writes do not count.
-    Observed,
-}
-
-/// Treatment of status writes that a failed scheduling or binding cycle makes to a pod that was bound or deleted
-/// meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PatchAfterBind {
-    /// Writes nothing: a late `PodScheduled=False` on a bound pod misleads.
-    Suppressed,
-    /// Writes the status if it differs from the copy that came out of the scheduling queue, as in kube-scheduler.
-    Sent,
-}
-
-/// Place where the end of a nomination is detected, so that pods waiting for the reserved room are requeued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RequeueSource {
-    /// The scheduler's memory, which holds the nominations that the filters have counted.
-    Memory,
-    /// `status.nominatedNodeName`, as in kube-scheduler: no pod is requeued when a nomination ends that was never
-    /// written.
-    Status,
-}
-
-/// Time at which preemption evicts its victims, relative to the scheduling cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum EvictionTiming {
-    /// Victims are evicted within the scheduling cycle.
-    Sync,
-    /// Victims are evicted in the background.
-    Async,
-    /// Victims are evicted in the background, and every victim of the current preemption is terminating already.
-    ///
-    /// kube-scheduler then returns early and clears no nominations.
-    AsyncAllTerminating,
-}
-
-/// Treatment of the nominations of lower-priority pods to the nodes for which a pod group has chosen victims.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[non_exhaustive]
-pub enum GroupPreemptionPolicy {
-    /// Clears the nominations of lower-priority pods, as after the preemption by a single pod.
-    #[serde(rename = "cleared")]
-    ClearLowerNominations,
-    /// Keeps the nominations of lower-priority pods, as in kube-scheduler: for a group it looks them up under the name
-    /// of the group's placement (the whole cluster) instead of a node name, and finds none.
-    #[serde(rename = "left")]
-    KeepLowerNominations,
-}
-
-/// Treatment of the nomination of a pod whose binding cycle failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum BindingFailurePolicy {
-    /// Clears the nomination, as kube-scheduler does since Kubernetes 1.35.
-    Clear,
-    /// Keeps the nomination if every `PreBind` plugin had succeeded, because their results are tied to the node.
-    KeepAfterPreBind,
-    /// Keeps the nomination in any case.
-    Keep,
-}
-
-/// Rule by which the scheduler clears or keeps the nominations of pods that fit no node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ClearingPolicy {
-    /// Clears the nomination of every pod that fits no node, as kube-scheduler does since Kubernetes 1.35.
-    Always,
-    /// Clears no nomination, but may overwrite it with another node: as in Kubernetes 1.34 (alpha) and in the KEP's
-    /// alternative with other writers.
-    Never,
-    /// Clears the nomination of an unschedulable pod, unless the nominated node does not exist (yet).
-    KeepIfNodeMissing,
-    /// Clears nominations that the scheduler wrote itself, and keeps those of other components.
-    KeepExternal,
+    /// kube-scheduler looks them up under the name of the group's placement (the whole cluster) instead of a node name,
+    /// and finds none.
+    pub(crate) const fn clears_for_groups(self) -> bool {
+        matches!(self, Self::Safe)
+    }
 }

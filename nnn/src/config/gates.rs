@@ -1,4 +1,4 @@
-//! Feature gates for `nominatedNodeName`, the components that read them, and the field values that result.
+//! Feature gates for `nominatedNodeName`, and the components that read them.
 //!
 //! KEP-5278 has two: `NominatedNodeNameForExpectation` is kube-scheduler's, `ClearingNominatedNodeNameAfterBinding`
 //! kube-apiserver's. They are independent, and a component that is too old for its gate behaves as with the gate off
@@ -37,10 +37,9 @@ pub enum NominationGate {
     TopologyLabels,
 }
 
-/// A control plane component that reads a [`NominationGate`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[non_exhaustive]
-pub enum ControlPlaneComponent {
+/// Control plane component that reads a [`NominationGate`].
+#[derive(Clone, Copy)]
+enum ControlPlaneComponent {
     /// kube-scheduler
     Scheduler,
     /// kube-apiserver
@@ -114,12 +113,6 @@ impl NominationGate {
         }
     }
 
-    /// Returns the component that reads the gate.
-    #[must_use]
-    pub const fn component(self) -> ControlPlaneComponent {
-        self.info().component
-    }
-
     /// Returns true if the gate is on by default in Kubernetes 1.`minor`.
     ///
     /// ```
@@ -158,51 +151,10 @@ impl NominationGate {
     /// ```
     #[must_use]
     pub fn defaults_of_versions(scheduler: u32, api_server: u32) -> GateSet<Self> {
-        let is_on = |gate: &Self| match gate.component() {
+        let is_on = |gate: &Self| match gate.info().component {
             ControlPlaneComponent::Scheduler => gate.is_default_in(scheduler),
             ControlPlaneComponent::ApiServer => gate.is_default_in(api_server),
         };
         Self::ALL.iter().copied().filter(is_on).collect()
-    }
-}
-
-/// Value of `nominatedNodeName` before or after the binding, as far as the feature gates determine it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub enum VisibleValue {
-    /// Node to which the pod is bound.
-    Host,
-    /// No value.
-    Unset,
-    /// The value from before the binding cycle, which may be another node.
-    Old,
-}
-
-/// Values of `nominatedNodeName` that API readers see during and after a binding cycle with work to do.
-///
-/// Readers that prefer `spec.nodeName` ([`PodSnapshot::placement`](crate::PodSnapshot::placement)) can ignore `bound`.
-///
-/// ```
-/// use dra_attrs::GateSet;
-/// use nnn::{FieldVisibility, NominationGate, VisibleValue};
-/// let old_scheduler = FieldVisibility::from_gates(GateSet::default().without(NominationGate::Expectation));
-/// assert_eq!((old_scheduler.while_binding, old_scheduler.bound), (VisibleValue::Old, VisibleValue::Unset));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct FieldVisibility {
-    /// Value of `nominatedNodeName` from the start of the binding cycle to the binding.
-    pub while_binding: VisibleValue,
-    /// Value of `nominatedNodeName` after the binding.
-    pub bound: VisibleValue,
-}
-
-impl FieldVisibility {
-    /// Returns the values that API readers see when exactly the given gates are on.
-    #[must_use]
-    pub fn from_gates(gates: GateSet<NominationGate>) -> Self {
-        let while_binding = if gates.has(NominationGate::Expectation) { VisibleValue::Host } else { VisibleValue::Old };
-        let bound = if gates.has(NominationGate::Clearing) { VisibleValue::Unset } else { while_binding };
-        Self { while_binding, bound }
     }
 }

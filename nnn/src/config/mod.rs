@@ -1,8 +1,11 @@
 //! Configuration: profile, feature gates, and the points in which a scheduler may avoid races of kube-scheduler.
 
-pub mod behavior;
+mod behavior;
+mod clearing;
 mod gates;
 mod options;
 
-pub use gates::{ControlPlaneComponent, FieldVisibility, NominationGate, VisibleValue};
-pub use options::Options;
+pub use behavior::Behavior;
+pub use clearing::ClearingPolicy;
+pub use gates::NominationGate;
+pub use options::NominationOptions;

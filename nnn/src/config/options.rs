@@ -3,41 +3,51 @@
 use dra_attrs::{GateSet, Profile};
 
 use super::behavior::Behavior;
+use super::clearing::ClearingPolicy;
 use super::gates::NominationGate;
 
 /// Configuration of a [`NominationTracker`](crate::NominationTracker).
 ///
 /// ```
 /// use dra_attrs::{GateSet, Profile};
-/// use nnn::{Behavior, NominationGate, Options};
-/// let options = Options::new(Profile::V1_37, Behavior::SAFE);
+/// use nnn::{Behavior, NominationGate, NominationOptions};
+/// let options = NominationOptions::new(Profile::V1_37, Behavior::Safe);
 /// assert!(options.gates.has(NominationGate::Expectation));
 /// let alpha_off = options.with_gates(GateSet::NONE);
 /// assert!(!alpha_off.gates.has(NominationGate::Expectation));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Options {
+pub struct NominationOptions {
     /// Source that decisions about failed cycles follow: the KEP or Kubernetes 1.37.
     pub profile: Profile,
     /// Feature gates of kube-scheduler and kube-apiserver.
     pub gates: GateSet<NominationGate>,
-    /// Choices in which a scheduler may avoid races of kube-scheduler.
+    /// Behavior where kube-scheduler has a race.
     pub behavior: Behavior,
+    /// Rule for the nominations of pods that fit no node.
+    pub clearing: ClearingPolicy,
 }
 
-impl Options {
-    /// Returns options with the feature gates that are on by default in Kubernetes 1.37.
+impl NominationOptions {
+    /// Returns options with the feature gates that are on by default in Kubernetes 1.37, and with
+    /// [`ClearingPolicy::Always`].
     ///
-    /// kube-scheduler 1.37 itself is `Options::new(Profile::V1_37, Behavior::KUBE_SCHEDULER)`.
+    /// kube-scheduler 1.37 itself is `NominationOptions::new(Profile::V1_37, Behavior::KubeScheduler)`.
     #[must_use]
     pub fn new(profile: Profile, behavior: Behavior) -> Self {
-        Self { profile, gates: GateSet::default(), behavior }
+        Self { profile, gates: GateSet::default(), behavior, clearing: ClearingPolicy::default() }
     }
 
     /// Sets the feature gates.
     #[must_use]
     pub fn with_gates(self, gates: GateSet<NominationGate>) -> Self {
         Self { gates, ..self }
+    }
+
+    /// Sets the rule for the nominations of pods that fit no node.
+    #[must_use]
+    pub fn with_clearing(self, clearing: ClearingPolicy) -> Self {
+        Self { clearing, ..self }
     }
 }

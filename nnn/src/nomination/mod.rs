@@ -9,7 +9,5 @@ mod state;
 pub(crate) use field_writes::FieldWrites;
 pub use nominating_info::NominatingInfo;
 pub use nominator::{Nomination, Nominator, decide_nomination_update};
-pub use reservation::{
-    NodeFit, counted_nominations, filter_with_nominated_pods, fits_unreserved_resources, unreserved_resources,
-};
-pub use state::{IllegalTransition, NominationEvent, NominationState, NominationTransition};
+pub use reservation::{NodeFit, filter_with_nominated_pods, fits_unreserved_resources};
+pub use state::{NominationEvent, NominationState, NominationTransition, TransitionError};

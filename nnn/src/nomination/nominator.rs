@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::field_writes::{FieldWrites, WriteObservation};
 use super::nominating_info::NominatingInfo;
-use crate::config::behavior::{Behavior, PendingWrites, PodIdentity};
+use crate::config::Behavior;
 use crate::pod::{PodKey, PodSnapshot};
 
 /// Nomination of a pod to a node, with the priority and requests that filters need.
@@ -73,7 +73,7 @@ pub fn decide_nomination_update<'a>(
 /// ```
 /// use nnn::{Behavior, NominatingInfo, Nominator, PodSnapshot};
 /// let pod = PodSnapshot::pending("default", "web");
-/// let mut nominator = Nominator::new(Behavior::SAFE);
+/// let mut nominator = Nominator::new(Behavior::Safe);
 /// nominator.add(&pod, &NominatingInfo::nominate("not-yet-there"), Some(&pod));
 /// assert_eq!(nominator.nominated_node(&pod.key.uid), Some("not-yet-there"));
 /// nominator.remove(&pod.key.uid);
@@ -82,8 +82,7 @@ pub fn decide_nomination_update<'a>(
 #[derive(Clone, Debug)]
 #[expect(clippy::disallowed_types, reason = "its order is never seen: what is listed is sorted first")]
 pub struct Nominator {
-    identity: PodIdentity,
-    pending_writes: PendingWrites,
+    behavior: Behavior,
     /// Nominations by node, each list in the order in which the nominations were made.
     by_node: HashMap<String, BTreeMap<u64, Nomination>, BuildHasherDefault<DefaultHasher>>,
     by_uid: HashMap<String, (String, u64), BuildHasherDefault<DefaultHasher>>,
@@ -92,38 +91,27 @@ pub struct Nominator {
 }
 
 impl Nominator {
-    /// Returns an empty cache. Reads only the fields `identity` and `pending_writes` of `behavior`.
+    /// Returns an empty cache.
     #[must_use]
     #[expect(clippy::disallowed_types, reason = "its order is never seen: what is listed is sorted first")]
     pub fn new(behavior: Behavior) -> Self {
-        Self {
-            identity: behavior.identity,
-            pending_writes: behavior.pending_writes,
-            by_node: HashMap::default(),
-            by_uid: HashMap::default(),
-            writes: BTreeMap::new(),
-            next: 0,
-        }
+        Self { behavior, by_node: HashMap::default(), by_uid: HashMap::default(), writes: BTreeMap::new(), next: 0 }
     }
 
     /// Replaces the pod's nomination by the node of `info`, or by `status.nominatedNodeName` if `info` is
     /// [`NominatingInfo::Noop`].
     ///
     /// `live` is the pod that has the same namespace and name now. The pod is left without a nomination if `live` is
-    /// `None`, bound, gated, or another pod by [`PodIdentity::Uid`]. Never call this for an assumed pod.
+    /// `None`, bound, gated, or another pod: with [`Behavior::Safe`] one of another UID. Never call this for an assumed pod.
     pub fn add(&mut self, pod: &PodSnapshot, info: &NominatingInfo, live: Option<&PodSnapshot>) {
         self.remove(&pod.key.uid);
-        let is_same = |live: &PodSnapshot| self.identity == PodIdentity::Name || live.key.uid == pod.key.uid;
+        let is_same = |live: &PodSnapshot| !self.behavior.identifies_by_uid() || live.key.uid == pod.key.uid;
         let is_pending = live.is_some_and(|live| live.node.is_none() && !live.gated && is_same(live));
-        let unseen = self.unseen_write(&pod.key.uid).filter(|_| self.protects());
+        let unseen = self.unseen_write(&pod.key.uid).filter(|_| self.behavior.protects_pending_writes());
         let status = unseen.unwrap_or(pod.nnn.as_deref());
         if let Some(nomination) = info.target(status).filter(|_| is_pending).map(|node| Nomination::new(pod, node)) {
             self.insert(nomination);
         }
-    }
-
-    fn protects(&self) -> bool {
-        self.pending_writes == PendingWrites::Protected
     }
 
     /// Replaces the nomination of a pod, without the checks of [`Nominator::add`].
@@ -157,15 +145,16 @@ impl Nominator {
 
     /// Updates the nomination after an update of a pending pod, as decided by [`decide_nomination_update`].
     ///
-    /// With [`PendingWrites::Protected`], an update that is older than a pending PATCH leaves the nomination unchanged,
+    /// With [`Behavior::Safe`], an update that is older than a pending PATCH leaves the nomination unchanged,
     /// and an update that shows the PATCH sets it to the new status. A pod whose scheduling gates are gone is nominated as
     /// its status says, like a new pod. The entry gets the new priority and requests, and
     /// moves to the end of its node's list.
     pub fn update(&mut self, old: &PodSnapshot, new: &PodSnapshot, live: Option<&PodSnapshot>) {
         let memory = self.remove(&old.key.uid).map(|nomination| nomination.node);
+        let protects = self.behavior.protects_pending_writes();
         let decided = match self.sight(old, new) {
-            WriteObservation::Older if self.protects() => memory.as_deref(),
-            WriteObservation::Shown if self.protects() => new.nnn.as_deref(),
+            WriteObservation::Older if protects => memory.as_deref(),
+            WriteObservation::Shown if protects => new.nnn.as_deref(),
             _ if old.gated => new.nnn.as_deref(),
             _ => decide_nomination_update(old.nnn.as_deref(), new.nnn.as_deref(), memory.as_deref()),
         };

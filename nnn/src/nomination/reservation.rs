@@ -29,7 +29,7 @@ impl<R> NodeFit<R> {
 }
 
 /// Returns the nominations of other pods that count against a pod: those of at least its priority.
-pub fn counted_nominations<'a>(
+fn counted_nominations<'a>(
     pod: &'a PodSnapshot,
     nominations: impl IntoIterator<Item = &'a Nomination>,
 ) -> impl Iterator<Item = &'a Nomination> {
@@ -73,7 +73,7 @@ pub fn filter_with_nominated_pods<'a, R>(
 /// Returns the resources in `free` that remain for a pod after the nominations. A resource may be negative.
 ///
 /// `free` is the allocatable of the node less the requests of bound and assumed pods.
-pub fn unreserved_resources<'a>(
+fn unreserved_resources<'a>(
     pod: &'a PodSnapshot,
     free: &Resources,
     nominations: impl IntoIterator<Item = &'a Nomination>,
@@ -101,4 +101,30 @@ pub fn fits_unreserved_resources<'a>(
     nominations: impl IntoIterator<Item = &'a Nomination>,
 ) -> bool {
     pod.requests.fits_into(free) && pod.requests.fits_into(&unreserved_resources(pod, free, nominations))
+}
+
+#[cfg(test)]
+mod tests {
+    use dra_attrs::{Quantity, QuantityFormat, Resources};
+
+    use super::{Nomination, fits_unreserved_resources, unreserved_resources};
+    use crate::pod::PodSnapshot;
+
+    fn cpu(units: i64) -> Resources {
+        Resources::new([("cpu", Quantity::from_units(units, QuantityFormat::DecimalSi))])
+    }
+
+    fn pod(name: &str, priority: i32, units: i64) -> PodSnapshot {
+        PodSnapshot::pending("default", name).with_priority(priority).with_requests(cpu(units))
+    }
+
+    #[test]
+    fn what_is_left_may_be_below_zero() {
+        let promised = |name: &str, priority, units| Nomination::new(&pod(name, priority, units), "n");
+        let asking = PodSnapshot::pending("default", "p");
+        let left = unreserved_resources(&asking, &cpu(2), &[promised("a", 0, 2), promised("b", 9, 3)]);
+        assert_eq!(left.quantity("cpu").to_string(), "-3");
+        // A pod that asks for nothing fits all the same, as in kube-scheduler.
+        assert!(fits_unreserved_resources(&asking, &cpu(2), &[promised("a", 0, 9)]));
+    }
 }

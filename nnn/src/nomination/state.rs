@@ -65,8 +65,6 @@ pub enum NominationTransition {
     Binds,
     /// The binding cycle failed, and the pod's nomination is cleared.
     BindingFails,
-    /// The binding cycle failed, and the pod's nomination stays.
-    BindingFailsAndKeeps,
     /// The pod was deleted while it was assumed.
     DeletedWhileAssumed,
     /// The pod was deleted.
@@ -112,8 +110,6 @@ pub enum NominationEvent {
     Bound,
     /// The binding cycle failed, and the pod's nomination is cleared.
     BindingFailed,
-    /// The binding cycle failed, and the pod's nomination stays.
-    BindingFailedKept,
     /// The deletion of the pod has started.
     DeletionStarted,
     /// The pod is gone.
@@ -141,7 +137,7 @@ pub enum NominationEvent {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{event} is not possible for a pod that is {state}")]
 #[non_exhaustive]
-pub struct IllegalTransition {
+pub struct TransitionError {
     /// State of the pod before the event.
     pub state: NominationState,
     /// Event that is not possible in the state.
@@ -179,9 +175,9 @@ impl NominationState {
     /// assert_eq!(state, NominationState::AssumedAnnounced { node: node() });
     /// assert_eq!(transition, NominationTransition::AssumesAndAnnounces);
     /// assert!(NominationState::Bound { node: node() }.next(&NominationEvent::CycleCleared).is_err());
-    /// # Ok::<(), nnn::IllegalTransition>(())
+    /// # Ok::<(), nnn::TransitionError>(())
     /// ```
-    pub fn next(&self, event: &NominationEvent) -> Result<(Self, NominationTransition), IllegalTransition> {
+    pub fn next(&self, event: &NominationEvent) -> Result<(Self, NominationTransition), TransitionError> {
         let next = match self {
             Self::Pending | Self::NominatedPreempting { .. } | Self::NominatedHint { .. } => self.next_waiting(event),
             Self::AssumedQuiet { node } | Self::AssumedAnnounced { node } => self.next_assumed(node, event),
@@ -190,7 +186,7 @@ impl NominationState {
             }
             Self::Gone => None,
         };
-        next.ok_or_else(|| IllegalTransition { state: self.clone(), event: event.clone() })
+        next.ok_or_else(|| TransitionError { state: self.clone(), event: event.clone() })
     }
 
     fn next_waiting(&self, event: &NominationEvent) -> Option<(Self, NominationTransition)> {
@@ -226,9 +222,6 @@ impl NominationState {
         Some(match event {
             NominationEvent::Bound => (Self::Bound { node: node() }, NominationTransition::Binds),
             NominationEvent::BindingFailed => (Self::Pending, NominationTransition::BindingFails),
-            NominationEvent::BindingFailedKept if announced => {
-                (Self::NominatedPreempting { node: node() }, NominationTransition::BindingFailsAndKeeps)
-            }
             NominationEvent::DeletionStarted => (self.clone(), NominationTransition::DeletedWhileAssumed),
             NominationEvent::Deleted => (Self::Gone, NominationTransition::DeletedWhileAssumed),
             NominationEvent::BoundByOther { node } => {
@@ -319,7 +312,6 @@ impl fmt::Display for NominationEvent {
             Self::AssumedAndAnnounced { .. } => "a cycle that announces a node",
             Self::Bound => "a binding",
             Self::BindingFailed => "a failed binding cycle",
-            Self::BindingFailedKept => "a failed binding cycle that keeps the nomination",
             Self::DeletionStarted => "the start of a deletion",
             Self::Deleted => "a deletion",
             Self::BoundByOther { .. } => "a binding by somebody else",

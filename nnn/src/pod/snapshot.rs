@@ -62,28 +62,6 @@ pub enum PodError {
     },
 }
 
-/// Preemption policy of a pod (`spec.preemptionPolicy`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[non_exhaustive]
-pub enum PreemptionPolicy {
-    /// The pod may preempt pods of lower priority.
-    #[default]
-    LowerPriority,
-    /// The pod may not preempt.
-    Never,
-}
-
-/// Phase of a pod (`status.phase`), reduced to active and terminal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[non_exhaustive]
-pub enum PodPhase {
-    /// The pod uses or will use its resources: it is in a phase other than `Succeeded` and `Failed`.
-    #[default]
-    Active,
-    /// The pod has succeeded or failed, and uses nothing any more.
-    Terminal,
-}
-
 /// Condition `PodScheduled` of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
@@ -147,10 +125,10 @@ pub struct PodSnapshot {
     pub gated: bool,
     /// `spec.schedulerName`
     pub scheduler_name: String,
-    /// `spec.preemptionPolicy`
-    pub preemption_policy: PreemptionPolicy,
-    /// `status.phase`
-    pub phase: PodPhase,
+    /// True if `spec.preemptionPolicy` is `Never`: the pod may not preempt others.
+    pub never_preempts: bool,
+    /// True if `status.phase` is `Succeeded` or `Failed`: the pod uses nothing any more.
+    pub has_ended: bool,
     /// The condition `PodScheduled`.
     pub scheduled: Option<ScheduledCondition>,
     /// True if the pod is the victim of a preemption: condition `DisruptionTarget` with reason `PreemptionByScheduler`.
@@ -215,14 +193,8 @@ impl PodSnapshot {
             resource_version: metadata.resource_version.as_deref().and_then(|version| version.parse().ok()),
             gated: spec.and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty()),
             scheduler_name: spec.and_then(|spec| spec.scheduler_name.clone()).unwrap_or_default(),
-            preemption_policy: match spec.and_then(|spec| spec.preemption_policy.as_deref()) {
-                Some("Never") => PreemptionPolicy::Never,
-                _ => PreemptionPolicy::LowerPriority,
-            },
-            phase: match status.and_then(|status| status.phase.as_deref()) {
-                Some("Succeeded" | "Failed") => PodPhase::Terminal,
-                _ => PodPhase::Active,
-            },
+            never_preempts: spec.and_then(|spec| spec.preemption_policy.as_deref()) == Some("Never"),
+            has_ended: matches!(status.and_then(|status| status.phase.as_deref()), Some("Succeeded" | "Failed")),
             scheduled: conditions.iter().find(|condition| condition.type_ == "PodScheduled").map(scheduled),
             preempted: has("DisruptionTarget", "PreemptionByScheduler"),
             resize_deferred: has("PodResizePending", "Deferred"),

@@ -48,33 +48,6 @@ pub enum CycleOutcome {
     },
 }
 
-/// Class of the status at the end of a cycle, named as in the scheduler framework.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[non_exhaustive]
-pub enum CycleStatusClass {
-    /// A node was chosen for the pod.
-    Success,
-    /// The pod fits no node, but an eviction or a cluster event may help.
-    Unschedulable,
-    /// The pod fits no node, and no eviction would help.
-    UnschedulableAndUnresolvable,
-    /// A plugin or the scheduler itself failed with an error.
-    Error,
-}
-
-impl CycleOutcome {
-    /// Returns the status class of the cycle's result. A failed `Reserve` or `Permit` counts as a rejection.
-    #[must_use]
-    pub const fn status_class(&self) -> CycleStatusClass {
-        match self {
-            Self::SnapshotFailed | Self::Error | Self::AssumeFailed => CycleStatusClass::Error,
-            Self::NoNodes => CycleStatusClass::UnschedulableAndUnresolvable,
-            Self::Scheduled { .. } => CycleStatusClass::Success,
-            _ => CycleStatusClass::Unschedulable,
-        }
-    }
-}
-
 /// Decides the change of the pod's nomination after a scheduling cycle.
 ///
 /// The profiles differ in three results: a pod that must not preempt, a failed search for victims, and victims that
@@ -146,44 +119,4 @@ impl ProfileDecisions {
             _ => V1_37,
         }
     }
-}
-
-/// Status of one `PostFilter` plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PostFilterStatus {
-    /// The plugin made room for the pod, for example by preemption.
-    Success,
-    /// The plugin did not make room for the pod.
-    Unschedulable,
-    /// The plugin did not make room for the pod, and no other plugin can.
-    UnschedulableAndUnresolvable,
-    /// The plugin failed with an error.
-    Error,
-}
-
-/// Combines the results of several `PostFilter` plugins to one change of the nomination.
-///
-/// The first plugin that succeeds or rules out success decides. A failed plugin gives [`NominatingInfo::Noop`].
-/// Otherwise the last result that is not a [`NominatingInfo::Noop`] counts.
-///
-/// ```
-/// use nnn::NominatingInfo;
-/// use nnn::scheduling::{PostFilterStatus, combine_post_filters};
-/// let unschedulable = (PostFilterStatus::Unschedulable, NominatingInfo::clear());
-/// let results = [unschedulable, (PostFilterStatus::Success, NominatingInfo::nominate("n"))];
-/// assert_eq!(combine_post_filters(&results), NominatingInfo::nominate("n"));
-/// ```
-#[must_use]
-pub fn combine_post_filters(results: &[(PostFilterStatus, NominatingInfo)]) -> NominatingInfo {
-    let mut said = NominatingInfo::Noop;
-    for (status, info) in results {
-        match status {
-            PostFilterStatus::Success | PostFilterStatus::UnschedulableAndUnresolvable => return info.clone(),
-            PostFilterStatus::Error => return NominatingInfo::Noop,
-            PostFilterStatus::Unschedulable if *info != NominatingInfo::Noop => said.clone_from(info),
-            PostFilterStatus::Unschedulable => {}
-        }
-    }
-    said
 }

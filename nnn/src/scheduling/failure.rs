@@ -3,15 +3,13 @@
 use dra_attrs::GateSet;
 
 use crate::commands::{ConditionChange, NoPatchReason, PatchDecision, decide_patch};
-use crate::config::NominationGate;
-use crate::config::behavior::PatchAfterBind;
+use crate::config::{Behavior, NominationGate};
 use crate::nomination::NominatingInfo;
 use crate::pod::PodSnapshot;
 
 /// Change of the pod's nomination in the scheduler's memory after a failed cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MemoryUpdate {
+pub(crate) enum MemoryUpdate {
     /// The nomination is set again, from the pod's current state and the result of the cycle.
     Renewed,
     /// The nomination is removed, because the pod is bound or deleted.
@@ -20,108 +18,214 @@ pub enum MemoryUpdate {
     Untouched,
 }
 
-/// Change of the scheduling queue after a failed cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum QueueAction {
-    /// The pod goes back into the queue.
-    Requeue,
-    /// The pod leaves the queue.
-    Done,
-}
-
 /// Changes after a failed cycle, to be made in this order: memory, status, queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct FailureDecision {
+pub(crate) struct FailureDecision {
     /// Change of the nomination in the scheduler's memory.
-    pub memory: MemoryUpdate,
+    pub(crate) memory: MemoryUpdate,
     /// Decision to send one PATCH with condition and nomination.
-    pub patch: PatchDecision,
-    /// Change of the scheduling queue.
-    pub queue: QueueAction,
+    pub(crate) patch: PatchDecision,
+    /// True if the pod goes back into the scheduling queue, false if it leaves the queue.
+    pub(crate) requeues: bool,
 }
 
 /// Input of the decision after a failed cycle: the pod, its current status, and the result of the cycle.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct FailedCycle<'a> {
+pub(crate) struct FailedCycle<'a> {
     /// The pod as it came out of the queue.
-    pub queued_pod: &'a PodSnapshot,
+    pub(crate) queued_pod: &'a PodSnapshot,
     /// Latest observed pod of the same namespace and name; `None` if it was deleted.
-    pub live: Option<&'a PodSnapshot>,
+    pub(crate) live: Option<&'a PodSnapshot>,
     /// Change of the nomination that the cycle decided.
-    pub info: &'a NominatingInfo,
+    pub(crate) info: &'a NominatingInfo,
     /// `status.nominatedNodeName` as last written or observed; of `queued_pod` if the pod was bound or deleted.
-    pub current_nnn: Option<&'a str>,
+    pub(crate) current_nnn: Option<&'a str>,
     /// Comparison of the new condition with the current status (of `queued_pod`, if the pod was bound or deleted).
-    pub condition: ConditionChange,
-    /// Treatment of status writes to a pod that was bound or deleted while its cycle ran.
-    pub patch_after_bind: PatchAfterBind,
+    pub(crate) condition: ConditionChange,
+    /// Behavior of the scheduler.
+    pub(crate) behavior: Behavior,
     /// Feature gates. Only [`NominationGate::ResizePreemption`] is read.
-    pub gates: GateSet<NominationGate>,
+    pub(crate) gates: GateSet<NominationGate>,
 }
 
-impl<'a> FailedCycle<'a> {
-    /// Builds the input for a pod that is unchanged since it came out of the queue.
-    #[must_use]
-    pub fn new(queued_pod: &'a PodSnapshot, info: &'a NominatingInfo, condition: ConditionChange) -> Self {
-        Self {
-            queued_pod,
-            live: Some(queued_pod),
-            info,
-            current_nnn: queued_pod.nnn.as_deref(),
-            condition,
-            patch_after_bind: PatchAfterBind::Suppressed,
-            gates: GateSet::default(),
-        }
-    }
-
+impl FailedCycle<'_> {
     /// Decides the changes of memory, status and queue.
-    ///
-    /// ```
-    /// use nnn::scheduling::{FailedCycle, QueueAction};
-    /// use nnn::{ConditionChange, NominatingInfo, PatchDecision, PodSnapshot};
-    /// let pod = PodSnapshot::pending("default", "web");
-    /// let failure = FailedCycle::new(&pod, &NominatingInfo::nominate("node-1"), ConditionChange::Same).decide();
-    /// assert_eq!((failure.patch, failure.queue), (PatchDecision::Needed, QueueAction::Requeue));
-    /// ```
-    #[must_use]
-    pub fn decide(&self) -> FailureDecision {
+    pub(crate) fn decide(&self) -> FailureDecision {
         let Some(live) = self.live else { return self.too_late(NoPatchReason::PodGone) };
         let is_same = live.key.uid == self.queued_pod.key.uid;
         if live.node.is_some() && live.resize_deferred && self.gates.has(NominationGate::ResizePreemption) {
-            let queue = if is_same { QueueAction::Requeue } else { QueueAction::Done };
             return FailureDecision {
                 memory: MemoryUpdate::Untouched,
                 patch: PatchDecision::None(NoPatchReason::DeferredResize),
-                queue,
+                requeues: is_same,
             };
         }
         // Upstream asks whether the pod of that name is bound before it asks whether it is the same.
-        if live.node.is_some() && (is_same || self.patch_after_bind == PatchAfterBind::Sent) {
+        if live.node.is_some() && (is_same || self.behavior.writes_after_bind()) {
             return self.too_late(NoPatchReason::PodBound);
         }
         if !is_same {
             return FailureDecision {
                 memory: MemoryUpdate::Untouched,
                 patch: PatchDecision::None(NoPatchReason::PodRecreated),
-                queue: QueueAction::Done,
+                requeues: false,
             };
         }
-        FailureDecision { memory: MemoryUpdate::Renewed, patch: self.patch(), queue: QueueAction::Requeue }
+        FailureDecision { memory: MemoryUpdate::Renewed, patch: self.patch(), requeues: true }
     }
 
     /// Returns the changes for a pod that was bound or deleted while its cycle ran.
     fn too_late(&self, reason: NoPatchReason) -> FailureDecision {
-        let patch = match self.patch_after_bind {
-            PatchAfterBind::Suppressed => PatchDecision::None(reason),
-            PatchAfterBind::Sent => self.patch(),
-        };
-        FailureDecision { memory: MemoryUpdate::Released, patch, queue: QueueAction::Done }
+        let patch = if self.behavior.writes_after_bind() { self.patch() } else { PatchDecision::None(reason) };
+        FailureDecision { memory: MemoryUpdate::Released, patch, requeues: false }
     }
 
     fn patch(&self) -> PatchDecision {
         decide_patch(self.info, self.current_nnn, self.condition)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Behavior::{KubeScheduler, Safe};
+    use super::*;
+
+    fn pod(name: &str) -> PodSnapshot {
+        PodSnapshot::pending("default", name)
+    }
+
+    fn with<T>(mut value: T, change: impl FnOnce(&mut T)) -> T {
+        change(&mut value);
+        value
+    }
+
+    /// Builds the input for a pod that is unchanged since it came out of the queue.
+    fn failed_cycle<'a>(
+        queued_pod: &'a PodSnapshot,
+        info: &'a NominatingInfo,
+        condition: ConditionChange,
+    ) -> FailedCycle<'a> {
+        FailedCycle {
+            queued_pod,
+            live: Some(queued_pod),
+            info,
+            current_nnn: queued_pod.nnn.as_deref(),
+            condition,
+            behavior: Safe,
+            gates: GateSet::default(),
+        }
+    }
+
+    #[test]
+    fn the_failure_handler() {
+        let queued_pod = pod("p");
+        let recreated = pod("p").with_uid("another");
+        let bound = queued_pod.clone().with_node("n");
+        let bound_other = recreated.clone().with_node("n");
+        let mut deferred = bound.clone();
+        deferred.resize_deferred = true;
+        let deferred_other = with(deferred.clone(), |pod| pod.key = recreated.key.clone());
+        let decide = |live: Option<&PodSnapshot>, behavior| {
+            let info = NominatingInfo::clear();
+            let mut failed = failed_cycle(&queued_pod, &info, ConditionChange::Changed);
+            (failed.live, failed.behavior) = (live, behavior);
+            failed.gates = failed.gates.with(NominationGate::ResizePreemption);
+            let failure = failed.decide();
+            (failure.memory, failure.patch, failure.requeues)
+        };
+        let rows = [
+            (None, Safe, (MemoryUpdate::Released, PatchDecision::None(NoPatchReason::PodGone), false)),
+            (None, KubeScheduler, (MemoryUpdate::Released, PatchDecision::Needed, false)),
+            (Some(&bound), Safe, (MemoryUpdate::Released, PatchDecision::None(NoPatchReason::PodBound), false)),
+            (Some(&bound), KubeScheduler, (MemoryUpdate::Released, PatchDecision::Needed, false)),
+            (
+                Some(&recreated),
+                KubeScheduler,
+                (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::PodRecreated), false),
+            ),
+            (
+                Some(&bound_other),
+                Safe,
+                (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::PodRecreated), false),
+            ),
+            (Some(&bound_other), KubeScheduler, (MemoryUpdate::Released, PatchDecision::Needed, false)),
+            (Some(&queued_pod), KubeScheduler, (MemoryUpdate::Renewed, PatchDecision::Needed, true)),
+            (
+                Some(&deferred),
+                KubeScheduler,
+                (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::DeferredResize), true),
+            ),
+            (
+                Some(&deferred_other),
+                KubeScheduler,
+                (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::DeferredResize), false),
+            ),
+        ];
+        for (live, late, expected) in rows {
+            assert_eq!(decide(live, late), expected, "{live:?} {late:?}");
+        }
+    }
+
+    #[test]
+    fn a_deferred_resize_is_looked_at_only_with_its_gate() {
+        let queued_pod = pod("p");
+        let deferred = with(queued_pod.clone().with_node("n"), |pod| pod.resize_deferred = true);
+        let info = NominatingInfo::clear();
+        let mut failed = failed_cycle(&queued_pod, &info, ConditionChange::Changed);
+        (failed.live, failed.behavior) = (Some(&deferred), KubeScheduler);
+        let off = failed.decide();
+        assert_eq!(
+            (off.memory, off.patch, off.requeues),
+            (MemoryUpdate::Released, PatchDecision::Needed, false),
+            "a bound pod like any"
+        );
+        failed.gates = GateSet::NONE.with(NominationGate::ResizePreemption);
+        let on = failed.decide();
+        assert_eq!(
+            (on.memory, on.patch, on.requeues),
+            (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::DeferredResize), true)
+        );
+    }
+
+    #[test]
+    fn a_late_write_too_has_to_change_something() {
+        let queued_pod = pod("p").with_nomination("a");
+        let bound = queued_pod.clone().with_node("n");
+        let rows = [
+            (NominatingInfo::Noop, ConditionChange::Same, PatchDecision::None(NoPatchReason::ModeNoop)),
+            (NominatingInfo::nominate("a"), ConditionChange::Same, PatchDecision::None(NoPatchReason::AlreadySet)),
+            (NominatingInfo::clear(), ConditionChange::Same, PatchDecision::Needed),
+            (NominatingInfo::Noop, ConditionChange::Changed, PatchDecision::Needed),
+        ];
+        for (info, condition, expected) in rows {
+            for live in [None, Some(&bound)] {
+                let mut failed = failed_cycle(&queued_pod, &info, condition);
+                (failed.live, failed.behavior) = (live, KubeScheduler);
+                assert_eq!(failed.decide().patch, expected, "{info:?} {condition:?} {live:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_writes_only_what_is_new() {
+        let rows = [
+            (NominatingInfo::Noop, Some("a"), ConditionChange::Same, PatchDecision::None(NoPatchReason::ModeNoop)),
+            (NominatingInfo::Noop, Some("a"), ConditionChange::Changed, PatchDecision::Needed),
+            (
+                NominatingInfo::nominate("a"),
+                Some("a"),
+                ConditionChange::Same,
+                PatchDecision::None(NoPatchReason::AlreadySet),
+            ),
+            (NominatingInfo::nominate("a"), None, ConditionChange::Same, PatchDecision::Needed),
+            (NominatingInfo::clear(), None, ConditionChange::Same, PatchDecision::None(NoPatchReason::AlreadySet)),
+            (NominatingInfo::clear(), Some("a"), ConditionChange::Same, PatchDecision::Needed),
+        ];
+        let queued_pod = pod("p");
+        for (info, known, condition, expected) in rows {
+            let mut failed = failed_cycle(&queued_pod, &info, condition);
+            failed.current_nnn = known;
+            assert_eq!(failed.decide().patch, expected, "{info:?} over {known:?}");
+        }
     }
 }

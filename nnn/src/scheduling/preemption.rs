@@ -1,10 +1,9 @@
 //! Preemption: permission to preempt, and clearing of the nominations of lower-priority pods.
 
+use super::cycle_result::CycleOutcome;
 use crate::commands::Command;
-use crate::config::behavior::EvictionTiming;
 use crate::nomination::Nominator;
-use crate::pod::{PodSnapshot, PreemptionPolicy};
-use crate::scheduling::cycle_result::CycleOutcome;
+use crate::pod::PodSnapshot;
 
 /// Filter status of the pod's nominated node in the current scheduling cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,64 +18,60 @@ pub enum NominatedNodeStatus {
     Unresolvable,
 }
 
-/// Checks that the pod may preempt other pods.
+/// Returns the result of the cycle if the pod may not preempt other pods: [`CycleOutcome::PolicyNever`] or
+/// [`CycleOutcome::VictimsTerminating`].
 ///
 /// `pod` is the live copy, because its present nomination counts. `on_node` are the pods of its nominated node that the
 /// preemption plugin may choose as victims.
 ///
-/// # Errors
-/// The result of the cycle if it may not: [`CycleOutcome::PolicyNever`] or [`CycleOutcome::VictimsTerminating`].
-///
 /// ```
-/// use nnn::scheduling::{NominatedNodeStatus, may_preempt};
+/// use nnn::scheduling::{NominatedNodeStatus, preemption_refusal};
 /// use nnn::{CycleOutcome, PodSnapshot};
 /// let mut victim = PodSnapshot::pending("default", "victim").with_node("node-1");
 /// (victim.deleting, victim.preempted) = (true, true);
 /// let pod = PodSnapshot::pending("default", "pod").with_priority(1).with_nomination("node-1");
-/// assert_eq!(may_preempt(&pod, NominatedNodeStatus::Unschedulable, &[victim]), Err(CycleOutcome::VictimsTerminating));
+/// let refusal = preemption_refusal(&pod, NominatedNodeStatus::Unschedulable, &[victim]);
+/// assert_eq!(refusal, Some(CycleOutcome::VictimsTerminating));
 /// ```
-pub fn may_preempt(
+#[must_use]
+pub fn preemption_refusal(
     pod: &PodSnapshot,
     nominated: NominatedNodeStatus,
     on_node: &[PodSnapshot],
-) -> Result<(), CycleOutcome> {
-    if pod.preemption_policy == PreemptionPolicy::Never {
-        return Err(CycleOutcome::PolicyNever);
+) -> Option<CycleOutcome> {
+    if pod.never_preempts {
+        return Some(CycleOutcome::PolicyNever);
     }
     let is_victim = |other: &PodSnapshot| other.priority < pod.priority && other.deleting && other.preempted;
-    match nominated {
-        NominatedNodeStatus::Unschedulable if pod.nnn.is_some() && on_node.iter().any(is_victim) => {
-            Err(CycleOutcome::VictimsTerminating)
-        }
-        _ => Ok(()),
-    }
+    let waits = nominated == NominatedNodeStatus::Unschedulable && pod.nnn.is_some() && on_node.iter().any(is_victim);
+    waits.then_some(CycleOutcome::VictimsTerminating)
 }
 
 /// Returns the commands that clear nominations of pods below `priority` to the node of a preemption.
 ///
 /// Memory keeps the nominations until the watch shows the cleared statuses.
-///
-/// ```
-/// use nnn::behavior::{Behavior, EvictionTiming};
-/// use nnn::scheduling::clear_lower_nominations;
-/// use nnn::{Command, Nomination, Nominator, PodSnapshot};
-/// let lower = PodSnapshot::pending("default", "lower");
-/// let mut nominator = Nominator::new(Behavior::SAFE);
-/// nominator.insert(Nomination::new(&lower, "node-1"));
-/// let clear = |priority| clear_lower_nominations(&nominator, priority, "node-1", EvictionTiming::Sync);
-/// assert_eq!(clear(1), [Command::ClearNnn { pod: lower.key }]);
-/// assert!(clear(0).is_empty());
-/// ```
-#[must_use]
-pub fn clear_lower_nominations(
-    nominator: &Nominator,
-    priority: i32,
-    node: &str,
-    eviction: EvictionTiming,
-) -> Vec<Command> {
-    if eviction == EvictionTiming::AsyncAllTerminating {
-        return Vec::new();
-    }
+pub(crate) fn clear_lower_nominations(nominator: &Nominator, priority: i32, node: &str) -> Vec<Command> {
     let lower = nominator.on_node(node).filter(|nomination| nomination.priority < priority);
     lower.map(|nomination| Command::ClearNnn { pod: nomination.pod.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clear_lower_nominations;
+    use crate::commands::Command;
+    use crate::config::Behavior;
+    use crate::nomination::{Nomination, Nominator};
+    use crate::pod::PodSnapshot;
+
+    #[test]
+    fn a_preemption_clears_strictly_lower_nominations_of_its_node_alone() {
+        let pod = |name: &str, priority| PodSnapshot::pending("default", name).with_priority(priority);
+        let mut nominator = Nominator::new(Behavior::Safe);
+        for (name, priority, node) in [("low", 1, "n"), ("equal", 5, "n"), ("high", 9, "n"), ("elsewhere", 1, "m")] {
+            nominator.insert(Nomination::new(&pod(name, priority), node));
+        }
+        let cleared = clear_lower_nominations(&nominator, 5, "n");
+        assert_eq!(cleared, [Command::ClearNnn { pod: pod("low", 1).key }]);
+        assert_eq!(nominator.len(), 4, "memory waits for the update");
+    }
 }

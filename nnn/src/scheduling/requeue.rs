@@ -1,13 +1,12 @@
 //! Requeueing of pods when a nomination ends and the room that it reserved is free again.
 
 use crate::commands::Command;
-use crate::config::behavior::RequeueSource;
+use crate::config::Behavior;
 use crate::pod::PodSnapshot;
 
 /// Change of a pod that may end its nomination.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum PodRequeueEvent<'a> {
+pub(crate) enum PodRequeueEvent<'a> {
     /// The watch showed an update of a waiting pod.
     Updated {
         /// The pod before the change.
@@ -43,26 +42,16 @@ pub enum PodRequeueEvent<'a> {
 ///
 /// A pod that loses its nomination by an update is requeued too. It is not if its own cycle has just failed, because it
 /// does not fit with the room free either.
-///
-/// ```
-/// use nnn::PodSnapshot;
-/// use nnn::behavior::RequeueSource;
-/// use nnn::scheduling::{PodRequeueEvent, decide_requeue};
-/// let pod = PodSnapshot::pending("default", "web");
-/// let event = PodRequeueEvent::Deleted { pod: &pod, before: Some("node-1") };
-/// assert!(decide_requeue(event, RequeueSource::Memory).is_some());
-/// assert!(decide_requeue(event, RequeueSource::Status).is_none());
-/// ```
-#[must_use]
-pub fn decide_requeue(event: PodRequeueEvent<'_>, by: RequeueSource) -> Option<Command> {
+pub(crate) fn decide_requeue(event: PodRequeueEvent<'_>, behavior: Behavior) -> Option<Command> {
+    let by_memory = behavior.requeues_by_memory();
     let (pod, before, after) = match event {
         PodRequeueEvent::AssumedDeleted => return Some(Command::RequeueAll { except: None }),
-        PodRequeueEvent::Updated { old, before, after, .. } if by == RequeueSource::Memory => (old, before, after),
+        PodRequeueEvent::Updated { old, before, after, .. } if by_memory => (old, before, after),
         PodRequeueEvent::Updated { old, new, .. } => (old, old.nnn.as_deref(), new.nnn.as_deref()),
-        PodRequeueEvent::Failed { pod, before, after } if by == RequeueSource::Memory => (pod, before, after),
+        PodRequeueEvent::Failed { pod, before, after } if by_memory => (pod, before, after),
         // The update of the status will tell.
         PodRequeueEvent::Failed { .. } => return None,
-        PodRequeueEvent::Deleted { pod, before } if by == RequeueSource::Memory => (pod, before, None),
+        PodRequeueEvent::Deleted { pod, before } if by_memory => (pod, before, None),
         PodRequeueEvent::Deleted { pod, .. } => (pod, pod.nnn.as_deref(), None),
     };
     // A pod that has lost its place may fit into another one; one that has left needs none.
@@ -71,4 +60,50 @@ pub fn decide_requeue(event: PodRequeueEvent<'_>, by: RequeueSource) -> Option<C
         _ => Some(pod.key.uid.clone()),
     };
     (before.is_some() && before != after).then_some(Command::RequeueLowerOrEqual { priority: pod.priority, except })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod() -> PodSnapshot {
+        PodSnapshot::pending("default", "p").with_priority(7)
+    }
+
+    #[test]
+    fn who_is_woken() {
+        let (before, after, moved) = (pod().with_nomination("a"), pod(), pod().with_nomination("b"));
+        // Who loses a nomination is woken with the others, who is gone is not.
+        let wake = |except: Option<&str>| {
+            Some(Command::RequeueLowerOrEqual { priority: 7, except: except.map(str::to_owned) })
+        };
+        let (lost, gone) = (wake(None), wake(Some("p")));
+        let updated = |old, new, before, after| PodRequeueEvent::Updated { old, new, before, after };
+        let rows = [
+            // The status says so, and so does memory.
+            (updated(&before, &after, Some("a"), None), lost.clone(), lost.clone()),
+            (updated(&before, &moved, Some("a"), Some("b")), lost.clone(), lost.clone()),
+            // The nomination was never written.
+            (updated(&after, &after, Some("a"), None), lost, None),
+            (updated(&after, &before, None, Some("a")), None, None),
+            (updated(&before, &before, Some("a"), Some("a")), None, None),
+            // MemoryUpdate goes first, the status will follow.
+            (PodRequeueEvent::Failed { pod: &before, before: Some("a"), after: None }, gone.clone(), None),
+            (PodRequeueEvent::Failed { pod: &before, before: Some("a"), after: Some("b") }, gone.clone(), None),
+            (PodRequeueEvent::Failed { pod: &before, before: Some("a"), after: Some("a") }, None, None),
+            (PodRequeueEvent::Failed { pod: &after, before: None, after: Some("a") }, None, None),
+            (PodRequeueEvent::Deleted { pod: &before, before: Some("a") }, gone.clone(), gone.clone()),
+            (PodRequeueEvent::Deleted { pod: &after, before: Some("a") }, gone, None),
+            (PodRequeueEvent::Deleted { pod: &after, before: None }, None, None),
+            (
+                PodRequeueEvent::AssumedDeleted,
+                Some(Command::RequeueAll { except: None }),
+                Some(Command::RequeueAll { except: None }),
+            ),
+        ];
+        for (event, by_memory, by_status) in rows {
+            assert_eq!(decide_requeue(event, Behavior::Safe), by_memory, "{event:?}");
+            assert_eq!(decide_requeue(event, Behavior::KubeScheduler), by_status, "{event:?}");
+        }
+    }
 }

@@ -1,22 +1,19 @@
 //! Binding cycles in the tracker: start, success and failure.
 
-use super::input::Assumed;
 use super::nomination_tracker::NominationTracker;
 use super::open_binding::OpenBinding;
 use super::output::{TrackerNotice, TrackerOutput};
-use crate::binding::claims::{BindingClaim, announce, persist};
-use crate::binding::failure::FailedStage;
-use crate::binding::start::{BindingStart, PermitWait, PreFlightError};
+use crate::binding::{Assumed, BindingClaim, BindingStart, FailedStage, PreFlightError, announce, persist};
 use crate::commands::{Command, NoPatchReason, PatchDecision};
-use crate::nomination::{IllegalTransition, NominatingInfo, NominationEvent, NominationState};
+use crate::nomination::{NominatingInfo, NominationEvent, NominationState, TransitionError};
 use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
 
 impl NominationTracker {
-    pub(super) fn start_binding_cycle(&mut self, assumed: Assumed) -> Result<TrackerOutput, IllegalTransition> {
+    pub(super) fn start_binding_cycle(&mut self, assumed: Assumed) -> Result<TrackerOutput, TransitionError> {
         let start = BindingStart {
             gates: self.options.gates,
             pre_flights: &assumed.pre_flights,
-            permit: assumed.permit,
+            waits_on_permit: assumed.waits_on_permit,
             nnn: self.nominations.current_node(&assumed.pod.uid),
             host: &assumed.node,
         };
@@ -35,38 +32,38 @@ impl NominationTracker {
         &mut self,
         assumed: &Assumed,
         decision: &Result<PatchDecision, PreFlightError>,
-    ) -> Result<Vec<Command>, IllegalTransition> {
-        let Assumed { pod, permit, claims, .. } = assumed;
+    ) -> Result<Vec<Command>, TransitionError> {
+        let Assumed { pod, waits_on_permit, claims, .. } = assumed;
         let node = assumed.node.clone();
         let event = match decision {
             Ok(patch) if is_announced(*patch) => NominationEvent::AssumedAndAnnounced { node },
             _ => NominationEvent::AssumedQuietly { node },
         };
         let state = self.nominations.next_state(&pod.uid, &event)?;
-        self.bindings.insert(pod.uid.clone(), OpenBinding::new(*permit, claims.clone(), decision.is_ok()));
+        self.bindings.insert(pod.uid.clone(), OpenBinding::new(*waits_on_permit, claims.clone(), decision.is_ok()));
         Ok(self.nominations.assume(pod, state))
     }
 
     fn announce_and_bind(&mut self, assumed: Assumed, patch: PatchDecision) -> TrackerOutput {
-        let Assumed { pod, node, permit, claims, .. } = assumed;
         let mut commands = match patch {
-            PatchDecision::Needed => announce(&pod, &node, &claims, permit),
+            PatchDecision::Needed => announce(&assumed),
             PatchDecision::None(reason) => {
-                let nothing = Command::None { pod: pod.clone(), reason };
-                std::iter::once(nothing).chain(persist(&pod, &claims, permit)).collect()
+                let nothing = Command::None { pod: assumed.pod.clone(), reason };
+                std::iter::once(nothing).chain(persist(&assumed)).collect()
             }
         };
+        let Assumed { pod, node, waits_on_permit, claims, .. } = assumed;
         for command in &commands {
             self.nominations.note_write(command);
         }
         let has_chosen = claims.iter().any(|claim| *claim != BindingClaim::Allocated);
-        let is_partial = is_announced(patch) && permit == PermitWait::Waiting && has_chosen;
+        let is_partial = is_announced(patch) && waits_on_permit && has_chosen;
         let notices = is_partial.then(|| TrackerNotice::PartialReservation { pod: pod.clone() });
         commands.push(Command::Bind { pod, node });
         TrackerOutput { commands, notices: notices.into_iter().collect() }
     }
 
-    fn fail_pre_flight(&mut self, pod: &PodKey, error: &PreFlightError) -> Result<TrackerOutput, IllegalTransition> {
+    fn fail_pre_flight(&mut self, pod: &PodKey, error: &PreFlightError) -> Result<TrackerOutput, TransitionError> {
         let queued_pod = self.nominations.observed(&pod.uid).cloned().unwrap_or_default();
         let condition = ScheduledCondition::failed("SchedulerError", &error.to_string());
         self.fail_binding(&queued_pod, FailedStage::PreFlight, &condition)
@@ -77,20 +74,11 @@ impl NominationTracker {
         queued_pod: &PodSnapshot,
         failed_at: FailedStage,
         condition: &ScheduledCondition,
-    ) -> Result<TrackerOutput, IllegalTransition> {
+    ) -> Result<TrackerOutput, TransitionError> {
         let pod = &queued_pod.key;
-        let info = match self.nominations.state(&pod.uid) {
-            NominationState::AssumedAnnounced { node } => {
-                self.options.behavior.on_binding_failure.decide(failed_at, node)
-            }
-            _ => NominatingInfo::clear(),
-        };
-        let info = self.apply_clearing_policy(pod, info);
-        let info = if self.overwrites_other_value(pod, &info) { NominatingInfo::Noop } else { info };
+        let info = self.apply_clearing_policy(pod, NominatingInfo::clear());
         if !self.is_overtaken(&pod.uid) {
-            let keeps = matches!(info, NominatingInfo::Override(Some(_)));
-            let event = if keeps { NominationEvent::BindingFailedKept } else { NominationEvent::BindingFailed };
-            let state = self.nominations.next_state(&pod.uid, &event)?;
+            let state = self.nominations.next_state(&pod.uid, &NominationEvent::BindingFailed)?;
             self.nominations.set_state(&pod.uid, state);
         }
         let mut commands = match self.bindings.remove(&pod.uid) {
@@ -114,7 +102,7 @@ impl NominationTracker {
         TrackerOutput { commands, notices: Vec::new() }
     }
 
-    pub(super) fn bind(&mut self, pod: &PodKey) -> Result<TrackerOutput, IllegalTransition> {
+    pub(super) fn bind(&mut self, pod: &PodKey) -> Result<TrackerOutput, TransitionError> {
         if !self.is_overtaken(&pod.uid) {
             let state = self.nominations.next_state(&pod.uid, &NominationEvent::Bound)?;
             self.nominations.bind(&pod.uid, state);

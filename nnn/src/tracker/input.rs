@@ -1,54 +1,9 @@
 //! Input of a [`NominationTracker`](crate::NominationTracker): events of the watch and of cycles.
 
-use crate::binding::claims::BindingClaim;
-use crate::binding::failure::FailedStage;
-use crate::binding::start::{PermitWait, PreFlight};
+use crate::binding::{Assumed, FailedStage};
 use crate::nomination::NominatingInfo;
 use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
-use crate::scheduling::cycle_result::CycleOutcome;
-
-/// Result of a successful scheduling cycle: a pod and the node on which it is assumed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Assumed {
-    /// Pod for which the cycle chose a node.
-    pub pod: PodKey,
-    /// Node on which the pod is assumed.
-    pub node: String,
-    /// Results of `PreBindPreFlight` of all plugins.
-    pub pre_flights: Vec<PreFlight>,
-    /// Result of the `Permit` plugins.
-    pub permit: PermitWait,
-    /// Claims of the pod.
-    pub claims: Vec<BindingClaim>,
-}
-
-impl Assumed {
-    /// Builds the result for a pod without claims whose binding cycle neither waits on permit nor runs `PreBind`.
-    #[must_use]
-    pub fn new(pod: &PodKey, node: &str) -> Self {
-        let (pod, node) = (pod.clone(), node.to_owned());
-        Self { pod, node, pre_flights: Vec::new(), permit: PermitWait::None, claims: Vec::new() }
-    }
-
-    /// Sets the results of `PreBindPreFlight`.
-    #[must_use]
-    pub fn with_pre_flights(self, pre_flights: Vec<PreFlight>) -> Self {
-        Self { pre_flights, ..self }
-    }
-
-    /// Sets the result of the `Permit` plugins.
-    #[must_use]
-    pub fn with_permit(self, permit: PermitWait) -> Self {
-        Self { permit, ..self }
-    }
-
-    /// Sets the claims of the pod.
-    #[must_use]
-    pub fn with_claims(self, claims: Vec<BindingClaim>) -> Self {
-        Self { claims, ..self }
-    }
-}
+use crate::scheduling::CycleOutcome;
 
 /// Event that the caller reports to the tracker, from the watch or from a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,11 +28,12 @@ pub enum TrackerInput {
     /// The scheduling cycle of a pod group ended without a node for this member.
     ///
     /// A new nomination means that the group has chosen victims on the node. Lower nominations then end as with
-    /// [`Self::CycleFailed`], unless [`Behavior::group_preemption`](crate::Behavior::group_preemption) keeps them.
+    /// [`Self::CycleFailed`], but not with [`Behavior::KubeScheduler`](crate::Behavior::KubeScheduler).
     MemberFailed {
         /// Pod as it came out of the scheduling queue.
         queued_pod: PodSnapshot,
-        /// Change of the nomination that the group decided ([`decide_member`](crate::scheduling::decide_member)).
+        /// Change of the nomination that the group decided: the node that its `PostFilter` plugins have for the member, or
+        /// else the member's own result.
         info: NominatingInfo,
         /// New condition `PodScheduled`.
         condition: ScheduledCondition,

@@ -9,6 +9,6 @@ mod scheduling_cycle;
 mod tracked_nominations;
 mod watch;
 
-pub use input::{Assumed, TrackerInput};
+pub use input::TrackerInput;
 pub use nomination_tracker::NominationTracker;
 pub use output::{TrackerNotice, TrackerOutput};

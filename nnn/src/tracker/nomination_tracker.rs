@@ -6,8 +6,8 @@ use super::input::TrackerInput;
 use super::open_binding::OpenBinding;
 use super::output::TrackerOutput;
 use super::tracked_nominations::TrackedNominations;
-use crate::config::Options;
-use crate::nomination::{IllegalTransition, NominationState, Nominator};
+use crate::config::NominationOptions;
+use crate::nomination::{NominationState, Nominator, TransitionError};
 use crate::pod::PodSnapshot;
 
 /// Tracker of all nominations of one scheduler: takes events, returns commands.
@@ -16,7 +16,7 @@ use crate::pod::PodSnapshot;
 /// nor carries out commands. See the [crate documentation](crate) for an example.
 #[derive(Clone, Debug)]
 pub struct NominationTracker {
-    pub(super) options: Options,
+    pub(super) options: NominationOptions,
     pub(super) nominations: TrackedNominations,
     /// Running binding cycles, by pod UID.
     pub(super) bindings: BTreeMap<String, OpenBinding>,
@@ -28,7 +28,7 @@ pub struct NominationTracker {
 impl NominationTracker {
     /// Returns a tracker without pods.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: NominationOptions) -> Self {
         Self {
             options,
             nominations: TrackedNominations::new(options.behavior),
@@ -52,7 +52,7 @@ impl NominationTracker {
     ///
     /// # Errors
     /// The event can't happen to the pod in its state. Nothing has changed then.
-    pub fn handle(&mut self, input: TrackerInput) -> Result<TrackerOutput, IllegalTransition> {
+    pub fn handle(&mut self, input: TrackerInput) -> Result<TrackerOutput, TransitionError> {
         match input {
             TrackerInput::PodObserved(pod) if self.name.as_ref().is_some_and(|name| *name != pod.scheduler_name) => {
                 Ok(TrackerOutput::default())
@@ -87,7 +87,7 @@ impl NominationTracker {
 
     /// Returns a tracker as after a restart of the scheduler, with the nominations in the last observed statuses.
     #[must_use]
-    pub fn rebuild(&self, options: Options) -> Self {
+    pub fn rebuild(&self, options: NominationOptions) -> Self {
         let (nodes, name) = (self.nodes.clone(), self.name.clone());
         let mut tracker = Self { nodes, name, ..Self::new(options) };
         for pod in self.nominations.all_observed() {
@@ -104,7 +104,7 @@ impl NominationTracker {
 
     /// Returns the options of the tracker.
     #[must_use]
-    pub const fn options(&self) -> &Options {
+    pub const fn options(&self) -> &NominationOptions {
         &self.options
     }
 
@@ -125,8 +125,8 @@ impl NominationTracker {
         self.nominations.state(uid).clone()
     }
 
-    /// Returns the node in the pod's `status.nominatedNodeName`, as last written or observed
-    /// ([`CurrentStatus`](crate::behavior::CurrentStatus)).
+    /// Returns the node in the pod's `status.nominatedNodeName`, as last observed; with
+    /// [`Behavior::Safe`](crate::Behavior::Safe) as last written or observed.
     #[must_use]
     pub fn current_nnn(&self, uid: &str) -> Option<&str> {
         self.nominations.current_node(uid)

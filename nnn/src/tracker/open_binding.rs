@@ -1,8 +1,6 @@
 //! Running binding cycles, and their changes to claims.
 
-use crate::binding::claims::{BindingClaim, persist};
-use crate::binding::failure::FailedStage;
-use crate::binding::start::PermitWait;
+use crate::binding::{BindingClaim, FailedStage, claim_writes};
 use crate::commands::Command;
 use crate::pod::PodKey;
 
@@ -34,7 +32,7 @@ impl Allocations {
 /// A running binding cycle. The default neither waits on permit nor has claims to undo.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpenBinding {
-    permit: PermitWait,
+    waits_on_permit: bool,
     /// Claims whose allocations the cycle writes.
     claims: Vec<BindingClaim>,
     allocations: Allocations,
@@ -43,13 +41,13 @@ pub(super) struct OpenBinding {
 impl OpenBinding {
     /// Starts the binding cycle of an assumed pod. `binds` is false if a pre-flight failed, so that no allocation is
     /// written.
-    pub(super) fn new(permit: PermitWait, claims: Vec<BindingClaim>, binds: bool) -> Self {
-        let allocations = match permit {
-            _ if !binds => Allocations::Chosen,
-            PermitWait::Waiting => Allocations::Deferred,
-            PermitWait::None => Allocations::Written,
+    pub(super) fn new(waits_on_permit: bool, claims: Vec<BindingClaim>, binds: bool) -> Self {
+        let allocations = match (binds, waits_on_permit) {
+            (false, _) => Allocations::Chosen,
+            (true, true) => Allocations::Deferred,
+            (true, false) => Allocations::Written,
         };
-        Self { permit, claims, allocations }
+        Self { waits_on_permit, claims, allocations }
     }
 
     /// Returns the cycle with the progress of its allocation writes at the failed `stage`.
@@ -59,8 +57,7 @@ impl OpenBinding {
 
     /// Returns the command that ends the pod's wait on permit, if the pod waits.
     pub(super) fn reject(&mut self, pod: &PodKey) -> Option<Command> {
-        let waits = std::mem::take(&mut self.permit) == PermitWait::Waiting;
-        waits.then(|| Command::RejectWaiting { pod: pod.clone() })
+        std::mem::take(&mut self.waits_on_permit).then(|| Command::RejectWaiting { pod: pod.clone() })
     }
 
     /// Returns the commands that undo the cycle's changes to claims.
@@ -88,10 +85,10 @@ impl OpenBinding {
 
     /// Returns the writes that were put off until the permit is granted. They count as written afterwards.
     pub(super) fn grant(&mut self, pod: &PodKey) -> Vec<Command> {
-        if self.permit != PermitWait::Waiting || !matches!(self.allocations, Allocations::Deferred) {
+        if !self.waits_on_permit || !matches!(self.allocations, Allocations::Deferred) {
             return Vec::new();
         }
-        (self.permit, self.allocations) = (PermitWait::None, Allocations::Written);
-        persist(pod, &self.claims, PermitWait::None)
+        (self.waits_on_permit, self.allocations) = (false, Allocations::Written);
+        claim_writes(pod, &self.claims)
     }
 }

@@ -3,12 +3,10 @@
 use super::nomination_tracker::NominationTracker;
 use super::output::TrackerOutput;
 use crate::commands::{Command, ConditionChange, PatchDecision};
-use crate::config::behavior::{ClearingPolicy, GroupPreemptionPolicy};
 use crate::external::NodePresence;
-use crate::nomination::{IllegalTransition, NominatingInfo, NominationEvent, NominationState};
+use crate::nomination::{NominatingInfo, NominationEvent, NominationState, TransitionError};
 use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
-use crate::scheduling::cycle_result::CycleOutcome;
-use crate::scheduling::{FailedCycle, FailureDecision, QueueAction, clear_lower_nominations, decide_cycle};
+use crate::scheduling::{CycleOutcome, FailedCycle, FailureDecision, clear_lower_nominations, decide_cycle};
 
 impl NominationTracker {
     pub(super) fn fail_cycle(
@@ -16,7 +14,7 @@ impl NominationTracker {
         queued_pod: &PodSnapshot,
         outcome: &CycleOutcome,
         condition: &ScheduledCondition,
-    ) -> Result<TrackerOutput, IllegalTransition> {
+    ) -> Result<TrackerOutput, TransitionError> {
         let pod = &queued_pod.key;
         let info = decide_cycle(outcome, self.options.profile);
         let info = self.apply_clearing_policy(pod, info);
@@ -32,15 +30,12 @@ impl NominationTracker {
         queued_pod: &PodSnapshot,
         info: NominatingInfo,
         condition: &ScheduledCondition,
-    ) -> Result<TrackerOutput, IllegalTransition> {
+    ) -> Result<TrackerOutput, TransitionError> {
         let pod = &queued_pod.key;
         let info = self.apply_clearing_policy(pod, info);
-        let cleared = match (&info, self.options.behavior.group_preemption) {
-            (NominatingInfo::Override(Some(node)), GroupPreemptionPolicy::ClearLowerNominations)
-                if !self.has_preempted(pod, node) =>
-            {
-                self.clear_lower_nominations(queued_pod, node)
-            }
+        let clears = |node: &str| self.options.behavior.clears_for_groups() && !self.has_preempted(pod, node);
+        let cleared = match &info {
+            NominatingInfo::Override(Some(node)) if clears(node) => self.clear_lower_nominations(queued_pod, node),
             _ => Vec::new(),
         };
         self.fail(queued_pod, &info, condition, cleared)
@@ -52,7 +47,7 @@ impl NominationTracker {
         info: &NominatingInfo,
         condition: &ScheduledCondition,
         cleared: Vec<Command>,
-    ) -> Result<TrackerOutput, IllegalTransition> {
+    ) -> Result<TrackerOutput, TransitionError> {
         // A pod that is bound or gone by now is no news; one that is assumed can't fail a scheduling cycle.
         let uid = &queued_pod.key.uid;
         if self.nominations.state(uid).is_assumed() {
@@ -74,7 +69,7 @@ impl NominationTracker {
         condition: &ScheduledCondition,
     ) -> Vec<Command> {
         let pod = &queued_pod.key;
-        let FailureDecision { memory, patch, queue } = self.decide_failure(queued_pod, info, condition);
+        let FailureDecision { memory, patch, requeues } = self.decide_failure(queued_pod, info, condition);
         let mut commands = self.nominations.fail(queued_pod, info, memory);
         let write = match patch {
             PatchDecision::Needed => {
@@ -83,10 +78,8 @@ impl NominationTracker {
             PatchDecision::None(reason) => Command::None { pod: pod.clone(), reason },
         };
         self.nominations.note_write(&write);
-        let queue = match queue {
-            QueueAction::Requeue => Command::Requeue { pod: pod.clone() },
-            QueueAction::Done => Command::Done { pod: pod.clone() },
-        };
+        let pod = pod.clone();
+        let queue = if requeues { Command::Requeue { pod } } else { Command::Done { pod } };
         commands.extend([write, queue]);
         commands
     }
@@ -111,7 +104,7 @@ impl NominationTracker {
             info,
             current_nnn,
             condition: ConditionChange::between(&current_condition, &Some(condition)),
-            patch_after_bind: self.options.behavior.patch_after_bind,
+            behavior: self.options.behavior,
             gates: self.options.gates,
         };
         failed.decide()
@@ -128,8 +121,7 @@ impl NominationTracker {
     /// policy allows it. Clears them even if the preemptor is bound or deleted, because the victims are chosen.
     fn clear_lower_nominations(&self, queued_pod: &PodSnapshot, node: &str) -> Vec<Command> {
         let preemptor = self.nominations.observed(&queued_pod.key.uid).unwrap_or(queued_pod);
-        let eviction = self.options.behavior.eviction;
-        let mut cleared = clear_lower_nominations(self.nominations.memory(), preemptor.priority, node, eviction);
+        let mut cleared = clear_lower_nominations(self.nominations.memory(), preemptor.priority, node);
         cleared.retain(|command| command.patched().is_some_and(|lower| self.may_clear(lower)));
         cleared
     }
@@ -143,14 +135,6 @@ impl NominationTracker {
         let Some(owner) = self.nominations.owner(&pod.uid) else { return info };
         let node = self.nominations.current_node(&pod.uid).is_none_or(|node| self.nodes.contains(node));
         let node = if node { NodePresence::Present } else { NodePresence::Missing };
-        self.options.behavior.clearing.apply(info, &owner, node)
-    }
-
-    /// Returns true if the end of a binding cycle would overwrite a nomination of another component that the clearing
-    /// policy keeps. Only a preemption and the start of a binding cycle may overwrite it.
-    pub(super) fn overwrites_other_value(&self, pod: &PodKey, info: &NominatingInfo) -> bool {
-        let NominatingInfo::Override(Some(node)) = info else { return false };
-        self.options.behavior.clearing != ClearingPolicy::Always
-            && self.nominations.current_node(&pod.uid) != Some(node)
+        self.options.clearing.apply(info, &owner, node)
     }
 }

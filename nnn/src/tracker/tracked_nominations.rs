@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::commands::Command;
-use crate::config::behavior::{Behavior, CurrentStatus, PendingWrites, RequeueSource};
+use crate::config::Behavior;
 use crate::external::{NominationOwner, SCHEDULER_MANAGER};
-use crate::nomination::{FieldWrites, IllegalTransition, NominatingInfo, NominationEvent, NominationState, Nominator};
+use crate::nomination::{FieldWrites, NominatingInfo, NominationEvent, NominationState, Nominator, TransitionError};
 use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
 use crate::scheduling::{MemoryUpdate, PodRequeueEvent, decide_requeue};
 
@@ -77,7 +77,7 @@ impl TrackedNominations {
     }
 
     /// Returns the state of a pod after an event, without storing it.
-    pub(super) fn next_state(&self, uid: &str, event: &NominationEvent) -> Result<NominationState, IllegalTransition> {
+    pub(super) fn next_state(&self, uid: &str, event: &NominationEvent) -> Result<NominationState, TransitionError> {
         self.state(uid).next(event).map(|(state, _)| state)
     }
 
@@ -87,23 +87,19 @@ impl TrackedNominations {
         }
     }
 
-    /// Returns the node in the pod's `status.nominatedNodeName`, as last written or observed ([`CurrentStatus`]).
+    /// Returns the node in the pod's `status.nominatedNodeName`, as last written or observed.
     pub(super) fn current_node(&self, uid: &str) -> Option<&str> {
         let observed = self.observed(uid).and_then(|pod| pod.nnn.as_deref());
-        match self.behavior.current_status {
-            CurrentStatus::WrittenOrObserved => self.memory.unseen_write(uid).unwrap_or(observed),
-            CurrentStatus::Observed => observed,
-        }
+        let written = self.memory.unseen_write(uid).filter(|_| self.behavior.counts_own_writes());
+        written.unwrap_or(observed)
     }
 
-    /// Returns the pod's condition `PodScheduled` as last written or observed ([`CurrentStatus`]).
+    /// Returns the pod's condition `PodScheduled` as last written or observed.
     pub(super) fn current_condition(&self, uid: &str) -> Option<&ScheduledCondition> {
         let tracked = self.pods.get(uid)?;
         let observed = &tracked.pod.scheduled;
-        match self.behavior.current_status {
-            CurrentStatus::WrittenOrObserved => tracked.conditions.last().unwrap_or(observed).as_ref(),
-            CurrentStatus::Observed => observed.as_ref(),
-        }
+        let written = tracked.conditions.last().filter(|_| self.behavior.counts_own_writes());
+        written.unwrap_or(observed).as_ref()
     }
 
     /// Returns the owner of the pod's nomination. The scheduler owns its pending writes before the watch shows them,
@@ -207,9 +203,9 @@ impl TrackedNominations {
     pub(super) fn observe_binding(&mut self, pod: PodSnapshot, state: NominationState) -> Vec<Command> {
         let before = self.memory.forget(&pod.key.uid).map(|nomination| nomination.node);
         let mut commands = self.memory_commands(&pod.key, before.as_deref());
-        if self.behavior.requeue_by == RequeueSource::Memory {
+        if self.behavior.requeues_by_memory() {
             let event = PodRequeueEvent::Deleted { pod: &pod, before: before.as_deref() };
-            commands.extend(decide_requeue(event, RequeueSource::Memory));
+            commands.extend(decide_requeue(event, self.behavior));
         }
         self.set_state(&pod.key.uid, state);
         self.observe(pod);
@@ -249,7 +245,7 @@ impl TrackedNominations {
         let mut commands = self.memory_commands(pod, before.as_deref());
         let after = self.memory.nominated_node(&pod.uid);
         let event = PodRequeueEvent::Failed { pod: queued_pod, before: before.as_deref(), after };
-        commands.extend(decide_requeue(event, self.behavior.requeue_by));
+        commands.extend(decide_requeue(event, self.behavior));
         self.follow_memory(&pod.uid, info);
         commands
     }
@@ -273,7 +269,7 @@ impl TrackedNominations {
         let after = self.memory.nominated_node(&key.uid).map(str::to_owned);
         let mut commands = self.memory_commands(key, before);
         let event = PodRequeueEvent::Updated { old, new, before, after: after.as_deref() };
-        commands.extend(decide_requeue(event, self.behavior.requeue_by));
+        commands.extend(decide_requeue(event, self.behavior));
         if let Ok(state) = self.next_state(&key.uid, &NominationEvent::StatusUpdated { memory: after }) {
             self.set_state(&key.uid, state);
         }
@@ -322,7 +318,7 @@ impl TrackedNominations {
     /// Sets the nomination in memory to the observed status, if a PATCH response shows that the watch is up to date
     /// (its resource version is not newer than the observed one).
     fn catch_up(&mut self, uid: &str) -> Vec<Command> {
-        let protects = self.behavior.pending_writes == PendingWrites::Protected;
+        let protects = self.behavior.protects_pending_writes();
         let before = self.memory.nominated_node(uid).map(str::to_owned);
         let is_behind =
             |tracked: &&TrackedNomination| protects && tracked.state.is_waiting() && tracked.pod.nnn != before;

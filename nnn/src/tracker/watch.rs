@@ -6,13 +6,13 @@ use super::output::{TrackerNotice, TrackerOutput};
 use super::tracked_nominations::ForgottenPod;
 use crate::commands::Command;
 use crate::nomination::{NominationEvent, NominationState};
-use crate::pod::{PodPhase, PodSnapshot};
+use crate::pod::PodSnapshot;
 use crate::scheduling::{PodRequeueEvent, decide_requeue};
 
 impl NominationTracker {
     pub(super) fn observe(&mut self, pod: PodSnapshot) -> TrackerOutput {
         let mut output = self.replace_recreated(&pod);
-        if pod.phase == PodPhase::Terminal {
+        if pod.has_ended {
             // The watch of kube-scheduler has no pods that have ended: to it they are deleted.
             output.commands.extend(self.delete(&pod.key.uid).commands);
             return output;
@@ -58,7 +58,7 @@ impl NominationTracker {
             state if state.is_assumed() => Some(PodRequeueEvent::AssumedDeleted),
             _ => Some(PodRequeueEvent::Deleted { pod: &pod, before: node.as_deref() }),
         };
-        let requeue = event.and_then(|event| decide_requeue(event, self.options.behavior.requeue_by));
+        let requeue = event.and_then(|event| decide_requeue(event, self.options.behavior));
         let release = node.map(|node| Command::Release { pod: pod.key.clone(), node });
         let reject = binding.as_mut().and_then(|binding| binding.reject(&pod.key));
         let unreserved = binding.into_iter().flat_map(|binding| binding.unreserve(&pod.key));
@@ -96,7 +96,7 @@ impl NominationTracker {
             return Vec::new();
         }
         let reject = self.bindings.get_mut(&key.uid).and_then(|binding| binding.reject(&key));
-        let requeue = decide_requeue(PodRequeueEvent::AssumedDeleted, self.options.behavior.requeue_by);
+        let requeue = decide_requeue(PodRequeueEvent::AssumedDeleted, self.options.behavior);
         reject.into_iter().chain(requeue).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::pod::{PodPhase, PodSnapshot};
+use crate::pod::{PodSnapshot, ScheduledCondition};
 
 /// Class of a pod, as cluster-autoscaler sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -37,22 +37,13 @@ impl PodClass {
 
 /// Classifies a pod. `schedulers` are the names of schedulers whose pods count (all if empty), `bypassed` those that
 /// the autoscaler does not wait for.
-///
-/// ```
-/// use nnn::PodSnapshot;
-/// use nnn::view::{PodClass, classify_pod};
-/// let none = Default::default();
-/// let pod = PodSnapshot::pending("default", "web").with_nomination("not-there-yet");
-/// assert_eq!(classify_pod(&pod, &none, &none), PodClass::Nominated);
-/// ```
-#[must_use]
-pub fn classify_pod(pod: &PodSnapshot, schedulers: &BTreeSet<String>, bypassed: &BTreeSet<String>) -> PodClass {
+pub(super) fn classify_pod(pod: &PodSnapshot, schedulers: &BTreeSet<String>, bypassed: &BTreeSet<String>) -> PodClass {
     let is_allowed = schedulers.is_empty() || schedulers.contains(&pod.scheduler_name);
     let is_unseen = || match &pod.scheduled {
         None => true,
         Some(condition) => condition.status == "False" && condition.reason.is_empty(),
     };
-    if pod.phase == PodPhase::Terminal || !is_allowed {
+    if pod.has_ended || !is_allowed {
         PodClass::Dropped
     } else if pod.node.is_some() {
         PodClass::Scheduled
@@ -60,11 +51,70 @@ pub fn classify_pod(pod: &PodSnapshot, schedulers: &BTreeSet<String>, bypassed: 
         PodClass::Dropped
     } else if pod.nnn.is_some() {
         PodClass::Nominated
-    } else if pod.scheduled.as_ref().is_some_and(crate::pod::ScheduledCondition::is_unschedulable) {
+    } else if pod.scheduled.as_ref().is_some_and(ScheduledCondition::is_unschedulable) {
         PodClass::Unschedulable
     } else if bypassed.contains(&pod.scheduler_name) && is_unseen() {
         PodClass::Unprocessed
     } else {
         PodClass::Ignored
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A change of a waiting pod, its class, and the class if its scheduler is bypassed.
+    type Row<'a> = (&'a dyn Fn(&mut PodSnapshot), PodClass, PodClass);
+
+    fn waiting() -> PodSnapshot {
+        PodSnapshot::pending("default", "p")
+    }
+
+    fn with(mut pod: PodSnapshot, change: impl FnOnce(&mut PodSnapshot)) -> PodSnapshot {
+        change(&mut pod);
+        pod
+    }
+
+    fn unschedulable() -> ScheduledCondition {
+        ScheduledCondition::failed("Unschedulable", "0/3 nodes are available")
+    }
+
+    #[test]
+    fn classes_in_their_order() {
+        let none = BTreeSet::new();
+        let bypassed = BTreeSet::from(["default-scheduler".to_owned()]);
+        let of = |change: &dyn Fn(&mut PodSnapshot), bypassed: &BTreeSet<String>| {
+            classify_pod(&with(waiting(), change), &none, bypassed)
+        };
+        let set = |field: &str| Some(field.to_owned());
+        let rows: [Row<'_>; 8] = [
+            (&|pod| (pod.has_ended, pod.node) = (true, set("n")), PodClass::Dropped, PodClass::Dropped),
+            (&|pod| (pod.node, pod.deleting) = (set("n"), true), PodClass::Scheduled, PodClass::Scheduled),
+            (&|pod| (pod.nnn, pod.deleting) = (set("n"), true), PodClass::Dropped, PodClass::Dropped),
+            (
+                &|pod| (pod.nnn, pod.scheduled) = (set("n"), Some(unschedulable())),
+                PodClass::Nominated,
+                PodClass::Nominated,
+            ),
+            (&|pod| pod.nnn = set("n"), PodClass::Nominated, PodClass::Nominated),
+            (&|pod| pod.scheduled = Some(unschedulable()), PodClass::Unschedulable, PodClass::Unschedulable),
+            (&|_| {}, PodClass::Ignored, PodClass::Unprocessed),
+            (
+                &|pod| pod.scheduled = Some(ScheduledCondition::failed("SchedulingGated", "")),
+                PodClass::Ignored,
+                PodClass::Ignored,
+            ),
+        ];
+        for (number, (change, expected, with_bypassed)) in rows.into_iter().enumerate() {
+            assert_eq!(of(change, &none), expected, "row {number}");
+            assert_eq!(of(change, &bypassed), with_bypassed, "row {number}, bypassed");
+        }
+        let unseen: &dyn Fn(&mut PodSnapshot) = &|pod| pod.scheduled = Some(ScheduledCondition::failed("", ""));
+        assert_eq!(of(unseen, &bypassed), PodClass::Unprocessed);
+        assert_eq!(
+            classify_pod(&waiting().with_nomination("n"), &BTreeSet::from(["another".to_owned()]), &none),
+            PodClass::Dropped
+        );
     }
 }

@@ -28,7 +28,7 @@ mod classify;
 mod cluster;
 mod node;
 
-pub use classify::{PodClass, classify_pod};
+pub use classify::PodClass;
 pub use cluster::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions};
 pub use node::{
     AutoscalerNode, AutoscalerNodePresence, BlockingPodReason, DeviceUse, NodeWarning, PodUse, Removability,

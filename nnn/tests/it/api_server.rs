@@ -1,7 +1,7 @@
 use dra_attrs::GateSet;
 use k8s_openapi::api::core::v1::{Binding, Pod};
 use k8s_openapi::jiff::Timestamp;
-use nnn::binding::{BindingConflict, bind};
+use nnn::binding::{BindingError, apply_binding};
 use nnn::{Behavior, NominationGate, PodPlacement, PodSnapshot};
 use serde_json::{Value, from_value, json};
 
@@ -23,8 +23,13 @@ fn binding(metadata: Value) -> Binding {
 }
 
 fn bound(gates: GateSet<NominationGate>) -> Pod {
-    bind(&pod(&json!({})), &binding(json!({"name": "p", "annotations": {"a": "new"}})), gates, Timestamp::UNIX_EPOCH)
-        .unwrap()
+    apply_binding(
+        &pod(&json!({})),
+        &binding(json!({"name": "p", "annotations": {"a": "new"}})),
+        gates,
+        Timestamp::UNIX_EPOCH,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -47,7 +52,7 @@ fn the_condition_is_replaced_where_it_stands() {
         let scheduled = json!({"type": "PodScheduled", "status": status, "reason": reason, "message": "m",
             "lastTransitionTime": at(1), "lastProbeTime": at(1)});
         let change = json!({"/status/conditions": [scheduled, {"type": "Other", "status": "True"}]});
-        let bound = bind(&pod(&change), &binding(json!({})), GateSet::default(), at(2)).unwrap();
+        let bound = apply_binding(&pod(&change), &binding(json!({})), GateSet::default(), at(2)).unwrap();
         serde_json::to_value(bound.status.unwrap().conditions).unwrap()
     };
     let expected = |seconds: i64| {
@@ -62,7 +67,11 @@ fn the_condition_is_replaced_where_it_stands() {
 fn labels_of_a_binding_come_with_their_gate() {
     let labelled = binding(json!({"labels": {"topology.kubernetes.io/zone": "z"}}));
     let labels = |gates: GateSet<NominationGate>| {
-        bind(&pod(&json!({})), &labelled, gates, Timestamp::UNIX_EPOCH).unwrap().metadata.labels.map(|it| it.len())
+        apply_binding(&pod(&json!({})), &labelled, gates, Timestamp::UNIX_EPOCH)
+            .unwrap()
+            .metadata
+            .labels
+            .map(|it| it.len())
     };
     assert_eq!(labels(GateSet::default()), Some(1));
     assert_eq!(labels(GateSet::default().without(NominationGate::TopologyLabels)), None);
@@ -83,7 +92,7 @@ fn a_nomination_that_is_written_after_the_binding_holds_nothing() {
     after.status.as_mut().unwrap().nominated_node_name = Some("late".to_owned());
     let view = PodSnapshot::from_pod(&after).unwrap();
     assert_eq!(view.placement(), PodPlacement::Bound("n"));
-    let mut nominator = nnn::Nominator::new(Behavior::SAFE);
+    let mut nominator = nnn::Nominator::new(Behavior::Safe);
     nominator.add(&view, &nnn::NominatingInfo::Noop, Some(&view));
     assert!(nominator.is_empty());
 }
@@ -91,30 +100,30 @@ fn a_nomination_that_is_written_after_the_binding_holds_nothing() {
 #[test]
 fn refused_bindings() {
     let refuse = |change: Value, metadata: Value| {
-        bind(&pod(&change), &binding(metadata), GateSet::default(), Timestamp::UNIX_EPOCH).unwrap_err()
+        apply_binding(&pod(&change), &binding(metadata), GateSet::default(), Timestamp::UNIX_EPOCH).unwrap_err()
     };
     let plain = || json!({"name": "p"});
-    assert!(matches!(refuse(json!({}), json!({"uid": "other"})), BindingConflict::Uid { .. }));
-    assert!(matches!(refuse(json!({}), json!({"resourceVersion": "4"})), BindingConflict::ResourceVersion { .. }));
+    assert!(matches!(refuse(json!({}), json!({"uid": "other"})), BindingError::Uid { .. }));
+    assert!(matches!(refuse(json!({}), json!({"resourceVersion": "4"})), BindingError::ResourceVersion { .. }));
     assert_eq!(
         refuse(json!({"/spec": {"containers": [], "nodeName": "m"}}), plain()),
-        BindingConflict::Bound { node: "m".to_owned() }
+        BindingError::Bound { node: "m".to_owned() }
     );
     let gated = json!({"/spec": {"containers": [], "schedulingGates": [{"name": "g"}]}});
-    assert_eq!(refuse(gated, plain()), BindingConflict::Gated);
+    assert_eq!(refuse(gated, plain()), BindingError::Gated);
     let deleting = json!({"/metadata": {"name": "p", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
-    assert_eq!(refuse(deleting, plain()), BindingConflict::Deleting);
+    assert_eq!(refuse(deleting, plain()), BindingError::Deleting);
     // The binding itself is looked at first.
     let to = |target: Value| {
         let binding: Binding = from_value(json!({"metadata": {"uid": "other"}, "target": target})).unwrap();
-        bind(&pod(&json!({})), &binding, GateSet::default(), Timestamp::UNIX_EPOCH).unwrap_err()
+        apply_binding(&pod(&json!({})), &binding, GateSet::default(), Timestamp::UNIX_EPOCH).unwrap_err()
     };
-    assert_eq!(to(json!({"name": ""})), BindingConflict::NoTarget);
+    assert_eq!(to(json!({"name": ""})), BindingError::NoTarget);
     let kind = to(json!({"kind": "Minion", "name": "n"}));
-    assert_eq!(kind, BindingConflict::TargetKind { kind: "Minion".to_owned() });
+    assert_eq!(kind, BindingError::TargetKind { kind: "Minion".to_owned() });
     assert_eq!(kind.to_string(), "target.kind: Unsupported value: \"Minion\": supported values: \"Node\", \"<empty>\"");
-    assert!(matches!(to(json!({"kind": "Node", "name": "n"})), BindingConflict::Uid { .. }));
+    assert!(matches!(to(json!({"kind": "Node", "name": "n"})), BindingError::Uid { .. }));
     // Preconditions that hold.
     let exact = binding(json!({"uid": "u", "resourceVersion": "5"}));
-    assert!(bind(&pod(&json!({})), &exact, GateSet::default(), Timestamp::UNIX_EPOCH).is_ok());
+    assert!(apply_binding(&pod(&json!({})), &exact, GateSet::default(), Timestamp::UNIX_EPOCH).is_ok());
 }

@@ -1,45 +1,50 @@
 use std::time::Duration;
 
 use dra_attrs::GateSet;
-use nnn::behavior::BindingFailurePolicy;
-use nnn::binding::{
-    BindingStart, BindingStep, PreBindConcurrency, PreBindExecution, PreBindPlugin, PreBindWork, PreFlightError,
-    VisibleReservation, aggregate, announce, delay_before, gap, groups, groups_with_gates, persist, steps,
-    visible_reservation,
-};
+use nnn::binding::{BindingStart, PreBindPlugin, PreFlightError, announce, pre_bind_groups, reservation_gap};
 use nnn::{
-    BindingClaim, Command, FailedStage, NoPatchReason, NominatingInfo, NominationGate, PatchDecision, PermitWait,
+    Assumed, BindingClaim, Command, FailedStage, NoPatchReason, NominatingInfo, NominationGate, PatchDecision,
     PreFlight,
 };
 
-use super::common::{handle, patches, placed, pod, safe, tracker};
+use super::common::{handle, patches, placed, pod, safe, tracker, with};
 use nnn::{TrackerInput, TrackerNotice};
 
 const VOLUMES: &str = "VolumeBinding";
 const CLAIMS: &str = "DynamicResources";
 
-fn start<'a>(
-    pre_flights: &'a [PreFlight],
-    permit: PermitWait,
-    nnn: Option<&'a str>,
-) -> Result<PatchDecision, PreFlightError> {
+/// Builds a plugin that runs with other plugins.
+fn parallel(name: &str) -> PreBindPlugin<'_> {
+    with(PreBindPlugin::new(name), |plugin| plugin.is_parallel = true)
+}
+
+/// Returns the time that claims lag behind their pod's nomination.
+fn gap(permit: Duration, plugins: &[PreBindPlugin<'_>]) -> Option<Duration> {
+    reservation_gap(permit, CLAIMS, &pre_bind_groups(GateSet::default(), plugins))
+}
+
+fn waits_on_permit(assumed: Assumed, waits: bool) -> Assumed {
+    with(assumed, |it| it.waits_on_permit = waits)
+}
+
+fn start<'a>(pre_flights: &'a [PreFlight], waits: bool, nnn: Option<&'a str>) -> Result<PatchDecision, PreFlightError> {
     let mut start = BindingStart::new(pre_flights, "host");
-    (start.permit, start.nnn) = (permit, nnn);
+    (start.waits_on_permit, start.nnn) = (waits, nnn);
     start.decide()
 }
 
 #[test]
 fn the_node_is_announced_when_permit_waits() {
     // req: 5278-SET-1
-    assert_eq!(start(&[], PermitWait::Waiting, None), Ok(PatchDecision::Needed));
-    assert_eq!(start(&[PreFlight::Skip], PermitWait::Waiting, Some("other")), Ok(PatchDecision::Needed));
+    assert_eq!(start(&[], true, None), Ok(PatchDecision::Needed));
+    assert_eq!(start(&[PreFlight::Skip], true, Some("other")), Ok(PatchDecision::Needed));
 }
 
 #[test]
 fn the_node_is_announced_when_a_plugin_has_work() {
     // req: 5278-SET-2
-    assert_eq!(start(&[PreFlight::Skip, PreFlight::Success], PermitWait::None, None), Ok(PatchDecision::Needed));
-    assert_eq!(start(&[PreFlight::Success], PermitWait::None, Some("other")), Ok(PatchDecision::Needed));
+    assert_eq!(start(&[PreFlight::Skip, PreFlight::Success], false, None), Ok(PatchDecision::Needed));
+    assert_eq!(start(&[PreFlight::Success], false, Some("other")), Ok(PatchDecision::Needed));
 }
 
 #[test]
@@ -47,10 +52,7 @@ fn nothing_to_wait_for_means_no_call() {
     // req: 5278-SET-3
     for pre_flights in [&[][..], &[PreFlight::Skip], &[PreFlight::Skip, PreFlight::Skip]] {
         for nnn in [None, Some("host"), Some("other")] {
-            assert_eq!(
-                start(pre_flights, PermitWait::None, nnn),
-                Ok(PatchDecision::None(NoPatchReason::NothingToWaitFor))
-            );
+            assert_eq!(start(pre_flights, false, nnn), Ok(PatchDecision::None(NoPatchReason::NothingToWaitFor)));
         }
     }
 }
@@ -58,10 +60,7 @@ fn nothing_to_wait_for_means_no_call() {
 #[test]
 fn the_node_that_is_there_already_is_not_written_again() {
     // req: 5278-SET-5
-    assert_eq!(
-        start(&[PreFlight::Success], PermitWait::Waiting, Some("host")),
-        Ok(PatchDecision::None(NoPatchReason::AlreadySet))
-    );
+    assert_eq!(start(&[PreFlight::Success], true, Some("host")), Ok(PatchDecision::None(NoPatchReason::AlreadySet)));
 }
 
 #[test]
@@ -69,10 +68,10 @@ fn a_pre_flight_that_fails_ends_the_cycle_before_anything_is_written() {
     // req: 5278-SET-4
     let failing = [PreFlight::Success, failing()];
     let failed = PreFlightError::Failed { plugin: VOLUMES.to_owned(), error: "timed out".to_owned() };
-    assert_eq!(start(&failing, PermitWait::Waiting, None), Err(failed));
+    assert_eq!(start(&failing, true, None), Err(failed));
     let waiting = pod("p", 0);
     let mut memory = tracker(safe(), std::slice::from_ref(&waiting));
-    let placed = placed(&waiting, "host").with_pre_flights(failing.to_vec()).with_permit(PermitWait::Waiting);
+    let placed = placed(&waiting, "host").with_pre_flights(failing.to_vec()).with_permit_wait();
     let placed = placed.with_claims(vec![BindingClaim::Chosen("c".to_owned())]);
     let output = handle(&mut memory, TrackerInput::CycleSucceeded(placed));
     let writes = |command: &Command| {
@@ -85,15 +84,16 @@ fn a_pre_flight_that_fails_ends_the_cycle_before_anything_is_written() {
 #[test]
 fn a_pre_flight_says_success_skip_or_error_and_nothing_else() {
     // req: 5278-SET-10
-    assert_eq!(aggregate(&[PreFlight::Skip, PreFlight::Success, PreFlight::Skip]), Ok(PreBindWork::Some));
+    let pre_flights = [PreFlight::Skip, PreFlight::Success, PreFlight::Skip];
+    assert_eq!(start(&pre_flights, false, None), Ok(PatchDecision::Needed));
     for status in ["Wait", "Unschedulable", "Pending", ""] {
         let says = PreFlight::from_status(VOLUMES, status, "");
         let refused = PreFlightError::Unsupported { plugin: VOLUMES.to_owned(), status: status.to_owned() };
-        assert_eq!(aggregate(&[PreFlight::Success, says]), Err(refused));
+        assert_eq!(start(&[PreFlight::Success, says], false, None), Err(refused));
     }
     // The first failure is told.
     let mixed = [PreFlight::from_status("Mine", "Wait", ""), failing()];
-    assert!(matches!(aggregate(&mixed), Err(PreFlightError::Unsupported { plugin, .. }) if plugin == "Mine"));
+    assert!(matches!(start(&mixed, false, None), Err(PreFlightError::Unsupported { plugin, .. }) if plugin == "Mine"));
 }
 
 /// Builds a pre-flight that fails.
@@ -121,13 +121,12 @@ fn the_condition_after_a_pre_flight_says_which_plugin_and_why() {
 #[test]
 fn a_plugin_that_said_skip_is_not_run_and_no_plugins_are_all_skip() {
     // req: 5278-SET-11
-    assert_eq!(aggregate(&[]), Ok(PreBindWork::None));
-    let skipped = PreBindPlugin::new(VOLUMES, PreBindExecution::Skipped, PreBindConcurrency::Parallel);
-    assert!(groups(&[skipped]).is_empty());
+    assert_eq!(start(&[], false, None), Ok(PatchDecision::None(NoPatchReason::NothingToWaitFor)));
+    let skipped = with(parallel(VOLUMES), |plugin| plugin.is_skipped = true);
     // Without the gate nothing is known, so that it runs.
     let off = GateSet::default().without(NominationGate::Expectation);
-    assert_eq!(groups_with_gates(off, &[skipped]).len(), 1);
-    assert!(groups_with_gates(GateSet::default(), &[skipped]).is_empty());
+    assert_eq!(pre_bind_groups(off, &[skipped]).len(), 1);
+    assert!(pre_bind_groups(GateSet::default(), &[skipped]).is_empty());
 }
 
 #[test]
@@ -136,11 +135,10 @@ fn without_the_gate_nothing_is_announced_and_plugins_run_one_by_one() {
     let off = GateSet::default().without(NominationGate::Expectation);
     let failing = [failing()];
     let mut start = BindingStart::new(&failing, "host");
-    (start.gates, start.permit) = (off, PermitWait::Waiting);
+    (start.gates, start.waits_on_permit) = (off, true);
     assert_eq!(start.decide(), Ok(PatchDecision::None(NoPatchReason::GateOff)));
-    let plugin = |name| PreBindPlugin::new(name, PreBindExecution::Runs, PreBindConcurrency::Parallel);
-    let both = [plugin(VOLUMES), plugin(CLAIMS)];
-    assert_eq!((groups_with_gates(off, &both).len(), groups_with_gates(GateSet::default(), &both).len()), (2, 1));
+    let both = [parallel(VOLUMES), parallel(CLAIMS)];
+    assert_eq!((pre_bind_groups(off, &both).len(), pre_bind_groups(GateSet::default(), &both).len()), (2, 1));
 
     let preemptor = pod("p", 1);
     let mut memory = tracker(safe().with_gates(off), std::slice::from_ref(&preemptor));
@@ -151,39 +149,46 @@ fn without_the_gate_nothing_is_announced_and_plugins_run_one_by_one() {
 #[test]
 fn the_order_of_a_binding_cycle() {
     // req: 5278-SET-9
-    let plugins = [
-        PreBindPlugin::new(VOLUMES, PreBindExecution::Runs, PreBindConcurrency::Parallel),
-        PreBindPlugin::new(CLAIMS, PreBindExecution::Runs, PreBindConcurrency::Parallel),
-        PreBindPlugin::new("Other", PreBindExecution::Runs, PreBindConcurrency::Alone),
-    ];
-    let order = steps(PatchDecision::Needed, PermitWait::Waiting, &groups(&plugins));
-    let expected = [
-        BindingStep::PatchNnn,
-        BindingStep::WaitOnPermit,
-        BindingStep::PreBind(vec![VOLUMES, CLAIMS]),
-        BindingStep::PreBind(vec!["Other"]),
-        BindingStep::Bind,
-    ];
-    assert_eq!(order, expected);
-    assert_eq!(steps(PatchDecision::None(NoPatchReason::NothingToWaitFor), PermitWait::None, &[]), [BindingStep::Bind]);
+    // What waits on permit and runs PreBind is `Bind`; the claims are written within.
+    let waiting = pod("p", 0);
+    let play = |assumed| {
+        let mut it = tracker(safe(), std::slice::from_ref(&waiting));
+        handle(&mut it, TrackerInput::CycleSucceeded(assumed)).commands
+    };
+    let assumed = placed(&waiting, "host").with_claims(vec![BindingClaim::Chosen("c".to_owned())]);
+    let commands = play(assumed.clone().with_permit_wait());
+    assert!(
+        matches!(commands[..], [Command::PatchNnn { .. }, Command::Deferred { .. }, Command::Bind { .. }]),
+        "the patch comes before the wait: {commands:?}"
+    );
+    let commands = play(assumed.with_pre_flights(vec![PreFlight::Success]));
+    assert!(
+        matches!(commands[..], [Command::PatchNnn { .. }, Command::PersistAllocation { .. }, Command::Bind { .. }]),
+        "{commands:?}"
+    );
+    let commands = play(placed(&waiting, "host"));
+    assert!(matches!(commands[..], [Command::None { .. }, Command::Bind { .. }]), "{commands:?}");
+    let plugins = [parallel(VOLUMES), parallel(CLAIMS), PreBindPlugin::new("Other")];
+    let groups = pre_bind_groups(GateSet::default(), &plugins);
+    assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
 }
 
 #[test]
 fn how_long_claims_wait_for_other_plugins() {
     // req: 5278-RES-5
     let seconds = Duration::from_secs;
-    let volumes =
-        |concurrency| PreBindPlugin::new(VOLUMES, PreBindExecution::Runs, concurrency).with_duration(seconds(60));
-    let claims =
-        |concurrency| PreBindPlugin::new(CLAIMS, PreBindExecution::Runs, concurrency).with_duration(seconds(1));
-    use PreBindConcurrency::{Alone, Parallel};
-    let delay = |plugins: &[PreBindPlugin<'static>]| delay_before(CLAIMS, &groups(plugins));
-    assert_eq!(delay(&[volumes(Alone), claims(Alone)]), Some(seconds(60)));
-    assert_eq!(delay(&[volumes(Parallel), claims(Parallel)]), Some(Duration::ZERO), "in the first parallel group");
-    let fast = PreBindPlugin::new("Fast", PreBindExecution::Runs, Parallel).with_duration(seconds(2));
-    assert_eq!(delay(&[volumes(Parallel), fast, claims(Alone)]), Some(seconds(60)), "the slowest of a group");
-    assert_eq!(delay(&[volumes(Alone), fast, claims(Alone)]), Some(seconds(62)));
-    assert_eq!(delay(&[volumes(Alone)]), None);
+    let lasting = |plugin, duration| with(plugin, |it: &mut PreBindPlugin<'_>| it.duration = seconds(duration));
+    let volumes = |new: fn(&'static str) -> PreBindPlugin<'static>| lasting(new(VOLUMES), 60);
+    let claims = |new: fn(&'static str) -> PreBindPlugin<'static>| lasting(new(CLAIMS), 1);
+    let alone = PreBindPlugin::new;
+    assert_eq!(gap(Duration::ZERO, &[volumes(alone), claims(alone)]), Some(seconds(60)));
+    let in_the_first_group = [volumes(parallel), claims(parallel)];
+    assert_eq!(gap(Duration::ZERO, &in_the_first_group), Some(Duration::ZERO), "in the first parallel group");
+    let fast = lasting(parallel("Fast"), 2);
+    let slowest = [volumes(parallel), fast, claims(alone)];
+    assert_eq!(gap(Duration::ZERO, &slowest), Some(seconds(60)), "the slowest of a group");
+    assert_eq!(gap(Duration::ZERO, &[volumes(alone), fast, claims(alone)]), Some(seconds(62)));
+    assert_eq!(gap(Duration::ZERO, &[volumes(alone)]), None);
 }
 
 #[test]
@@ -194,11 +199,13 @@ fn nomination_and_allocation_go_out_together() {
         [BindingClaim::Allocated, BindingClaim::Chosen("c1".to_owned()), BindingClaim::Chosen("c2".to_owned())];
     let persisted = |claim: &str| Command::PersistAllocation { pod: waiting.key.clone(), claim: claim.to_owned() };
     let patch = Command::PatchNnn { pod: waiting.key.clone(), node: "host".to_owned() };
-    let now = announce(&waiting.key, "host", &claims, PermitWait::None);
+    let assumed = placed(&waiting, "host").with_claims(claims.to_vec());
+    let now = announce(&assumed);
     assert_eq!(now, [patch.clone(), persisted("c1"), persisted("c2")]);
-    let later = announce(&waiting.key, "host", &claims, PermitWait::Waiting);
-    assert_eq!(later, [patch, Command::Deferred { pod: waiting.key.clone() }]);
-    assert_eq!(persist(&waiting.key, &[BindingClaim::Allocated], PermitWait::Waiting), []);
+    let later = announce(&assumed.with_permit_wait());
+    assert_eq!(later, [patch.clone(), Command::Deferred { pod: waiting.key.clone() }]);
+    let allocated = placed(&waiting, "host").with_claims(vec![BindingClaim::Allocated]).with_permit_wait();
+    assert_eq!(announce(&allocated), [patch], "nothing is put off");
     // What the scheduler emits is in that order, before the binding.
     let mut memory = tracker(safe(), std::slice::from_ref(&waiting));
     let placed = placed(&waiting, "host").with_pre_flights(vec![PreFlight::Success]).with_claims(claims.to_vec());
@@ -206,10 +213,9 @@ fn nomination_and_allocation_go_out_together() {
     assert_eq!(output.commands[..3], now[..]);
     assert!(matches!(output.commands[3], Command::Bind { .. }));
     // The gap is the wait on permit and what runs before the plugin.
-    let volumes = PreBindPlugin::new(VOLUMES, PreBindExecution::Runs, PreBindConcurrency::Alone)
-        .with_duration(Duration::from_secs(60));
-    let writer = PreBindPlugin::new(CLAIMS, PreBindExecution::Runs, PreBindConcurrency::Alone);
-    assert_eq!(gap(Duration::from_secs(5), CLAIMS, &groups(&[volumes, writer])), Some(Duration::from_secs(65)));
+    let volumes = with(PreBindPlugin::new(VOLUMES), |plugin| plugin.duration = Duration::from_secs(60));
+    let writer = PreBindPlugin::new(CLAIMS);
+    assert_eq!(gap(Duration::from_secs(5), &[volumes, writer]), Some(Duration::from_secs(65)));
 }
 
 #[test]
@@ -218,15 +224,10 @@ fn a_pod_that_waits_on_permit_is_a_partial_reservation_and_no_error() {
     let waiting = pod("p", 0);
     let claims = vec![BindingClaim::Chosen("c".to_owned())];
     let mut memory = tracker(safe(), std::slice::from_ref(&waiting));
-    let placed = placed(&waiting, "host").with_permit(PermitWait::Waiting).with_claims(claims.clone());
+    let placed = placed(&waiting, "host").with_permit_wait().with_claims(claims);
     let output = handle(&mut memory, TrackerInput::CycleSucceeded(placed));
     assert_eq!(output.notices, [TrackerNotice::PartialReservation { pod: waiting.key }]);
-    assert_eq!(visible_reservation(Some("host"), &claims), VisibleReservation::Partial);
-    assert_eq!(visible_reservation(Some("host"), &[BindingClaim::Allocated]), VisibleReservation::Complete);
-    assert_eq!(visible_reservation(None, &claims), VisibleReservation::None);
-    assert_eq!(visible_reservation(None, &[BindingClaim::Allocated]), VisibleReservation::Partial, "the devices alone");
-    let first = PreBindPlugin::new(CLAIMS, PreBindExecution::Runs, PreBindConcurrency::Parallel);
-    assert_eq!(gap(Duration::ZERO, CLAIMS, &groups(&[first])), Some(Duration::ZERO));
+    assert_eq!(gap(Duration::ZERO, &[parallel(CLAIMS)]), Some(Duration::ZERO));
 }
 
 #[test]
@@ -264,19 +265,19 @@ fn what_is_taken_back_depends_on_how_far_the_allocation_was() {
     let waiting = pod("p", 0);
     let chosen = Command::DropAllocation { pod: waiting.key.clone(), claim: "c".to_owned() };
     let written = Command::DropReservation { pod: waiting.key.clone(), claim: "c".to_owned() };
-    for (permit, stage, expected) in [
-        (PermitWait::Waiting, Permit, vec![&chosen]),
+    for (waits, stage, expected) in [
+        (true, Permit, vec![&chosen]),
         // It is not known whether the plugin that writes them came before the one that failed.
-        (PermitWait::Waiting, PreBind, vec![&chosen, &written]),
-        (PermitWait::Waiting, Bind, vec![&written]),
-        (PermitWait::None, PreBind, vec![&written]),
-        (PermitWait::None, Bind, vec![&written]),
+        (true, PreBind, vec![&chosen, &written]),
+        (true, Bind, vec![&written]),
+        (false, PreBind, vec![&written]),
+        (false, Bind, vec![&written]),
     ] {
         let mut memory = tracker(safe(), std::slice::from_ref(&waiting));
         let claims = vec![BindingClaim::Allocated, BindingClaim::Chosen("c".to_owned())];
         handle(
             &mut memory,
-            TrackerInput::CycleSucceeded(placed(&waiting, "host").with_permit(permit).with_claims(claims)),
+            TrackerInput::CycleSucceeded(waits_on_permit(placed(&waiting, "host"), waits).with_claims(claims)),
         );
         let failed = TrackerInput::BindingFailed {
             queued_pod: waiting.clone(),
@@ -284,7 +285,7 @@ fn what_is_taken_back_depends_on_how_far_the_allocation_was() {
             condition: super::common::unschedulable(),
         };
         let commands = handle(&mut memory, failed).commands;
-        assert_eq!(taken_back(&commands), expected, "{permit:?} {stage:?}");
+        assert_eq!(taken_back(&commands), expected, "{waits} {stage:?}");
     }
 }
 
@@ -306,8 +307,8 @@ fn the_devices_of_a_claim_that_another_pod_shares_are_left_to_it() {
 fn a_shared_claim_is_reserved_for_its_second_pod_and_its_devices_are_left_to_the_first() {
     let second = pod("second", 0);
     let shared = || vec![BindingClaim::Shared("c".to_owned())];
-    let place = |memory: &mut nnn::NominationTracker, permit| {
-        let placed = placed(&second, "n").with_claims(shared()).with_permit(permit);
+    let place = |memory: &mut nnn::NominationTracker, waits| {
+        let placed = waits_on_permit(placed(&second, "n").with_claims(shared()), waits);
         handle(memory, TrackerInput::CycleSucceeded(placed)).commands
     };
     let reserve = Command::PersistReservation { pod: second.key.clone(), claim: "c".to_owned() };
@@ -319,11 +320,11 @@ fn a_shared_claim_is_reserved_for_its_second_pod_and_its_devices_are_left_to_the
         taken_back(&commands).into_iter().cloned().collect::<Vec<_>>()
     };
     let mut memory = tracker(safe(), std::slice::from_ref(&second));
-    assert!(place(&mut memory, PermitWait::None).contains(&reserve));
+    assert!(place(&mut memory, false).contains(&reserve));
     assert_eq!(fail(&mut memory, FailedStage::Bind), std::slice::from_ref(&drop));
 
     let mut memory = tracker(safe(), std::slice::from_ref(&second));
-    let commands = place(&mut memory, PermitWait::Waiting);
+    let commands = place(&mut memory, true);
     assert!(commands.contains(&Command::Deferred { pod: second.key.clone() }) && !commands.contains(&reserve));
     let mut granted = memory.clone();
     let granted_now = handle(&mut granted, TrackerInput::PermitGranted { pod: second.key.clone() }).commands;
@@ -331,7 +332,6 @@ fn a_shared_claim_is_reserved_for_its_second_pod_and_its_devices_are_left_to_the
     assert_eq!(handle(&mut granted, TrackerInput::PermitGranted { pod: second.key.clone() }).commands, []);
     assert_eq!(fail(&mut granted, FailedStage::PreBind), [drop]);
     assert_eq!(fail(&mut memory, FailedStage::Permit), []);
-    assert_eq!(visible_reservation(Some("n"), &shared()), VisibleReservation::Partial);
 }
 
 /// Returns the commands that undo a cycle's changes to claims.
@@ -345,7 +345,7 @@ fn taken_back(commands: &[Command]) -> Vec<&Command> {
 fn a_rejected_pod_is_served_before_the_others_are_woken() {
     let waiting = pod("p", 0);
     let mut memory = tracker(safe(), std::slice::from_ref(&waiting));
-    handle(&mut memory, TrackerInput::CycleSucceeded(placed(&waiting, "host").with_permit(PermitWait::Waiting)));
+    handle(&mut memory, TrackerInput::CycleSucceeded(placed(&waiting, "host").with_permit_wait()));
     let condition = super::common::unschedulable();
     let failed = TrackerInput::BindingFailed { queued_pod: waiting, stage: FailedStage::Permit, condition };
     let last = handle(&mut memory, failed).commands.pop();
@@ -353,40 +353,26 @@ fn a_rejected_pod_is_served_before_the_others_are_woken() {
 }
 
 #[test]
-fn what_is_kept_after_a_failed_binding() {
-    use FailedStage::{Bind, Permit, PreBind, PreFlight};
-    for (policy, keeps) in [
-        (BindingFailurePolicy::Clear, &[][..]),
-        (BindingFailurePolicy::KeepAfterPreBind, &[Bind]),
-        (BindingFailurePolicy::Keep, &[PreFlight, Permit, PreBind, Bind]),
-    ] {
-        for stage in [PreFlight, Permit, PreBind, Bind] {
-            let expected = if keeps.contains(&stage) { NominatingInfo::nominate("h") } else { NominatingInfo::clear() };
-            assert_eq!(policy.decide(stage, "h"), expected, "{policy:?} at {stage:?}");
-        }
-    }
-}
-
-#[test]
 fn claims_are_written_after_the_wait_on_permit_and_also_without_a_patch() {
     // req: 5278-RES-4, 5278-RES-7
     let off = safe().with_gates(GateSet::default().without(NominationGate::Expectation));
     for (options, nnn) in [(safe(), ""), (safe(), "host"), (off, "")] {
-        for permit in [PermitWait::None, PermitWait::Waiting] {
+        for waits in [false, true] {
             let waiting = pod("p", 0).with_nomination(nnn);
             let mut it = tracker(options, std::slice::from_ref(&waiting));
-            let placed = placed(&waiting, "host").with_pre_flights(vec![PreFlight::Success]).with_permit(permit);
+            let placed = waits_on_permit(placed(&waiting, "host").with_pre_flights(vec![PreFlight::Success]), waits);
             let placed = placed.with_claims(vec![BindingClaim::Allocated, BindingClaim::Chosen("c".to_owned())]);
             let commands = handle(&mut it, TrackerInput::CycleSucceeded(placed)).commands;
             let [.., claims, Command::Bind { .. }] = &commands[..] else { panic!("{commands:?}") };
             let pod = waiting.key.clone();
-            let expected = match permit {
-                PermitWait::None => Command::PersistAllocation { pod, claim: "c".to_owned() },
-                PermitWait::Waiting => Command::Deferred { pod },
+            let expected = if waits {
+                Command::Deferred { pod }
+            } else {
+                Command::PersistAllocation { pod, claim: "c".to_owned() }
             };
-            assert_eq!(*claims, expected, "{nnn:?} {permit:?}");
+            assert_eq!(*claims, expected, "{nnn:?} {waits}");
             let writes = |command: &&Command| matches!(command, Command::PersistAllocation { .. });
-            assert_eq!(commands.iter().filter(writes).count(), usize::from(permit == PermitWait::None));
+            assert_eq!(commands.iter().filter(writes).count(), usize::from(!waits));
         }
     }
 }

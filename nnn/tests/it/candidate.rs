@@ -1,8 +1,6 @@
 use std::cell::{Cell, RefCell};
 
-use nnn::scheduling::{
-    CandidateResult, CycleStart, FeasibleNodes, HintAfterNomination, NodeEvaluation, PreFilterResult, filter_rounds,
-};
+use nnn::scheduling::{CandidateResult, FeasibleNodes, FilterInput, NodeEvaluation, PreFilterResult};
 use nnn::{Command, CycleOutcome, NodeFit, PreFlight, TrackerInput};
 
 use super::common::{fails, handle, kube_scheduler, nominated, placed, pod, safe, tracker, version, with, written};
@@ -11,7 +9,7 @@ const NODES: [&str; 3] = ["a", "b", "c"];
 
 /// Evaluates a cycle in a cluster of [`NODES`] and `elsewhere`, and returns the nodes in the order in which they were
 /// filtered.
-fn evaluate(start: CycleStart<'_>, fit: impl Fn(&str) -> NodeFit<()>) -> (NodeEvaluation<'_>, String) {
+fn evaluate(start: FilterInput<'_>, fit: impl Fn(&str) -> NodeFit<()>) -> (NodeEvaluation<'_>, String) {
     let judged = RefCell::new(String::new());
     let exists = |node: &str| NODES.contains(&node) || node == "elsewhere";
     let found = start.evaluate(exists, |node| {
@@ -26,8 +24,8 @@ fn fits(node: &str, fitting: &str) -> NodeFit<()> {
     if fitting.contains(node) { NodeFit::Fits } else { NodeFit::Rejected(()) }
 }
 
-fn start<'a>(nnn: &'a str, hint: &'a str) -> CycleStart<'a> {
-    let mut start = CycleStart::new(&NODES).with_nomination(Some(nnn));
+fn start<'a>(nnn: &'a str, hint: &'a str) -> FilterInput<'a> {
+    let mut start = FilterInput::new(&NODES).with_nomination(Some(nnn));
     start.hint = Some(hint).filter(|hint| !hint.is_empty());
     start
 }
@@ -81,21 +79,21 @@ fn the_hint_of_a_batch_counts_without_a_nomination() {
     // Not after a nomination that failed, unless asked for.
     let (found, judged) = evaluate(start("b", "c"), |node| fits(node, "c"));
     assert_eq!((found.feasible, judged.as_str()), (FeasibleNodes::Nodes(vec!["c"]), "babc"));
-    let wish = with(start("b", "c"), |start| start.hint_after_nomination = HintAfterNomination::Tried);
+    let wish = with(start("b", "c"), |start| start.tries_hint_after_nomination = true);
     let (found, judged) = evaluate(wish, |node| fits(node, "c"));
     assert_eq!((found.feasible, judged.as_str()), (FeasibleNodes::First("c"), "bc"));
-    let same = with(start("b", "b"), |start| start.hint_after_nomination = HintAfterNomination::Tried);
+    let same = with(start("b", "b"), |start| start.tries_hint_after_nomination = true);
     assert_eq!(evaluate(same, |node| fits(node, "")).1, "babc");
 }
 
 #[test]
 fn nothing_is_judged_without_nodes_or_when_pre_filter_says_no() {
-    let stopped = |start: CycleStart<'static>| {
+    let stopped = |start: FilterInput<'static>| {
         let (found, judged) = evaluate(start, |_| NodeFit::Fits);
         assert_eq!(judged, "");
         found.feasible
     };
-    assert_eq!(stopped(CycleStart::new(&[]).with_nomination(Some("b"))), FeasibleNodes::NoNodes);
+    assert_eq!(stopped(FilterInput::new(&[]).with_nomination(Some("b"))), FeasibleNodes::NoNodes);
     assert_eq!(
         stopped(with(start("b", ""), |start| start.pre_filter = PreFilterResult::Rejected)),
         FeasibleNodes::PreFilterRejected
@@ -112,14 +110,12 @@ fn a_useless_hint_costs_one_more_run_of_the_filters() {
     let names: Vec<String> = (0..1000).map(|number| format!("node-{number}")).collect();
     let nodes: Vec<&str> = names.iter().map(String::as_str).collect();
     let runs = |nnn| {
-        let start = CycleStart::new(&nodes).with_nomination(nnn);
+        let start = FilterInput::new(&nodes).with_nomination(nnn);
         let found = start.evaluate(|_| true, |_| NodeFit::Rejected(()));
         (found.filter_runs, found.rounds(16))
     };
     assert_eq!((runs(None), runs(Some("node-7"))), ((1000, 63), (1001, 64)));
     assert_eq!(runs(Some("not-yet-there")), (1000, 63));
-    assert_eq!(filter_rounds(1000, 16), 63, "62 full rounds and one of 8");
-    assert_eq!((filter_rounds(0, 16), filter_rounds(1, 0)), (0, 1));
 }
 
 #[test]

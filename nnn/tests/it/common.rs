@@ -2,18 +2,18 @@
 
 use dra_attrs::{Profile, Quantity, QuantityFormat};
 use nnn::{
-    Assumed, Behavior, Command, CycleOutcome, NominationTracker, Options, PodSnapshot, Resources, ScheduledCondition,
-    TrackerInput, TrackerOutput,
+    Assumed, Behavior, Command, CycleOutcome, NominationOptions, NominationTracker, PodSnapshot, Resources,
+    ScheduledCondition, TrackerInput, TrackerOutput,
 };
 
 /// Returns options of the KEP's profile with the safe behavior.
-pub(crate) fn safe() -> Options {
-    Options::new(Profile::Kep, Behavior::SAFE)
+pub(crate) fn safe() -> NominationOptions {
+    NominationOptions::new(Profile::Kep, Behavior::Safe)
 }
 
 /// Returns options of kube-scheduler 1.37, its races included.
-pub(crate) fn kube_scheduler() -> Options {
-    Options::new(Profile::V1_37, Behavior::KUBE_SCHEDULER)
+pub(crate) fn kube_scheduler() -> NominationOptions {
+    NominationOptions::new(Profile::V1_37, Behavior::KubeScheduler)
 }
 
 pub(crate) fn cpu(units: i64) -> Resources {
@@ -40,7 +40,7 @@ pub(crate) fn unschedulable() -> ScheduledCondition {
 }
 
 /// Builds a tracker that has observed these pods.
-pub(crate) fn tracker(options: Options, pods: &[PodSnapshot]) -> NominationTracker {
+pub(crate) fn tracker(options: NominationOptions, pods: &[PodSnapshot]) -> NominationTracker {
     let mut tracker = NominationTracker::new(options);
     for pod in pods {
         handle(&mut tracker, TrackerInput::PodObserved(pod.clone()));

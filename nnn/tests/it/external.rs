@@ -1,7 +1,6 @@
-use nnn::behavior::{BindingFailurePolicy, ClearingPolicy};
 use nnn::external::{
-    ExternalNominationState, NodePresence, NominationOwner, NominationWrite, NominationWriter, SchedulerWriteReason,
-    WritePermission, may_write,
+    ClearingPolicy, ExternalNominationState, NodePresence, NominationOwner, NominationWrite, NominationWriter,
+    SchedulerWriteReason, WritePermission, may_write,
 };
 use nnn::{
     Command, CycleOutcome, FailedStage, NominatingInfo, NominationState, PodSnapshot, PreFlight, TrackerInput,
@@ -134,7 +133,7 @@ fn the_object_tells_its_owner() {
 /// Returns true if a preemption clears the lower nomination to its node.
 fn preemption_clears(clearing: ClearingPolicy, nodes: &[&str], lower: &PodSnapshot) -> bool {
     let higher = pod("higher", 10);
-    let options = with(safe(), |it| it.behavior.clearing = clearing);
+    let options = safe().with_clearing(clearing);
     let mut it = tracker(options, &[lower.clone(), higher.clone()]);
     for node in nodes {
         handle(&mut it, TrackerInput::NodeObserved { node: (*node).to_owned() });
@@ -161,7 +160,7 @@ fn a_preemption_clears_what_the_policy_lets_go() {
 
 #[test]
 fn a_node_that_somebody_else_wrote_stays_theirs_when_it_is_chosen() {
-    let options = with(safe(), |it| it.behavior.clearing = ClearingPolicy::KeepExternal);
+    let options = safe().with_clearing(ClearingPolicy::KeepExternal);
     let binding_fails = |host: &str| {
         let hinted = pod("p", 0).with_nomination("n");
         let mut it = tracker(options, std::slice::from_ref(&hinted));
@@ -180,7 +179,7 @@ fn a_node_that_somebody_else_wrote_stays_theirs_when_it_is_chosen() {
 
 #[test]
 fn a_value_that_was_overwritten_and_put_back_is_not_our_own() {
-    let options = with(safe(), |it| it.behavior.clearing = ClearingPolicy::KeepExternal);
+    let options = safe().with_clearing(ClearingPolicy::KeepExternal);
     let waiting = version(pod("p", 0), 1);
     let shown = |node: &str, number| TrackerInput::PodObserved(version(pod("p", 0).with_nomination(node), number));
     let clears = |by_others: &[TrackerInput]| {
@@ -199,7 +198,7 @@ fn a_value_that_was_overwritten_and_put_back_is_not_our_own() {
 
 #[test]
 fn a_value_that_we_failed_to_write_is_not_our_own() {
-    let options = with(safe(), |it| it.behavior.clearing = ClearingPolicy::KeepExternal);
+    let options = safe().with_clearing(ClearingPolicy::KeepExternal);
     let waiting = version(pod("p", 0), 1);
     let mut it = tracker(options, std::slice::from_ref(&waiting));
     handle(&mut it, fails(&waiting, nominated("n")));
@@ -234,7 +233,7 @@ fn the_policy_holds_for_members_of_a_group() {
     // req: 5278-ALT-2
     let hinted = pod("p", 0).with_nomination("not-there");
     for (clearing, expected) in [(ClearingPolicy::Never, vec![]), (ClearingPolicy::Always, vec![("p", None)])] {
-        let mut it = tracker(with(safe(), |it| it.behavior.clearing = clearing), std::slice::from_ref(&hinted));
+        let mut it = tracker(safe().with_clearing(clearing), std::slice::from_ref(&hinted));
         let failed = TrackerInput::MemberFailed {
             queued_pod: hinted.clone(),
             info: NominatingInfo::clear(),
@@ -263,34 +262,28 @@ fn a_foreign_write_is_told_also_where_the_scheduler_has_written_the_same() {
 #[test]
 fn a_failed_binding_does_not_write_over_the_value_of_another() {
     // req: 5278-ALT-1, 5278-ALT-7
-    for keep in [BindingFailurePolicy::Keep, BindingFailurePolicy::KeepAfterPreBind] {
-        for (clearing, expected) in [
-            (ClearingPolicy::Never, vec![]),
-            (ClearingPolicy::KeepExternal, vec![]),
-            (ClearingPolicy::Always, vec![("p", Some("n"))]),
-        ] {
-            let options = with(safe(), |it| (it.behavior.clearing, it.behavior.on_binding_failure) = (clearing, keep));
-            let waiting = version(pod("p", 0), 1);
-            let mut it = tracker(options, std::slice::from_ref(&waiting));
-            let announced = placed(&waiting, "n").with_pre_flights(vec![PreFlight::Success]);
-            handle(&mut it, TrackerInput::CycleSucceeded(announced));
-            handle(&mut it, TrackerInput::PatchAnswered { uid: "p".to_owned(), version: Some(2) });
-            handle(&mut it, TrackerInput::PodObserved(version(pod("p", 0).with_nomination("n"), 2)));
-            let foreign = with(pod("p", 0).with_nomination("m"), |pod| pod.nnn_manager = Some("autoscaler".to_owned()));
-            handle(&mut it, TrackerInput::PodObserved(version(foreign, 3)));
-            let failed = TrackerInput::BindingFailed {
-                queued_pod: waiting,
-                stage: FailedStage::Bind,
-                condition: unschedulable(),
-            };
-            assert_eq!(written(&handle(&mut it, failed)), expected, "{keep:?} {clearing:?}");
-        }
+    for (clearing, expected) in [
+        (ClearingPolicy::Never, vec![]),
+        (ClearingPolicy::KeepExternal, vec![]),
+        (ClearingPolicy::Always, vec![("p", None)]),
+    ] {
+        let waiting = version(pod("p", 0), 1);
+        let mut it = tracker(safe().with_clearing(clearing), std::slice::from_ref(&waiting));
+        let announced = placed(&waiting, "n").with_pre_flights(vec![PreFlight::Success]);
+        handle(&mut it, TrackerInput::CycleSucceeded(announced));
+        handle(&mut it, TrackerInput::PatchAnswered { uid: "p".to_owned(), version: Some(2) });
+        handle(&mut it, TrackerInput::PodObserved(version(pod("p", 0).with_nomination("n"), 2)));
+        let foreign = with(pod("p", 0).with_nomination("m"), |pod| pod.nnn_manager = Some("autoscaler".to_owned()));
+        handle(&mut it, TrackerInput::PodObserved(version(foreign, 3)));
+        let failed =
+            TrackerInput::BindingFailed { queued_pod: waiting, stage: FailedStage::Bind, condition: unschedulable() };
+        assert_eq!(written(&handle(&mut it, failed)), expected, "{clearing:?}");
     }
 }
 
 #[test]
 fn a_nomination_to_a_node_that_has_gone_is_kept_where_the_policy_says_so() {
-    let options = with(safe(), |it| it.behavior.clearing = ClearingPolicy::KeepIfNodeMissing);
+    let options = safe().with_clearing(ClearingPolicy::KeepIfNodeMissing);
     let hinted = pod("p", 0).with_nomination("n");
     let clears = |inputs: &[TrackerInput]| {
         let mut it = tracker(options, std::slice::from_ref(&hinted));
@@ -307,7 +300,7 @@ fn a_nomination_to_a_node_that_has_gone_is_kept_where_the_policy_says_so() {
 
 #[test]
 fn an_update_of_something_else_leaves_the_owner() {
-    let options = with(safe(), |it| it.behavior.clearing = ClearingPolicy::KeepExternal);
+    let options = safe().with_clearing(ClearingPolicy::KeepExternal);
     let waiting = version(pod("p", 0), 1);
     let mut it = tracker(options, std::slice::from_ref(&waiting));
     handle(&mut it, fails(&waiting, CycleOutcome::Nominated { node: "n".to_owned() }));

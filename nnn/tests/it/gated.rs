@@ -2,7 +2,7 @@
 
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Pod;
-use nnn::{Behavior, Command, NominationState, NominationTracker, Options, PodSnapshot, TrackerInput};
+use nnn::{Behavior, Command, NominationOptions, NominationState, NominationTracker, PodSnapshot, TrackerInput};
 use serde_json::{from_value, json};
 
 use crate::common::{kube_scheduler, safe, version, with};
@@ -23,7 +23,7 @@ fn observe(tracker: &mut NominationTracker, pod: PodSnapshot) -> Vec<Command> {
 
 #[test]
 fn a_gated_pod_reserves_nothing_until_its_gates_are_gone() {
-    for options in [safe(), kube_scheduler(), Options::new(Profile::Kep, Behavior::KUBE_SCHEDULER)] {
+    for options in [safe(), kube_scheduler(), NominationOptions::new(Profile::Kep, Behavior::KubeScheduler)] {
         let mut tracker = NominationTracker::new(options);
         let pod = gated();
         assert!(pod.gated && pod.nnn.as_deref() == Some("node-1"));

@@ -8,9 +8,9 @@ use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use nnn::external::{NominationOwner, NominationWrite, NominationWriter, WritePermission, may_write};
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions};
 use nnn::{
-    Assumed, Behavior, Command, NodeFit, NominatingInfo, Nomination, NominationGate, NominationState,
-    NominationTracker, Nominator, Options, PodSnapshot, PodStatusFields, ScheduledCondition, StatusPatch, TrackerInput,
-    filter_with_nominated_pods, fits_unreserved_resources,
+    Assumed, Behavior, Command, NodeFit, NominatingInfo, Nomination, NominationGate, NominationOptions,
+    NominationState, NominationTracker, Nominator, PodSnapshot, TrackerInput, filter_with_nominated_pods,
+    fits_unreserved_resources,
 };
 use proptest::prelude::*;
 use serde_json::{from_value, json};
@@ -56,7 +56,7 @@ fn history() -> impl Strategy<Value = Vec<Action>> {
     prop::collection::vec(action(), 1..45)
 }
 
-fn options() -> impl Strategy<Value = Options> {
+fn options() -> impl Strategy<Value = NominationOptions> {
     let gates = prop::sample::select(vec![
         GateSet::default(),
         GateSet::default().without(NominationGate::Clearing),
@@ -64,7 +64,7 @@ fn options() -> impl Strategy<Value = Options> {
         GateSet::NONE,
     ]);
     (gates, prop::sample::select(vec![Profile::Kep, Profile::V1_37]))
-        .prop_map(|(gates, profile)| Options::new(profile, Behavior::SAFE).with_gates(gates))
+        .prop_map(|(gates, profile)| NominationOptions::new(profile, Behavior::Safe).with_gates(gates))
 }
 
 /// Checks the invariants of memory.
@@ -207,7 +207,7 @@ proptest! {
     /// Checks that an update without a nomination before and after keeps the nomination in memory.
     #[test]
     fn a_lagging_watch_loses_nothing(node in node(), number in 1..9_u64, upstream in any::<bool>()) {
-        let options = if upstream { Behavior::KUBE_SCHEDULER } else { Behavior::SAFE };
+        let options = if upstream { Behavior::KubeScheduler } else { Behavior::Safe };
         let mut nominator = Nominator::new(options);
         let (old, new) = (version(pod("p", 0), number), version(pod("p", 1), number + 1));
         nominator.add(&old, &NominatingInfo::nominate(node), Some(&old));
@@ -349,8 +349,8 @@ proptest! {
                 inputs.push(fails(&waiting_pod, nominated("c")));
             }
             let pre_flight = if slow { nnn::PreFlight::Success } else { nnn::PreFlight::Skip };
-            let permit = if waiting { nnn::PermitWait::Waiting } else { nnn::PermitWait::None };
-            let assumed = Assumed::new(&waiting_pod.key, host).with_pre_flights(vec![pre_flight]).with_permit(permit);
+            let mut assumed = Assumed::new(&waiting_pod.key, host).with_pre_flights(vec![pre_flight]);
+            assumed.waits_on_permit = waiting;
             inputs.push(TrackerInput::CycleSucceeded(assumed));
             inputs.push(TrackerInput::Bound { pod: waiting_pod.key });
             for input in inputs {
@@ -363,21 +363,6 @@ proptest! {
         let mut on = play(GateSet::default());
         on.retain(|command| !matches!(command, Command::PatchNnn { .. }));
         prop_assert_eq!(on, off);
-    }
-
-    /// Checks that merged writes equal the writes in turn, in any grouping.
-    #[test]
-    fn queued_writes(patches in prop::collection::vec(patch(), 3)) {
-        let [first, second, third] = patches.try_into().unwrap();
-        let grouped = first.clone().then(second.clone()).then(third.clone());
-        prop_assert_eq!(&first.clone().then(second.clone().then(third.clone())), &grouped);
-        let (mut one_by_one, mut at_once) = (PodStatusFields::default(), PodStatusFields::default());
-        one_by_one.nnn = Some("before".to_owned());
-        at_once.nnn.clone_from(&one_by_one.nnn);
-        [&first, &second, &third].into_iter().for_each(|patch| patch.apply(&mut one_by_one));
-        grouped.apply(&mut at_once);
-        prop_assert_eq!(&one_by_one, &at_once);
-        prop_assert!(grouped.is_noop(&at_once));
     }
 
     /// Checks that no sequence of writes lets one component change the value of another.
@@ -405,24 +390,6 @@ proptest! {
             }
         }
     }
-}
-
-fn patch() -> impl Strategy<Value = StatusPatch> {
-    let nnn = prop_oneof![
-        Just(NominatingInfo::Noop),
-        Just(NominatingInfo::clear()),
-        node().prop_map(NominatingInfo::nominate)
-    ];
-    let condition = prop::option::of((prop::sample::select(vec!["PodScheduled", "Other"]), 0..3_u8));
-    (nnn, condition).prop_map(|(nnn, condition)| {
-        let patch = StatusPatch::from_nomination(nnn);
-        match condition {
-            Some((kind, number)) => {
-                patch.then(StatusPatch::from_condition(kind, ScheduledCondition::failed("R", &number.to_string())))
-            }
-            None => patch,
-        }
-    })
 }
 
 /// Builds the object that the API server would have.

@@ -1,4 +1,3 @@
-use nnn::behavior::PodIdentity;
 use nnn::{Behavior, NominatingInfo, Nomination, Nominator};
 
 use proptest::prelude::*;
@@ -12,7 +11,7 @@ fn on(nominator: &Nominator, node: &str) -> Vec<String> {
 #[test]
 fn a_node_that_does_not_exist_is_as_good_a_key_as_any() {
     // req: 5278-CACHE-1
-    let mut nominator = Nominator::new(Behavior::SAFE);
+    let mut nominator = Nominator::new(Behavior::Safe);
     let waiting = pod("p", 0).with_requests(cpu(2));
     nominator.add(&waiting, &NominatingInfo::nominate("not-there"), Some(&waiting));
     assert_eq!(on(&nominator, "not-there"), ["p"]);
@@ -23,7 +22,7 @@ fn a_node_that_does_not_exist_is_as_good_a_key_as_any() {
 #[test]
 fn a_nomination_ends_with_its_pod() {
     // req: 5278-CACHE-2
-    let mut nominator = Nominator::new(Behavior::SAFE);
+    let mut nominator = Nominator::new(Behavior::Safe);
     for name in ["deleted", "bound"] {
         nominator.insert(Nomination::new(&pod(name, 0), "n"));
         nominator.write_issued(name, Some("n"));
@@ -38,7 +37,7 @@ fn a_nomination_ends_with_its_pod() {
 #[test]
 fn an_update_moves_the_only_nomination() {
     // req: 5278-CACHE-3
-    let mut nominator = Nominator::new(Behavior::SAFE);
+    let mut nominator = Nominator::new(Behavior::Safe);
     let old = pod("p", 0).with_nomination("a");
     nominator.add(&old, &NominatingInfo::Noop, Some(&old));
     nominator.insert(Nomination::new(&pod("other", 0), "b"));
@@ -51,7 +50,7 @@ fn an_update_moves_the_only_nomination() {
 
 #[test]
 fn a_clear_is_no_node_of_the_empty_name() {
-    let mut nominator = Nominator::new(Behavior::SAFE);
+    let mut nominator = Nominator::new(Behavior::Safe);
     let waiting = pod("p", 0).with_nomination("a");
     for info in [NominatingInfo::clear(), NominatingInfo::nominate("")] {
         nominator.add(&waiting, &info, Some(&waiting));
@@ -66,7 +65,7 @@ fn pods_that_are_not_pending_get_no_nomination() {
     let waiting = pod("p", 0);
     let bound = pod("p", 0).with_node("n");
     for live in [None, Some(&bound)] {
-        let mut nominator = Nominator::new(Behavior::SAFE);
+        let mut nominator = Nominator::new(Behavior::Safe);
         nominator.insert(Nomination::new(&waiting, "a"));
         nominator.add(&waiting, &NominatingInfo::nominate("b"), live);
         assert!(nominator.is_empty(), "what it had is gone as well: {live:?}");
@@ -75,7 +74,7 @@ fn pods_that_are_not_pending_get_no_nomination() {
 
 #[test]
 fn an_entry_that_is_renewed_goes_to_the_end() {
-    let mut nominator = Nominator::new(Behavior::SAFE);
+    let mut nominator = Nominator::new(Behavior::Safe);
     let first = pod("first", 0).with_nomination("n");
     for waiting in [&first, &pod("second", 0).with_nomination("n")] {
         nominator.add(waiting, &NominatingInfo::Noop, Some(waiting));
@@ -86,7 +85,7 @@ fn an_entry_that_is_renewed_goes_to_the_end() {
 
 #[test]
 fn a_repeated_event_changes_nothing_more() {
-    let mut nominator = Nominator::new(Behavior::SAFE);
+    let mut nominator = Nominator::new(Behavior::Safe);
     let (old, new) = (pod("p", 0).with_nomination("a"), pod("p", 0).with_nomination("b"));
     let state = |nominator: &Nominator| nominator.iter().cloned().collect::<Vec<_>>();
     nominator.add(&old, &NominatingInfo::Noop, Some(&old));
@@ -101,8 +100,12 @@ fn a_repeated_event_changes_nothing_more() {
 
 #[test]
 fn identity_by_name_is_upstreams() {
-    assert_eq!(Behavior::KUBE_SCHEDULER.identity, PodIdentity::Name);
-    assert_eq!(Behavior::SAFE.identity, PodIdentity::Uid);
+    let (old, new) = (pod("p", 0), pod("p", 0).with_uid("another"));
+    for (behavior, nominated) in [(Behavior::KubeScheduler, Some("n")), (Behavior::Safe, None)] {
+        let mut nominator = Nominator::new(behavior);
+        nominator.add(&old, &NominatingInfo::nominate("n"), Some(&new));
+        assert_eq!(nominator.nominated_node("p"), nominated, "{behavior:?}");
+    }
 }
 
 /// Obviously correct nominator: a list of pods and nodes in the order of nomination.
@@ -133,7 +136,7 @@ proptest! {
 
     #[test]
     fn as_a_plain_list(steps in prop::collection::vec((0..4_u8, 0..4_u8, place(), place()), 1..40)) {
-        let (mut nominator, mut model) = (Nominator::new(Behavior::SAFE), Model::default());
+        let (mut nominator, mut model) = (Nominator::new(Behavior::Safe), Model::default());
         for (what, number, first, second) in steps {
             let uid = format!("p{number}");
             let at = |node: Option<&str>| with(pod(&uid, 0), |pod| pod.nnn = node.map(str::to_owned));

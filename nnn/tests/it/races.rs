@@ -1,16 +1,15 @@
 //! Known races of kube-scheduler: each happens with its behavior and does not with the safe one.
 
-use nnn::behavior::PendingWrites;
 use nnn::{
     Assumed, Behavior, BindingClaim, Command, CycleOutcome, FailedStage, NoPatchReason, NominatingInfo, Nomination,
-    NominationGate, NominationState, NominationTracker, Nominator, Options, PermitWait, PodKey, PodPhase, PodSnapshot,
-    PreFlight, ScheduledCondition, TrackerInput, TrackerOutput, fits_unreserved_resources,
+    NominationGate, NominationOptions, NominationState, NominationTracker, Nominator, PodKey, PodSnapshot, PreFlight,
+    ScheduledCondition, TrackerInput, TrackerOutput, fits_unreserved_resources,
 };
 
 use super::common::{cpu, fails, handle, kube_scheduler, nominated, patches, pod, safe, tracker, version, with};
 
 /// Plays with the behavior of kube-scheduler, then with the safe one.
-fn both<T>(play: impl Fn(Options) -> T) -> (T, T) {
+fn both<T>(play: impl Fn(NominationOptions) -> T) -> (T, T) {
     (play(kube_scheduler()), play(safe()))
 }
 
@@ -86,7 +85,7 @@ fn a_write_that_failed_protects_nothing() {
 fn an_answer_to_an_earlier_write_leaves_the_later_one_protected() {
     // The first write is seen before it is answered, or it fails: either way the second is still on its way.
     for (seen, answered) in [(version(pod("p", 0), 2), Some(2)), (pod("p", 0), None)] {
-        let mut nominator = Nominator::new(Behavior::SAFE);
+        let mut nominator = Nominator::new(Behavior::Safe);
         nominator.write_issued("p", Some("y"));
         nominator.write_issued("p", Some("z"));
         nominator.observed(&pod("p", 0), &seen);
@@ -97,7 +96,7 @@ fn an_answer_to_an_earlier_write_leaves_the_later_one_protected() {
 
 #[test]
 fn two_writes_on_their_way_are_seen_when_the_last_one_is() {
-    let mut nominator = Nominator::new(Behavior::SAFE);
+    let mut nominator = Nominator::new(Behavior::Safe);
     let at = |node: &str, number| version(pod("p", 0).with_nomination(node), number);
     nominator.add(&at("x", 1), &NominatingInfo::nominate("y"), Some(&at("x", 1)));
     nominator.write_issued("p", Some("y"));
@@ -207,7 +206,7 @@ fn a_condition_without_an_echo_is_written_again() {
 fn a_pod_in_no_queue_reserves_nothing() {
     // While its PATCH is on its way the pod is in no queue. Upstream then reads a stub of priority 0 without requests.
     let promised = pod("promised", 10).with_requests(cpu(4));
-    let mut nominator = Nominator::new(Behavior::SAFE);
+    let mut nominator = Nominator::new(Behavior::Safe);
     nominator.insert(Nomination::new(&promised, "n"));
     let other = pod("other", 10).with_requests(cpu(4));
     let in_no_queue = |_: &PodKey| None;
@@ -232,8 +231,8 @@ fn a_pod_that_was_made_anew_leaves_a_phantom() {
         nominator.forget("new");
         nominator.len()
     };
-    assert_eq!(play(Behavior::KUBE_SCHEDULER), 1, "nobody will ever remove it");
-    assert_eq!(play(Behavior::SAFE), 0);
+    assert_eq!(play(Behavior::KubeScheduler), 1, "nobody will ever remove it");
+    assert_eq!(play(Behavior::Safe), 0);
 }
 
 #[test]
@@ -312,7 +311,7 @@ fn a_late_condition_is_compared_with_the_copy_that_came_out_of_the_queue() {
 fn a_bound_pod_whose_resize_waits_is_requeued_only_with_the_gate() {
     let waiting = version(pod("p", 0), 1);
     let resizing = with(version(waiting.clone().with_node("n"), 2), |pod| pod.resize_deferred = true);
-    let play = |options: Options| {
+    let play = |options: NominationOptions| {
         let mut it = tracker(options, &[waiting.clone(), resizing.clone()]);
         handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates)).commands
     };
@@ -339,13 +338,11 @@ fn the_end_of_a_nomination_that_was_never_written_wakes_nobody() {
 }
 
 /// Builds a pod whose binding cycle has chosen devices for the claim `c`.
-fn binding(waiting: &PodSnapshot, permit: PermitWait) -> NominationTracker {
+fn binding(waiting: &PodSnapshot, waits: bool) -> NominationTracker {
     let mut it = tracker(safe(), std::slice::from_ref(waiting));
     let claims = vec![BindingClaim::Allocated, BindingClaim::Chosen("c".to_owned())];
-    let placed = Assumed::new(&waiting.key, "n")
-        .with_pre_flights(vec![PreFlight::Success])
-        .with_permit(permit)
-        .with_claims(claims);
+    let placed = Assumed::new(&waiting.key, "n").with_pre_flights(vec![PreFlight::Success]).with_claims(claims);
+    let placed = with(placed, |it| it.waits_on_permit = waits);
     handle(&mut it, TrackerInput::CycleSucceeded(placed));
     it
 }
@@ -366,14 +363,14 @@ fn a_pod_that_is_deleted_while_it_binds_leaves_nothing() {
     let gone = || TrackerInput::PodDeleted { uid: "p".to_owned() };
     let deleting = || TrackerInput::PodObserved(with(version(pod("p", 0), 2), |pod| pod.deleting = true));
     let replaced = || TrackerInput::PodObserved(version(pod("p", 0).with_uid("another"), 2));
-    for (permit, inputs, expected) in [
-        (PermitWait::Waiting, vec![gone()], vec![reject(), chosen(), drop(), wake()]),
-        (PermitWait::Waiting, vec![replaced()], vec![reject(), chosen(), drop(), wake()]),
-        (PermitWait::Waiting, vec![deleting(), gone()], vec![reject(), wake(), chosen(), drop(), wake()]),
-        (PermitWait::None, vec![gone()], vec![drop(), wake()]),
-        (PermitWait::None, vec![deleting(), gone()], vec![wake(), drop(), wake()]),
+    for (waits, inputs, expected) in [
+        (true, vec![gone()], vec![reject(), chosen(), drop(), wake()]),
+        (true, vec![replaced()], vec![reject(), chosen(), drop(), wake()]),
+        (true, vec![deleting(), gone()], vec![reject(), wake(), chosen(), drop(), wake()]),
+        (false, vec![gone()], vec![drop(), wake()]),
+        (false, vec![deleting(), gone()], vec![wake(), drop(), wake()]),
     ] {
-        let mut it = binding(&waiting, permit);
+        let mut it = binding(&waiting, waits);
         let commands: Vec<Command> = inputs.into_iter().flat_map(|input| handle(&mut it, input).commands).collect();
         assert_eq!(commands, expected);
         // The cycle tells its end when the pod is gone already.
@@ -389,7 +386,7 @@ fn a_pod_that_is_deleted_while_it_binds_leaves_nothing() {
 fn a_binding_cycle_that_fails_after_a_binding_from_elsewhere_was_seen() {
     let waiting = version(pod("p", 0), 1);
     for (node, drops) in [("elsewhere", 1), ("n", 0)] {
-        let mut it = binding(&waiting, PermitWait::None);
+        let mut it = binding(&waiting, false);
         handle(&mut it, TrackerInput::PodObserved(version(pod("p", 0).with_node(node), 2)));
         let commands = handle(&mut it, binding_fails(&waiting)).commands;
         let drop = Command::DropReservation { pod: waiting.key.clone(), claim: "c".to_owned() };
@@ -407,11 +404,11 @@ fn a_binding_that_is_seen_before_it_is_told() {
     let waiting = version(pod("p", 0), 1);
     let bound = || TrackerInput::Bound { pod: pod("p", 0).key };
     let done = Command::Done { pod: waiting.key.clone() };
-    let mut it = binding(&waiting, PermitWait::None);
+    let mut it = binding(&waiting, false);
     handle(&mut it, TrackerInput::PodObserved(version(pod("p", 0).with_node("n"), 2)));
     assert_eq!(handle(&mut it, bound()).commands, std::slice::from_ref(&done));
     assert!(it.handle(bound()).is_err(), "a cycle ends once");
-    let mut it = binding(&waiting, PermitWait::None);
+    let mut it = binding(&waiting, false);
     handle(&mut it, TrackerInput::PodObserved(version(pod("p", 0).with_node("n"), 2)));
     handle(&mut it, TrackerInput::PodDeleted { uid: "p".to_owned() });
     assert_eq!(handle(&mut it, bound()).commands, [done]);
@@ -421,7 +418,7 @@ fn a_binding_that_is_seen_before_it_is_told() {
 fn a_stale_update_does_not_undo_a_binding() {
     // req: 5278-STATE-1, 5278-CACHE-2
     let waiting = version(pod("p", 0), 1);
-    let mut it = binding(&waiting, PermitWait::None);
+    let mut it = binding(&waiting, false);
     handle(&mut it, TrackerInput::Bound { pod: waiting.key.clone() });
     handle(&mut it, relabelled(&waiting, 2));
     assert_eq!(it.pod("p").and_then(|pod| pod.node.as_deref()), Some("n"));
@@ -433,9 +430,8 @@ fn a_stale_update_does_not_undo_a_binding() {
 
 #[test]
 fn a_pod_that_has_ended_is_as_good_as_deleted() {
-    let ended = |pod: PodSnapshot, number| {
-        TrackerInput::PodObserved(with(version(pod, number), |pod| pod.phase = PodPhase::Terminal))
-    };
+    let ended =
+        |pod: PodSnapshot, number| TrackerInput::PodObserved(with(version(pod, number), |pod| pod.has_ended = true));
     let nominated = version(pod("p", 3).with_nomination("n"), 1);
     let bound = version(pod("b", 0).with_node("n"), 2);
     let (naive, safe) = both(|options| {
@@ -459,8 +455,8 @@ fn a_pod_that_has_ended_is_as_good_as_deleted() {
 #[test]
 fn a_pod_that_ends_while_it_binds_leaves_nothing() {
     let waiting = version(pod("p", 0), 1);
-    let mut it = binding(&waiting, PermitWait::Waiting);
-    let failed = with(version(waiting.clone(), 2), |pod| pod.phase = PodPhase::Terminal);
+    let mut it = binding(&waiting, true);
+    let failed = with(version(waiting.clone(), 2), |pod| pod.has_ended = true);
     let commands = handle(&mut it, TrackerInput::PodObserved(failed)).commands;
     assert!(
         matches!(commands[..], [Command::RejectWaiting { .. }, .., Command::RequeueAll { except: None }]),
@@ -468,18 +464,6 @@ fn a_pod_that_ends_while_it_binds_leaves_nothing() {
     );
     let late = handle(&mut it, binding_fails(&waiting)).commands;
     assert_eq!(late.last(), Some(&Command::Done { pod: waiting.key }));
-}
-
-#[test]
-fn only_the_option_makes_the_difference() {
-    // The same history with one option changed, so that no other one hides the race.
-    let mut options = safe();
-    options.behavior.pending_writes = PendingWrites::Ignored;
-    let hinted = version(pod("p", 1).with_nomination("x"), 1);
-    let mut it = tracker(options, std::slice::from_ref(&hinted));
-    handle(&mut it, fails(&hinted, CycleOutcome::NoCandidates));
-    handle(&mut it, relabelled(&hinted, 2));
-    assert_eq!(memory(&it).as_deref(), Some("x"));
 }
 
 #[test]

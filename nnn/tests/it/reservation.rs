@@ -1,6 +1,6 @@
 use std::cell::Cell;
 
-use nnn::{NodeFit, Nomination, filter_with_nominated_pods, fits_unreserved_resources, unreserved_resources};
+use nnn::{NodeFit, Nomination, filter_with_nominated_pods, fits_unreserved_resources};
 
 use super::common::{cpu, pod, with};
 
@@ -64,12 +64,4 @@ fn a_higher_priority_ignores_promises_to_lower_ones() {
         NodeFit::<()>::Fits
     });
     assert_eq!((verdict, calls.get()), (NodeFit::Fits, 1));
-}
-
-#[test]
-fn what_is_left_may_be_below_zero() {
-    let left = unreserved_resources(&pod("p", 0), &cpu(2), &[promised("a", 0, 2), promised("b", 9, 3)]);
-    assert_eq!(left.quantity("cpu").to_string(), "-3");
-    // A pod that asks for nothing fits all the same, as in kube-scheduler.
-    assert!(fits_unreserved_resources(&pod("p", 0), &cpu(2), &[promised("a", 0, 9)]));
 }

@@ -5,11 +5,11 @@ use dra_attrs::QuantityFormat;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dra_attrs::Quantity;
-use nnn::scheduling::{CycleStart, FeasibleNodes, NodeEvaluation, NominatedNodeStatus, may_preempt};
+use nnn::scheduling::{FeasibleNodes, FilterInput, NodeEvaluation, NominatedNodeStatus, preemption_refusal};
 use nnn::{
-    Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominatingInfo, NominationGate, NominationState,
-    NominationTracker, Options, PermitWait, PodKey, PodSnapshot, PreFlight, Resources, ScheduledCondition,
-    TrackerInput, TrackerNotice, TrackerOutput, filter_with_nominated_pods, unreserved_resources,
+    Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominatingInfo, NominationGate, NominationOptions,
+    NominationState, NominationTracker, PodKey, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput,
+    TrackerNotice, TrackerOutput, filter_with_nominated_pods,
 };
 
 use super::common::{cpu, unschedulable, with};
@@ -69,7 +69,7 @@ enum Change {
 #[derive(Clone, Debug)]
 pub(crate) struct Sim {
     pub(crate) tracker: NominationTracker,
-    options: Options,
+    options: NominationOptions,
     /// Pods in the API server, by UID.
     pub(crate) api: BTreeMap<String, PodSnapshot>,
     pub(crate) nodes: BTreeSet<&'static str>,
@@ -91,7 +91,7 @@ pub(crate) struct Sim {
 }
 
 impl Sim {
-    pub(crate) fn new(options: Options, nodes: &[&'static str]) -> Self {
+    pub(crate) fn new(options: NominationOptions, nodes: &[&'static str]) -> Self {
         let mut sim = Self {
             tracker: NominationTracker::new(options),
             options,
@@ -216,7 +216,7 @@ impl Sim {
         }
     }
 
-    pub(crate) fn restart(&mut self, options: Options) {
+    pub(crate) fn restart(&mut self, options: NominationOptions) {
         self.options = options;
         self.patches.clear();
         self.answers.clear();
@@ -360,7 +360,7 @@ impl Sim {
     fn judge(&self, pod: &PodSnapshot, node: &str, without: impl Fn(&PodSnapshot) -> bool) -> NodeFit<()> {
         let free = self.free(node, without);
         filter_with_nominated_pods(pod, self.tracker.nominator().on_node(node), |running| {
-            let left = unreserved_resources(pod, &free, running.iter().copied());
+            let left = running.iter().fold(free.clone(), |left, other| left.minus(&other.requests));
             if pod.requests.fits_into(&left) { NodeFit::Fits } else { NodeFit::Rejected(()) }
         })
     }
@@ -371,9 +371,9 @@ impl Sim {
         }
         let Some(pod) = self.tracker.pod(uid).cloned() else { return };
         let nodes: Vec<&str> = self.seen_nodes.iter().copied().collect();
-        let start = CycleStart::new(&nodes).with_nomination(pod.nnn.as_deref());
+        let start = FilterInput::new(&nodes).with_nomination(pod.nnn.as_deref());
         let found = self.evaluate(&pod, start);
-        let all = self.evaluate(&pod, CycleStart::new(&nodes));
+        let all = self.evaluate(&pod, FilterInput::new(&nodes));
         let places = |feasible: &FeasibleNodes<'_>| match feasible {
             FeasibleNodes::First(_) => true,
             FeasibleNodes::Nodes(nodes) => !nodes.is_empty(),
@@ -394,17 +394,13 @@ impl Sim {
         self.handle(input);
     }
 
-    fn evaluate<'a>(&self, pod: &PodSnapshot, start: CycleStart<'a>) -> NodeEvaluation<'a> {
+    fn evaluate<'a>(&self, pod: &PodSnapshot, start: FilterInput<'a>) -> NodeEvaluation<'a> {
         start.evaluate(|node| self.seen_nodes.contains(node), |node| self.judge(pod, node, |_| false))
     }
 
     fn placed(&self, pod: &PodSnapshot, node: &str) -> Assumed {
-        let (pre_flight, permit) = if self.slow.contains(&pod.key.uid) {
-            (PreFlight::Success, PermitWait::None)
-        } else {
-            (PreFlight::Skip, PermitWait::None)
-        };
-        Assumed::new(&pod.key, node).with_pre_flights(vec![pre_flight]).with_permit(permit)
+        let pre_flight = if self.slow.contains(&pod.key.uid) { PreFlight::Success } else { PreFlight::Skip };
+        Assumed::new(&pod.key, node).with_pre_flights(vec![pre_flight])
     }
 
     /// Evicts all pods of lower priority from the first node where that helps.
@@ -420,7 +416,7 @@ impl Sim {
             .cloned()
             .collect();
         let state = if nominated.is_some() { NominatedNodeStatus::Unschedulable } else { NominatedNodeStatus::Absent };
-        if let Err(outcome) = may_preempt(pod, state, &on_node) {
+        if let Some(outcome) = preemption_refusal(pod, state, &on_node) {
             return outcome;
         }
         let lower = |other: &PodSnapshot| other.node.is_some() && other.priority < pod.priority;

@@ -25,7 +25,6 @@ fn events() -> Vec<NominationEvent> {
         NominationEvent::AssumedAndAnnounced { node: other() },
         NominationEvent::Bound,
         NominationEvent::BindingFailed,
-        NominationEvent::BindingFailedKept,
         NominationEvent::DeletionStarted,
         NominationEvent::Deleted,
         NominationEvent::BoundByOther { node: other() },
@@ -54,13 +53,13 @@ fn short(state: &NominationState) -> String {
 fn the_ways_between_states_and_no_others() {
     // req: 5278-STATE-1
     let expected = "\
-S0: t1 S1m, t2 S0, t3 S1xn, t4 S2m, t5 S3m, -, -, -, -, t9 S5, t10 S4m, t11 S0, -, -
-S1n: t1 S1m, t2 S0, t3 S1n, t4 S2m, t5 S3m, -, -, -, -, t9 S5, t10 S4m, t11 S0, -, t13 S1n
-S1xn: t1 S1m, t2 S0, t3 S1xn, t4 S2m, t5 S3m, -, -, -, -, t9 S5, t10 S4m, t11 S0, -, t13 S1xn
-S2n: -, -, -, -, -, t6 S4n, t7 S0, -, t8 S2n, t8 S5, t10 S4m, -, -, -
-S3n: -, -, -, -, -, t6 S4n, t7 S0, t7' S1n, t8 S3n, t8 S5, t10 S4m, -, t12 S1xn, -
-S4n: -, -, -, -, -, -, -, -, -, t9 S5, -, -, -, -
-S5: -, -, -, -, -, -, -, -, -, -, -, -, -, -
+S0: t1 S1m, t2 S0, t3 S1xn, t4 S2m, t5 S3m, -, -, -, t9 S5, t10 S4m, t11 S0, -, -
+S1n: t1 S1m, t2 S0, t3 S1n, t4 S2m, t5 S3m, -, -, -, t9 S5, t10 S4m, t11 S0, -, t13 S1n
+S1xn: t1 S1m, t2 S0, t3 S1xn, t4 S2m, t5 S3m, -, -, -, t9 S5, t10 S4m, t11 S0, -, t13 S1xn
+S2n: -, -, -, -, -, t6 S4n, t7 S0, t8 S2n, t8 S5, t10 S4m, -, -, -
+S3n: -, -, -, -, -, t6 S4n, t7 S0, t8 S3n, t8 S5, t10 S4m, -, t12 S1xn, -
+S4n: -, -, -, -, -, -, -, -, t9 S5, -, -, -, -
+S5: -, -, -, -, -, -, -, -, -, -, -, -, -
 ";
     let name = |way: NominationTransition| match way {
         NominationTransition::Preempts => "t1",
@@ -70,7 +69,6 @@ S5: -, -, -, -, -, -, -, -, -, -, -, -, -, -
         NominationTransition::AssumesAndAnnounces => "t5",
         NominationTransition::Binds => "t6",
         NominationTransition::BindingFails => "t7",
-        NominationTransition::BindingFailsAndKeeps => "t7'",
         NominationTransition::DeletedWhileAssumed => "t8",
         NominationTransition::Deleted => "t9",
         NominationTransition::BoundByOther => "t10",

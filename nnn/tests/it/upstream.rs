@@ -1,16 +1,14 @@
 //! Scenarios of upstream's integration tests and of KEP-5278, played by the simulation.
 
 use dra_attrs::{GateSet, Profile};
-use nnn::behavior::ClearingPolicy;
-use nnn::{
-    Behavior, Command, FieldVisibility, NoPatchReason, NominatingInfo, NominationGate, NominationState, Options,
-};
+use nnn::external::ClearingPolicy;
+use nnn::{Behavior, Command, NoPatchReason, NominatingInfo, NominationGate, NominationOptions, NominationState};
 
-use super::common::{safe, with};
+use super::common::safe;
 use super::sim::{Action, Sim, create, create_slow};
 
-fn options(gates: GateSet<NominationGate>) -> Options {
-    Options::new(Profile::V1_37, Behavior::SAFE).with_gates(gates)
+fn options(gates: GateSet<NominationGate>) -> NominationOptions {
+    NominationOptions::new(Profile::V1_37, Behavior::Safe).with_gates(gates)
 }
 
 /// Lists all four combinations of the gates.
@@ -42,21 +40,17 @@ fn nnn_is_put_before_pre_bind_and_not_without_work() {
 #[test]
 fn all_four_combinations_of_the_gates() {
     // req: 5278-GATE-1, 5278-SKEW-1, 5278-SET-8
-    for gates in combinations() {
-        let visible = FieldVisibility::from_gates(gates);
+    // The value from before the binding cycle is m, the node that was chosen is n.
+    let visible = [(Some("n"), None), (Some("n"), Some("n")), (Some("m"), None), (Some("m"), Some("m"))];
+    for (gates, (while_binding, bound)) in combinations().into_iter().zip(visible) {
         let mut sim = Sim::new(options(gates), &["m", "n"]);
         // A hint to another node that is full.
         sim.run(&[create(9, 5, 4), Action::Hint(9, Some("m")), Action::Cycle(9), Action::Bind(9)]);
         assert_eq!(sim.node(9), Some("m"));
         sim.run(&[create_slow(0, 0, 1), Action::Hint(0, Some("m")), Action::Cycle(0)]);
-        let show = |value| match value {
-            nnn::VisibleValue::Host => Some("n"),
-            nnn::VisibleValue::Old => Some("m"),
-            _ => None,
-        };
-        assert_eq!(sim.nnn(0), show(visible.while_binding), "{gates:?}, while binding");
+        assert_eq!(sim.nnn(0), while_binding, "{gates:?}, while binding");
         sim.run(&[Action::Bind(0)]);
-        assert_eq!((sim.nnn(0), sim.node(0)), (show(visible.bound), Some("n")), "{gates:?}, bound");
+        assert_eq!((sim.nnn(0), sim.node(0)), (bound, Some("n")), "{gates:?}, bound");
     }
     assert_eq!(NominationGate::defaults_of_versions(35, 35), GateSet::default(), "on by default since the beta");
     assert_eq!(NominationGate::defaults_of_versions(34, 34), GateSet::NONE);
@@ -152,20 +146,12 @@ fn without_preemption_nnn_is_cleared_by_the_binding() {
 #[test]
 fn the_members_of_a_group_that_preempts_are_nominated() {
     use nnn::TrackerInput;
-    use nnn::scheduling::{GroupMemberResult, PodGroupResult, decide_member};
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n"]);
         sim.run(&[create(1, 10, 1), create(2, 10, 1), create(3, 10, 1)]);
-        let on_n = |id| (super::sim::uid(id), NominatingInfo::nominate("n"));
-        let waiting = PodGroupResult::WaitingForPreemption((1..4).map(on_n).collect());
-        let results = [
-            GroupMemberResult::Fits("elsewhere".to_owned()),
-            GroupMemberResult::NeedsPreemption("n".to_owned()),
-            GroupMemberResult::NeedsPreemption("n".to_owned()),
-        ];
-        for (id, result) in (1..).zip(&results) {
+        for id in 1..4 {
             let queued_pod = sim.pod(id).unwrap().clone();
-            let info = decide_member(&queued_pod.key.uid, result, &waiting).unwrap();
+            let info = NominatingInfo::nominate("n");
             let condition = super::common::unschedulable();
             let output = sim.tracker.handle(TrackerInput::MemberFailed { queued_pod, info, condition }).unwrap();
             assert_eq!(super::common::written(&output), [(super::sim::uid(id).as_str(), Some("n"))]);
@@ -177,11 +163,8 @@ fn the_members_of_a_group_that_preempts_are_nominated() {
 #[test]
 fn a_pod_binds_on_its_node_after_failed_bindings_and_a_restart() {
     // The nomination has to outlive the failures for that.
-    use nnn::behavior::BindingFailurePolicy;
     for failures in 0..3 {
-        let kept = with(options(GateSet::default()), |it| {
-            it.behavior.on_binding_failure = BindingFailurePolicy::KeepAfterPreBind;
-        });
+        let kept = options(GateSet::default()).with_clearing(ClearingPolicy::Never);
         let mut sim = Sim::new(kept, &["m", "n"]);
         sim.run(&[create(9, 0, 4), Action::Cycle(9), create_slow(0, 0, 3), Action::Cycle(0)]);
         assert_eq!(sim.nnn(0), Some("n"));
@@ -304,7 +287,7 @@ fn a_foreign_write_is_told_and_taken_as_a_hint() {
 #[test]
 fn a_node_that_appears_later_goes_to_the_pod_that_was_nominated() {
     // req: 5278-ALT-4, 5278-ALT-2
-    let external = with(options(GateSet::default()), |it| it.behavior.clearing = ClearingPolicy::Never);
+    let external = options(GateSet::default()).with_clearing(ClearingPolicy::Never);
     let mut sim = Sim::new(external, &["full"]);
     sim.run(&[create(9, 9, 4), Action::Cycle(9), Action::Bind(9)]);
     sim.run(&[create(1, 0, 4), Action::Hint(1, Some("new")), create(2, 0, 4), create(3, 1, 4)]);
@@ -323,7 +306,7 @@ fn a_node_that_appears_later_goes_to_the_pod_that_was_nominated() {
 fn the_nine_steps_with_a_node_that_is_not_ready() {
     // req: 5278-ALT-5
     let play = |clearing| {
-        let mut sim = Sim::new(with(options(GateSet::default()), |it| it.behavior.clearing = clearing), &[]);
+        let mut sim = Sim::new(options(GateSet::default()).with_clearing(clearing), &[]);
         // 1. unschedulable; 2. and 3. an autoscaler orders a node and writes the hint; 4. tried in vain
         sim.run(&[create(1, 0, 4), Action::Cycle(1), Action::Hint(1, Some("new"))]);
         // 5. and 6. the node appears with a taint: no pod fits yet; 7. to 9. the cycle fails
@@ -340,7 +323,7 @@ fn the_nine_steps_with_a_node_that_is_not_ready() {
 #[test]
 fn too_many_hints_overcommit_nothing() {
     // req: 5278-ALT-6
-    let external = with(options(GateSet::default()), |it| it.behavior.clearing = ClearingPolicy::Never);
+    let external = options(GateSet::default()).with_clearing(ClearingPolicy::Never);
     let mut sim = Sim::new(external, &["n"]);
     for id in 0..4 {
         sim.run(&[create(id, i32::from(id), 2), Action::Hint(id, Some("n"))]);
@@ -356,7 +339,7 @@ fn too_many_hints_overcommit_nothing() {
 #[test]
 fn too_many_hints_of_equals_block_each_other_until_one_goes() {
     // req: 5278-ALT-6
-    let external = with(options(GateSet::default()), |it| it.behavior.clearing = ClearingPolicy::Never);
+    let external = options(GateSet::default()).with_clearing(ClearingPolicy::Never);
     let mut sim = Sim::new(external, &["n"]);
     for id in 0..3 {
         sim.run(&[create(id, 0, 2), Action::Hint(id, Some("n"))]);

@@ -1,11 +1,11 @@
 //! Recorded rows of the decision tables.
 
 use dra_attrs::{GateSet, Profile};
-use nnn::binding::{BindingStart, PreBindConcurrency, PreBindExecution, PreBindPlugin, groups};
+use nnn::binding::{BindingStart, PreBindPlugin, pre_bind_groups};
 use nnn::scheduling::decide_cycle;
 use nnn::{
-    ConditionChange, CycleOutcome, NominatingInfo, NominationGate, PatchDecision, PermitWait, PreFlight,
-    decide_nomination_update, decide_patch, parse_node_name,
+    ConditionChange, CycleOutcome, NominatingInfo, NominationGate, PatchDecision, PreFlight, decide_nomination_update,
+    decide_patch, parse_node_name,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -51,9 +51,7 @@ fn starts_of_binding_cycles() {
         let host = row["host"].as_str().unwrap();
         let mut start = BindingStart::new(&pre_flights, host);
         start.nnn = nnn.as_deref();
-        if row["waiting"] == true {
-            start.permit = PermitWait::Waiting;
-        }
+        start.waits_on_permit = row["waiting"] == true;
         if row["gate"] == false {
             start.gates = GateSet::default().without(NominationGate::Expectation);
         }
@@ -89,13 +87,13 @@ fn results_of_cycles() {
 fn groups_of_pre_bind_plugins() {
     check(&vectors().groups, 38, |row| {
         let plugin = |row: &'static [Value; 3]| {
-            let work = if row[1] == true { PreBindExecution::Skipped } else { PreBindExecution::Runs };
-            let concurrency = if row[2] == true { PreBindConcurrency::Parallel } else { PreBindConcurrency::Alone };
-            PreBindPlugin::new(row[0].as_str().unwrap(), work, concurrency)
+            let mut plugin = PreBindPlugin::new(row[0].as_str().unwrap());
+            (plugin.is_skipped, plugin.is_parallel) = (row[1] == true, row[2] == true);
+            plugin
         };
         let rows: Vec<[Value; 3]> = serde_json::from_value(row["plugins"].clone()).unwrap();
         let plugins: Vec<PreBindPlugin<'static>> = rows.leak().iter().map(plugin).collect();
-        let groups = groups(&plugins);
+        let groups = pre_bind_groups(GateSet::default(), &plugins);
         json!(groups.iter().map(|group| group.iter().map(|it| it.name).collect::<Vec<_>>()).collect::<Vec<_>>())
     });
 }

@@ -2,14 +2,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+use nnn::Ix;
 use nnn::view::{
     AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
-    NodeWarning, PodClass, RemovalMode, ReservedBy, UnremovableReason, classify_pod,
+    NodeWarning, RemovalMode, ReservedBy, UnremovableReason,
 };
-use nnn::{Ix, PodPhase, PodSnapshot, ScheduledCondition};
 use serde_json::{Value, from_value, json};
 
-use super::common::{pod as waiting, unschedulable, with};
+use super::common::with;
 
 fn node(name: &str, cpu: &str) -> Node {
     from_value(json!({"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "memory": "8Gi"}}})).unwrap()
@@ -150,40 +150,6 @@ fn no_scale_up_for_a_pod_that_is_expected() {
     assert_eq!(
         (cpu(view.node("n").unwrap()).as_str(), view.node("n").unwrap().utilisation_permille()),
         ("2800m", 1400)
-    );
-}
-
-#[test]
-fn classes_in_their_order() {
-    let none = BTreeSet::new();
-    let bypassed = BTreeSet::from(["default-scheduler".to_owned()]);
-    let of = |change: &dyn Fn(&mut PodSnapshot), bypassed: &BTreeSet<String>| {
-        classify_pod(&with(waiting("p", 0), change), &none, bypassed)
-    };
-    let set = |field: &str| Some(field.to_owned());
-    let rows: [(&dyn Fn(&mut PodSnapshot), PodClass, PodClass); 8] = [
-        (&|pod| (pod.phase, pod.node) = (PodPhase::Terminal, set("n")), PodClass::Dropped, PodClass::Dropped),
-        (&|pod| (pod.node, pod.deleting) = (set("n"), true), PodClass::Scheduled, PodClass::Scheduled),
-        (&|pod| (pod.nnn, pod.deleting) = (set("n"), true), PodClass::Dropped, PodClass::Dropped),
-        (&|pod| (pod.nnn, pod.scheduled) = (set("n"), Some(unschedulable())), PodClass::Nominated, PodClass::Nominated),
-        (&|pod| pod.nnn = set("n"), PodClass::Nominated, PodClass::Nominated),
-        (&|pod| pod.scheduled = Some(unschedulable()), PodClass::Unschedulable, PodClass::Unschedulable),
-        (&|_| {}, PodClass::Ignored, PodClass::Unprocessed),
-        (
-            &|pod| pod.scheduled = Some(ScheduledCondition::failed("SchedulingGated", "")),
-            PodClass::Ignored,
-            PodClass::Ignored,
-        ),
-    ];
-    for (number, (change, expected, with_bypassed)) in rows.into_iter().enumerate() {
-        assert_eq!(of(change, &none), expected, "row {number}");
-        assert_eq!(of(change, &bypassed), with_bypassed, "row {number}, bypassed");
-    }
-    let unseen: &dyn Fn(&mut PodSnapshot) = &|pod| pod.scheduled = Some(ScheduledCondition::failed("", ""));
-    assert_eq!(of(unseen, &bypassed), PodClass::Unprocessed);
-    assert_eq!(
-        classify_pod(&waiting("p", 0).with_nomination("n"), &BTreeSet::from(["another".to_owned()]), &none),
-        PodClass::Dropped
     );
 }
 

@@ -16,12 +16,12 @@ pub enum ConditionStatus {
     True,
     /// Status False, with any reason.
     False,
-    /// Status Unknown with a reason other than [`TIMEOUT_EXCEEDED`] and [`NODE_RESTARTED`], or a status that is not
+    /// Status Unknown with a reason other than `TimeoutExceeded` and `NodeRestarted`, or a status that is not
     /// True, False or Unknown.
     Unknown,
-    /// Status Unknown with reason [`TIMEOUT_EXCEEDED`].
+    /// Status Unknown with reason `TimeoutExceeded`.
     TimeoutExceeded,
-    /// Status Unknown with reason [`NODE_RESTARTED`].
+    /// Status Unknown with reason `NodeRestarted`.
     NodeRestarted,
 }
 

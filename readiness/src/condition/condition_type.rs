@@ -4,24 +4,25 @@
 pub const NETWORK_PREFIX: &str = "network.kubernetes.io/";
 
 /// Condition type of a pod network (CNI) that is configured and works.
-pub const CNI_READY: &str = "network.kubernetes.io/CNIReady";
+pub(crate) const CNI_READY: &str = "network.kubernetes.io/CNIReady";
 
 /// Condition type of a network proxy (kube-proxy) that works.
-pub const NETWORK_PROXY_READY: &str = "network.kubernetes.io/NetworkProxyReady";
+const NETWORK_PROXY_READY: &str = "network.kubernetes.io/NetworkProxyReady";
 
 /// Returns true if a condition type belongs to Kubernetes: its domain is `kubernetes.io` or a subdomain of it.
 ///
 /// ```
-/// use readiness::condition::{CNI_READY, is_standard};
-/// assert!(is_standard(CNI_READY) && is_standard("kubernetes.io/Anything"));
+/// use readiness::condition::{is_known, is_standard};
+/// assert!(is_standard("network.kubernetes.io/CNIReady") && is_standard("kubernetes.io/Anything"));
 /// assert!(!is_standard("mykubernetes.io/Anything") && !is_standard("kubernetes.io"));
+/// assert!(is_known("network.kubernetes.io/CNIReady") && !is_known("kubernetes.io/Anything"));
 /// ```
 #[must_use]
 pub fn is_standard(condition_type: &str) -> bool {
     domain(condition_type).is_some_and(|domain| is_same_or_subdomain(domain, "kubernetes.io"))
 }
 
-/// Returns true if KEP-5233 defines the condition type: [`CNI_READY`] or [`NETWORK_PROXY_READY`].
+/// Returns true if KEP-5233 defines the condition type: `CNIReady` or `NetworkProxyReady` below [`NETWORK_PREFIX`].
 #[must_use]
 pub fn is_known(condition_type: &str) -> bool {
     [CNI_READY, NETWORK_PROXY_READY].contains(&condition_type)

@@ -3,23 +3,23 @@
 pub(crate) mod condition_status;
 mod condition_type;
 
-pub use condition_type::{CNI_READY, NETWORK_PREFIX, NETWORK_PROXY_READY, is_known, is_standard};
+pub use condition_type::{NETWORK_PREFIX, is_known, is_standard};
 
 pub(crate) use condition_status::{ConditionStatus, is_reset_by_boot, status_text};
-pub(crate) use condition_type::{domain, is_same_or_subdomain};
+pub(crate) use condition_type::{CNI_READY, domain, is_same_or_subdomain};
 
 /// Type of the condition by which kubelet reports that its node is ready.
 pub const READY: &str = "Ready";
 
 /// Reason of a condition that was set to Unknown because it was not True within its gate's timeout (KEP-5233, Node
 /// Readiness Timeout).
-pub const TIMEOUT_EXCEEDED: &str = "TimeoutExceeded";
+pub(crate) const TIMEOUT_EXCEEDED: &str = "TimeoutExceeded";
 
 /// Reason of a condition that was set to Unknown after a reboot of the node (KEP-5233, Node Reboots).
-pub const NODE_RESTARTED: &str = "NodeRestarted";
+pub(crate) const NODE_RESTARTED: &str = "NodeRestarted";
 
 /// Reason that an agent reports with status False when it starts (KEP-5233, Node Reboots).
-pub const INITIALIZING: &str = "Initializing";
+pub(crate) const INITIALIZING: &str = "Initializing";
 
 pub(crate) const TRUE: &str = "True";
 pub(crate) const FALSE: &str = "False";

@@ -15,7 +15,7 @@ pub use pod_admission::{LocalNetwork, PodAge, PodNetwork, PodNetworkAdmission, a
 pub const NETWORK_READY: &str = "node.kubernetes.io/NetworkReady";
 
 /// Type of the condition that kubelet sets to True when it starts pods although the network is not ready.
-pub const NETWORK_TIMEOUT: &str = "KubeletNetworkPrerequisiteTimeout";
+const NETWORK_TIMEOUT: &str = "KubeletNetworkPrerequisiteTimeout";
 
 /// Default time for which kubelet waits for the network after the node is Ready, in seconds.
 pub const ADMISSION_TIMEOUT_SECONDS: i64 = 120;

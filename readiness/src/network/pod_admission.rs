@@ -45,7 +45,7 @@ pub struct LocalNetwork {
 pub enum PodNetworkAdmission {
     /// kubelet starts the pod.
     Admit,
-    /// kubelet starts the pod and sets the condition [`NETWORK_TIMEOUT`] to True, since the network may not work.
+    /// kubelet starts the pod and sets the condition `KubeletNetworkPrerequisiteTimeout` to True, since the network may not work.
     AdmitDegraded,
     /// kubelet does not start the pod yet.
     Reject {

@@ -2,7 +2,7 @@
 
 use super::node_state::NodeState;
 use super::node_write::{NodeChange, WriteActor, WriteList};
-use crate::gate_label::{GATE_LABEL_PREFIX, GATE_LABEL_VALUE, key_problem, label_writer};
+use crate::gate_label::{GATE_LABEL_PREFIX, GATE_LABEL_VALUE, is_writable_by_kubelet, key_problem};
 use crate::node::{CacheSync, GatedNodeView};
 use crate::policy::{LabelPolicy, Policy};
 
@@ -35,6 +35,12 @@ pub(super) fn sync_labels(
     if view.cache_sync == CacheSync::Synced {
         release(policy, view, may_write, state, writes);
     }
+}
+
+/// Returns the component that writes the label of a gate: kubelet if `NodeRestriction` lets it, else the node lifecycle
+/// controller.
+fn label_writer(condition_type: &str) -> WriteActor {
+    if is_writable_by_kubelet(condition_type) { WriteActor::Kubelet } else { WriteActor::Nlc }
 }
 
 /// Returns the component that sets and removes the gate label `key`.

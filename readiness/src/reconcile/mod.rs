@@ -3,7 +3,7 @@
 //! [`step`] takes the node as the API server shows it and the state of the previous step. It returns the writes, the
 //! verdict, the next state, and the instant of the next step. A step that finds nothing new returns no writes.
 
-mod apply_writes;
+mod apply;
 mod clock;
 mod effective_status;
 mod evaluator_role;
@@ -16,6 +16,7 @@ mod pass;
 mod readiness_counters;
 mod recorded_condition;
 mod restart;
+mod shutdown;
 mod step_result;
 mod stored_state_error;
 mod taint_sync;
@@ -33,7 +34,7 @@ use pass::Pass;
 use restart::Restart;
 use taint_sync::TaintSync;
 
-pub use apply_writes::{apply_writes, shutdown_writes};
+pub use apply::apply_writes;
 pub use clock::ClockReading;
 pub use effective_status::EffectiveStatus;
 pub use evaluator_role::EvaluatorRole;
@@ -102,7 +103,7 @@ pub fn step<'a>(
     let is_warm = std::mem::replace(&mut state.is_warm, true);
     let may_write = |actor| policy.mode == PolicyMode::Active && role.plays(actor);
     if policy.mode == PolicyMode::Off {
-        return apply_writes::switched_off(role, view, state);
+        return shutdown::switched_off(role, view, state);
     }
     let timer_start = if is_warm { now } else { restart::cold_timer_start(policy.cold_start, view, now) };
     let mut pass = Pass {

@@ -15,7 +15,6 @@ use super::restart::{self, Restart};
 use super::timeout::{self, WaitLimit};
 use super::verdict::{BlockReason, GateDecision};
 use crate::condition::{ConditionStatus, NODE_RESTARTED, TIMEOUT_EXCEEDED, UNKNOWN, status_text};
-use crate::filter::is_failure_action_in_force;
 use crate::gate::{FailureAction, NodeReadinessGate};
 use crate::node::GatedNodeView;
 use crate::policy::{LateReport, Policy, PolicyMode, ReleaseWhen, TimeoutWrite};
@@ -339,7 +338,7 @@ impl Pass<'_, '_, '_> {
         match context.gate.failure_action {
             FailureAction::BypassWithWarning => GateDecision::Bypass,
             _ if self.policy.release_when == ReleaseWhen::TaintPresent
-                && !is_failure_action_in_force(context.gate, self.view) =>
+                && !self.view.has_failure_action(context.gate) =>
             {
                 blocked(BlockReason::AwaitingTaint)
             }

@@ -19,7 +19,7 @@ pub use node_readiness_rule::{
 pub use readiness_taint_rule::ReadinessTaintRule;
 
 /// Domain of the condition types and taint keys of rules.
-pub const RULE_DOMAIN: &str = "readiness.k8s.io";
+const RULE_DOMAIN: &str = "readiness.k8s.io";
 
 /// Prefix of the annotation that marks a bootstrap-only rule as completed on a node. The UID of the rule follows.
-pub const COMPLETED_PREFIX: &str = "readiness.k8s.io/bootstrap-completed-";
+const COMPLETED_PREFIX: &str = "readiness.k8s.io/bootstrap-completed-";

@@ -7,7 +7,7 @@ use dra_attrs::label::{key_problems, name_problems, prefix_problems, value_probl
 use dra_attrs::{BadValue, ErrorType, FieldError, FieldPath};
 use k8s_openapi::api::core::v1::Taint;
 
-use super::options::{LengthPolicy, ValidationOptions};
+use super::options::ValidationOptions;
 use super::warning::{GateWarning, GateWarningKind};
 use crate::gate::{FailureAction, NodeReadinessGate};
 use crate::gate_label::GATE_LABEL_PREFIX;
@@ -47,7 +47,7 @@ pub(super) fn check_gates(
         let path = list.index(index);
         let mut findings = GateFindings::default();
         let field = path.child("conditionType");
-        findings.errors.extend(type_errors(&gate.condition_type, &field, options.lengths));
+        findings.errors.extend(type_errors(&gate.condition_type, &field, options));
         if !gate.condition_type.is_empty() && !types.insert(gate.condition_type.as_str()) {
             findings.errors.push(FieldError::duplicate(&field, &gate.condition_type));
         }
@@ -72,7 +72,7 @@ pub(super) fn check_gates(
 }
 
 /// Validates the form and length of a condition type, but not that it is unique.
-pub(super) fn type_errors(condition_type: &str, field: &FieldPath<'_>, lengths: LengthPolicy) -> Vec<FieldError> {
+pub(super) fn type_errors(condition_type: &str, field: &FieldPath<'_>, options: &ValidationOptions) -> Vec<FieldError> {
     const FORM: &str = "must be a domain, a slash and a name (e.g. 'domainname.com/MyCondition')";
     if condition_type.is_empty() {
         return vec![FieldError::required(field, "")];
@@ -81,7 +81,7 @@ pub(super) fn type_errors(condition_type: &str, field: &FieldPath<'_>, lengths: 
         let detail = format!("{part}may not be more than {MAX_TYPE_LEN} bytes");
         vec![FieldError::new(ErrorType::TooLong, field, BadValue::Omitted, detail)]
     };
-    if lengths == LengthPolicy::Strict && condition_type.len() > MAX_TYPE_LEN {
+    if !options.limits_domain_alone && condition_type.len() > MAX_TYPE_LEN {
         return too_long("");
     }
     let invalid = |detail: String| FieldError::invalid(field, condition_type, detail);

@@ -13,7 +13,7 @@ use crate::gate::NodeReadinessGate;
 use crate::pod::NodeReadinessRequirement;
 
 pub use gate_update::{GateWriter, validate_gate_update};
-pub use options::{LengthPolicy, ValidationOptions};
+pub use options::ValidationOptions;
 pub use warning::{GateWarning, GateWarningKind};
 
 /// Errors and warnings of a validated list, in the order of its items.
@@ -90,7 +90,7 @@ pub fn validate_requirements(
         let path = list.index(index);
         let field = path.child("conditionType");
         let name = &requirement.condition_type;
-        errors.extend(gate::type_errors(name, &field, options.lengths));
+        errors.extend(gate::type_errors(name, &field, options));
         if !name.is_empty() && !seen.insert(name) {
             errors.push(FieldError::duplicate(&field, name));
         }

@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use readiness::{
-    EvaluatorRole, GATE_LABEL_PREFIX, GATE_LABEL_VALUE, GateDecision, GatePhase, LabelPolicy, NodeChange,
-    NodeReadinessGate, Policy, PolicyMode, WriteActor, apply_writes, gate_label_key, shutdown_writes,
+    EvaluatorRole, GATE_LABEL_VALUE, GateDecision, GatePhase, LabelPolicy, NodeChange, NodeReadinessGate, Policy,
+    PolicyMode, WriteActor, apply_writes, gate_label_key,
 };
 
 use super::examples::{CNI, DATADOG};
@@ -315,7 +315,7 @@ fn labels_follow_the_list_of_gates() {
         seen.by(WriteActor::Kubelet),
         ["+readiness-gate.a.example/Ready=true", "+readiness-gate.datadog.com/AgentReady=true"]
     );
-    assert_eq!(gate_label_key(DATADOG).unwrap(), format!("{GATE_LABEL_PREFIX}{DATADOG}"));
+    assert_eq!(gate_label_key(DATADOG).unwrap(), format!("readiness-gate.{DATADOG}"));
     // They show the configuration, not the state.
     world.report(A, "False", "Broken", 1);
     assert!(world.run(1).writes.is_empty());
@@ -394,7 +394,7 @@ fn kubelet_and_the_controller_divide_the_work() {
 fn taking_everything_back() {
     let mut world = tainted(Policy::hardened());
     world.put_taint(taint("b", "NoSchedule"));
-    let writes = shutdown_writes(&world.state);
+    let writes = world.state.shutdown_writes();
     world.write(&writes, 9);
     assert_eq!(world.taints(), ["b:NoSchedule"]);
     assert!(world.labels().is_empty());

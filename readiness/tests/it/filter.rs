@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use readiness::{
     FilterCause, FilterOptions, FilterOutcome, GATE_LABEL_VALUE, GatedNode, GatedPod, NodeReadinessGate, Policy,
-    PolicyMode, ReleaseWhen, RequirementPolicy, filter, first_untolerated_taint, gate_label_key, missing_tolerations,
+    PolicyMode, ReleaseWhen, filter, first_untolerated_taint, gate_label_key, missing_tolerations,
 };
 use serde_json::{Value, from_value, json};
 
@@ -245,8 +245,8 @@ fn requirements_of_pods() {
     assert_eq!(ask(&node, &plain()), (FilterOutcome::Unmet, vec![gpu.to_owned()]), "legacy-pod");
     // An infrastructure team may want both.
     let view = node.view();
-    let (cpu, additive) = (requiring(&[proxy]), FilterOptions::kep().with_requirements(RequirementPolicy::Additive));
-    assert_eq!(additive.requirements, RequirementPolicy::Additive);
+    let (cpu, additive) = (requiring(&[proxy]), FilterOptions::kep().with_added_requirements());
+    assert!(additive.adds_requirements);
     assert!(!filter(additive, &view, cpu.view()).is_allowed());
     // A condition that is no gate of the node can be required; a status other than True can't.
     assert_eq!(ask(&node, &requiring(&["other.example/Missing"])).0, FilterOutcome::Unmet);

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{NodeCondition, Pod, Toleration};
 use k8s_openapi::jiff::SignedDuration;
 use readiness::condition::NETWORK_PREFIX;
 use readiness::network::{
-    ADMISSION_TIMEOUT_SECONDS, Aggregate, HoldDown, LocalNetwork, NETWORK_READY, NETWORK_TIMEOUT, PodAge, PodNetwork,
+    ADMISSION_TIMEOUT_SECONDS, Aggregate, HoldDown, LocalNetwork, NETWORK_READY, PodAge, PodNetwork,
     PodNetworkAdmission, admit_pod, aggregate,
 };
 use readiness::rule::{ExpandError, NodeReadinessRule, ReadinessTaintRule, expand};
@@ -91,7 +91,7 @@ fn admission_by_local_signals() {
     // req: 5233-53, 5233-54, 5233-55
     assert_eq!(ADMISSION_TIMEOUT_SECONDS, 120);
     assert_eq!(
-        (NETWORK_READY, NETWORK_TIMEOUT),
+        (NETWORK_READY, "KubeletNetworkPrerequisiteTimeout"),
         ("node.kubernetes.io/NetworkReady", "KubeletNetworkPrerequisiteTimeout")
     );
     let local = |network, ready_since: Option<i64>, timeout| LocalNetwork {
@@ -116,7 +116,7 @@ fn admission_by_local_signals() {
     for (index, (local, network, age, now, expected)) in rows.into_iter().enumerate() {
         assert_eq!(admit_pod(local, network, age, at(now)), expected, "row {index}");
     }
-    assert!(PodNetworkAdmission::AdmitDegraded.to_string().contains(NETWORK_TIMEOUT));
+    assert!(PodNetworkAdmission::AdmitDegraded.to_string().contains("KubeletNetworkPrerequisiteTimeout"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use readiness::{
     ConditionStatus, EvaluatorRole, FilterOptions, GateDecision, GatePhase, GatedPodView, NodeChange, NodeState,
-    NodeWrite, Policy, PolicyMode, ReleaseWhen, TimeoutWrite, WriteActor, filter, shutdown_writes, step,
+    NodeWrite, Policy, PolicyMode, ReleaseWhen, TimeoutWrite, WriteActor, filter, step,
 };
 
 use super::trace::{Happening, NAMES, Sim, any_policy, no_loss, some_loss, story};
@@ -404,17 +404,17 @@ proptest! {
             let seen = sim.world.look(sim.now);
             sim.world.write(&arriving(&seen.writes, *lost), sim.now);
         }
-        let owned: Vec<String> = shutdown_writes(&sim.world.state).iter().map(|write| short(&write.change)).collect();
+        let owned: Vec<String> = sim.world.state.shutdown_writes().iter().map(|write| short(&write.change)).collect();
         let mut off = sim.world.clone();
         off.policy.mode = PolicyMode::Off;
         let seen = off.run(sim.now);
         prop_assert_eq!(&seen.writes.iter().map(|write| short(&write.change)).collect::<Vec<_>>(), &owned);
         prop_assert_eq!(seen.schedulable, off.view().is_ready());
         prop_assert!(off.run(sim.now).writes.is_empty());
-        prop_assert!(shutdown_writes(&off.state).is_empty());
+        prop_assert!(off.state.shutdown_writes().is_empty());
 
         let state = sim.world.state.clone();
-        sim.world.write(&shutdown_writes(&state), sim.now);
+        sim.world.write(&state.shutdown_writes(), sim.now);
         for id in state.owned_taints.iter().chain(&state.leaving_taints) {
             prop_assert!(sim.world.view().taint(&id.key, &id.effect).is_none());
         }

@@ -2,9 +2,8 @@
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::jiff::SignedDuration;
-use readiness::condition::INITIALIZING;
-use readiness::reporter::{ProbeResult, Reporter, ReporterAction, ReporterStrategy, UnreachablePolicy};
-use readiness::{EvaluatorRole, GateDecision, GatePhase, NO_EXECUTE, NO_SCHEDULE, NodeReadinessGate, Policy};
+use readiness::reporter::{ProbeResult, Reporter, ReporterAction};
+use readiness::{EvaluatorRole, GateDecision, GatePhase, NodeReadinessGate, Policy};
 
 use super::world::{A, B, World, at, gate_a, gate_b, taint};
 
@@ -119,7 +118,7 @@ fn agents_after_a_reboot() {
         assert!(!world.run(21).schedulable);
         for name in [A, B] {
             if through_initializing {
-                world.report(name, "False", INITIALIZING, 22);
+                world.report(name, "False", "Initializing", 22);
                 assert!(!world.run(22).schedulable);
             }
             world.report(name, "True", "Verified", 23);
@@ -191,7 +190,7 @@ fn three_named_scenarios() {
 /// Marks the node as unreachable, as the node lifecycle controller does after its `node-monitor-grace-period`.
 fn lose(world: &mut World, seconds: i64) {
     world.report("Ready", "Unknown", "NodeStatusUnknown", seconds);
-    for effect in [NO_SCHEDULE, NO_EXECUTE] {
+    for effect in ["NoSchedule", "NoExecute"] {
         world.put_taint(taint("node.kubernetes.io/unreachable", effect));
     }
 }
@@ -225,7 +224,7 @@ fn an_owner_elsewhere_during_a_partition() {
     let stored = world.conditions().iter().find(|condition| condition.type_ == A).cloned();
     let (patch, next) = operator.report(stored.as_ref(), &ProbeResult::Unreachable, at(60));
     assert_eq!((patch, next), (None, ReporterAction::ProbeAt(at(90))), "the last word stays, and it tries again");
-    operator.on_unreachable = UnreachablePolicy::SetUnknown;
+    operator.unknown_when_unreachable = true;
     let (patch, next) = operator.report(stored.as_ref(), &ProbeResult::Unreachable, at(60));
     let patch = patch.unwrap();
     assert_eq!((patch.status.as_str(), next), ("Unknown", ReporterAction::ProbeAt(at(90))));
@@ -241,13 +240,13 @@ fn gates_evict_nobody() {
     world.run(3);
     world.report(B, "False", "Broken", 4);
     assert!(!world.run(4).schedulable);
-    assert!(!world.taints().is_empty() && world.view().taints().iter().all(|taint| taint.effect != NO_EXECUTE));
+    assert!(!world.taints().is_empty() && world.view().taints().iter().all(|taint| taint.effect != "NoExecute"));
     // Only a readinessTaint with the effect NoExecute evicts, as every such taint does.
     let evicting = NodeReadinessGate::new(A, 3).with_taint(taint("a", "NoExecute"));
     let mut world = World::new(Policy::kep(), &[evicting]).ready(0);
     world.run(0);
     world.run(3);
-    assert!(world.view().taint("a", NO_EXECUTE).is_some_and(|taint| taint.time_added.is_some()));
+    assert!(world.view().taint("a", "NoExecute").is_some_and(|taint| taint.time_added.is_some()));
 }
 
 #[test]
@@ -280,7 +279,7 @@ fn what_an_agent_writes() {
     // An agent that starts again does not trust what it said before, until it has verified it.
     let (patch, _) = agent.report(Some(&stored), &ProbeResult::Starting, at(240));
     let patch = patch.unwrap();
-    assert_eq!((patch.status.as_str(), patch.reason.as_deref()), ("False", Some(INITIALIZING)));
+    assert_eq!((patch.status.as_str(), patch.reason.as_deref()), ("False", Some("Initializing")));
     // A change of the reason alone is a change.
     let other = ProbeResult::Success { reason: "Degraded".to_owned(), message: "v2".to_owned() };
     assert_eq!(agent.report(Some(&stored), &other, at(240)).0.unwrap().reason.as_deref(), Some("Degraded"));
@@ -296,7 +295,7 @@ fn what_an_agent_writes() {
     assert_eq!(second.unwrap().last_transition_time.unwrap().0, at(0));
 
     let mut once = Reporter::new(A);
-    once.strategy = ReporterStrategy::OnSuccessAndTerminate;
+    once.ends_on_success = true;
     assert_eq!(once.report(None, &ProbeResult::Starting, at(0)).1, ReporterAction::ProbeAt(at(30)));
     let broken = ProbeResult::Failure { reason: "Broken".to_owned(), message: String::new() };
     assert_eq!(once.report(None, &broken, at(0)).1, ReporterAction::ProbeAt(at(30)), "only a success ends it");

@@ -2,18 +2,22 @@
 
 use dra_attrs::ErrorType;
 use proptest::prelude::*;
-use readiness::condition::{CNI_READY, NETWORK_PROXY_READY, is_known, is_standard};
+use readiness::condition::{is_known, is_standard};
 use readiness::validate::{
-    GateWarning, GateWarningKind, GateWriter, LengthPolicy, ValidationOptions, validate_gate_update, validate_gates,
+    GateWarning, GateWarningKind, GateWriter, ValidationOptions, validate_gate_update, validate_gates,
     validate_requirements,
 };
-use readiness::{
-    FailureAction, GATE_LABEL_PREFIX, NodeReadinessGate, NodeReadinessRequirement, gate_label_key,
-    is_gate_label_writable_by_kubelet,
-};
+use readiness::{FailureAction, NodeReadinessGate, NodeReadinessRequirement, gate_label_key};
 use serde_json::{Value, from_value, json};
 
 use super::world::{gate_a, taint};
+
+/// Returns options with the limit of the KEP, or with that of the domain alone.
+fn limited(domain_alone: bool) -> ValidationOptions {
+    let mut options = ValidationOptions::default();
+    options.limits_domain_alone = domain_alone;
+    options
+}
 
 fn gates(list: Value) -> Vec<NodeReadinessGate> {
     from_value(list).unwrap()
@@ -95,8 +99,8 @@ fn the_length_of_a_type() {
         let domain = format!("{}z", &domain[..domain.len() - 1]);
         format!("{domain}/{}", "n".repeat(name))
     };
-    let kinds = |name: &str, lengths| {
-        let report = validate_gates(&[named(name)], &ValidationOptions::default().with_lengths(lengths));
+    let kinds = |name: &str, domain_alone| {
+        let report = validate_gates(&[named(name)], &limited(domain_alone));
         report.errors.iter().map(|error| error.r#type).collect::<Vec<_>>()
     };
     let rows = [
@@ -109,20 +113,18 @@ fn the_length_of_a_type() {
         (type_of_length(10, 64), vec![ErrorType::Invalid], vec![ErrorType::Invalid]),
     ];
     for (name, strict, prefix_only) in rows {
-        assert_eq!(kinds(&name, LengthPolicy::Strict), strict, "{} bytes", name.len());
-        assert_eq!(kinds(&name, LengthPolicy::PrefixOnly), prefix_only, "{} bytes", name.len());
+        assert_eq!(kinds(&name, false), strict, "{} bytes", name.len());
+        assert_eq!(kinds(&name, true), prefix_only, "{} bytes", name.len());
     }
     let report = validate_gates(&[named(&type_of_length(300, 1))], &ValidationOptions::default());
     assert_eq!(
         report.errors.as_slice()[0].to_string(),
         "spec.readinessGates[0].conditionType: Too long: may not be more than 238 bytes"
     );
-    let report = validate_gates(
-        &[named(&type_of_length(239, 1))],
-        &ValidationOptions::default().with_lengths(LengthPolicy::PrefixOnly),
-    );
+    let report =
+        validate_gates(&[named(&type_of_length(239, 1))], &ValidationOptions::default().with_limit_of_domain());
     assert!(report.errors.as_slice()[0].to_string().ends_with("Too long: the domain may not be more than 238 bytes"));
-    assert_eq!(GATE_LABEL_PREFIX.len() + 238, 253);
+    assert_eq!("readiness-gate.".len() + 238, 253);
 }
 
 #[test]
@@ -440,7 +442,7 @@ fn the_longest_domain_of_a_label() {
         let labels = "a".repeat(60) + ".";
         format!("{}b", labels.repeat(4).get(..len - 1).unwrap())
     };
-    let longest = 253 - GATE_LABEL_PREFIX.len();
+    let longest = 253 - "readiness-gate.".len();
     assert_eq!(gate_label_key(&format!("{}/Ready", domain(longest))).unwrap().find('/'), Some(253));
     let long = gate_label_key(&format!("{}/Ready", domain(longest + 1))).unwrap_err();
     assert!(long.to_string().contains("no more than 253 bytes"), "{long}");
@@ -492,33 +494,13 @@ fn requirements_of_pods() {
 #[test]
 fn standard_names() {
     // req: 5233-70
-    for name in [CNI_READY, NETWORK_PROXY_READY] {
+    for name in ["network.kubernetes.io/CNIReady", "network.kubernetes.io/NetworkProxyReady"] {
         assert!(is_known(name) && is_standard(name) && only(named(name)).is_empty());
     }
     assert!(is_standard("kubernetes.io/Anything") && is_standard("a.b.kubernetes.io/Anything"));
     assert!(!is_known("network.kubernetes.io/cni-configured"));
     for other in ["kubernetes.io.example.com/A", "notkubernetes.io/A", "k8s.io/A"] {
         assert!(!is_standard(other), "{other}");
-    }
-}
-
-#[test]
-fn which_labels_a_kubelet_may_write() {
-    let rows = [
-        ("datadog.com/AgentReady", true),
-        ("network.kubernetes.io/CNIReady", false),
-        ("kubernetes.io/A", false),
-        ("k8s.io/A", false),
-        ("readiness.k8s.io/A", false),
-        ("node.kubernetes.io/A", true),
-        ("x.node.kubernetes.io/A", true),
-        ("kubelet.kubernetes.io/A", true),
-        ("xnode.kubernetes.io/A", false),
-        ("node-restriction.kubernetes.io/A", false),
-        ("mykubernetes.io/A", true),
-    ];
-    for (name, may) in rows {
-        assert_eq!(is_gate_label_writable_by_kubelet(name), may, "{name}");
     }
 }
 
@@ -534,8 +516,8 @@ proptest! {
     /// Checks that every type which either policy accepts has a label key, and that the strict policy accepts no more types.
     #[test]
     fn accepted_types_make_label_keys(name in name()) {
-        let accepts = |lengths| validate_gates(&[named(&name)], &ValidationOptions::default().with_lengths(lengths)).is_valid();
-        let (strict, prefix_only) = (accepts(LengthPolicy::Strict), accepts(LengthPolicy::PrefixOnly));
+        let accepts = |domain_alone| validate_gates(&[named(&name)], &limited(domain_alone)).is_valid();
+        let (strict, prefix_only) = (accepts(false), accepts(true));
         prop_assert!(!strict || prefix_only);
         if let Ok(key) = gate_label_key(&name) {
             let (domain, name) = key.split_once('/').unwrap();

@@ -33,9 +33,10 @@ use examples::instant::instant;
 use examples::manifest::{Manifests, Problem, ReadinessManifests, read_text};
 use examples::output::{LineForm, OutputError, Trouble, escaped, program, put, put_styled, say};
 use k8s_openapi::jiff::Timestamp;
+use readiness::condition::{is_known, is_standard};
 use readiness::rule::ExpandError;
-use readiness::validate::{ValidationOptions, validate_gates};
-use readiness::{EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, ReadinessCounters, step};
+use readiness::validate::{ValidationOptions, validate_gates, validate_requirements};
+use readiness::{EvaluatorRole, GatedNode, GatedPod, NodeReadinessGate, NodeState, Policy, ReadinessCounters, step};
 
 use around::{after, autoscaler_lines, expand_rules, register, snippets, what_if};
 use clock::Clock;
@@ -192,6 +193,7 @@ fn run(args: &Args) -> Result<(), AgentError> {
     for node in &objects.nodes {
         report_problems(node)?;
     }
+    objects.pods.iter().try_for_each(report_requirements)?;
     if let Some(file) = &args.what_if {
         let proposed = read_all(std::slice::from_ref(file))?.nodes;
         return what_if(&objects.nodes, &proposed, &policy, args.begin).iter().try_for_each(|line| print(line));
@@ -230,15 +232,25 @@ fn entries(args: &Args, objects: &ReadinessManifests) -> Result<Vec<Entry>, Agen
     read_timeline(&text).map_err(|message| AgentError::File { file: name, message })
 }
 
-/// Prints the errors and warnings of the API server about the gates of a node.
+/// Prints the errors and warnings of the API server about the gates of a node, and gates that look like those of Kubernetes.
 fn report_problems(node: &GatedNode) -> Result<(), AgentError> {
     let report = validate_gates(&node.gates, &ValidationOptions::default());
     let errors = report.errors.iter().map(|error| format!("error: {error}"));
     let warnings = report.warnings.iter().map(|warning| format!("warning: {warning}"));
-    for line in errors.chain(warnings) {
+    let types = node.gates.iter().map(|gate| gate.condition_type.as_str());
+    let foreign = types.filter(|name| is_standard(name) && !is_known(name));
+    let foreign = foreign.map(|name| format!("warning: {name} is in a domain of Kubernetes, which does not define it"));
+    for line in errors.chain(warnings).chain(foreign) {
         print(&format!("{}: {line}", name_of(node)))?;
     }
     Ok(())
+}
+
+/// Prints the errors of the API server about the requirements of a pod.
+fn report_requirements(pod: &GatedPod) -> Result<(), AgentError> {
+    let report = validate_requirements(&pod.requirements, &ValidationOptions::default());
+    let name = pod.pod.metadata.name.as_deref().unwrap_or_default();
+    report.errors.iter().try_for_each(|error| print(&format!("pod {name}: error: {error}")))
 }
 
 fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentError> {

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::condition::READY;
 use readiness::network::NETWORK_READY;
-use readiness::reporter::{ProbeResult, Reporter, ReporterAction, ReporterStrategy};
+use readiness::reporter::{ProbeResult, Reporter, ReporterAction};
 use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedPod, NodeState, NodeWrite, Policy, apply_writes, step};
 
 use super::name_of;
@@ -289,10 +289,7 @@ fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<S
 /// Lets an agent's reporter write the result of a probe, and returns what it does in words.
 fn report_probe(player: &mut Player, probe: &Probe, instant: Timestamp) -> String {
     let mut reporter = Reporter::new(&probe.type_);
-    reporter.strategy = match probe.strategy {
-        Strategy::Continuous => ReporterStrategy::Continuous,
-        Strategy::ReportOnSuccessAndTerminate => ReporterStrategy::OnSuccessAndTerminate,
-    };
+    reporter.ends_on_success = matches!(probe.strategy, Strategy::ReportOnSuccessAndTerminate);
     let result = match probe.result {
         ProbeOutcome::Starting => ProbeResult::Starting,
         ProbeOutcome::Success => ProbeResult::Success { reason: "Verified".to_owned(), message: String::new() },

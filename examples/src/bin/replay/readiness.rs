@@ -5,10 +5,10 @@ mod state;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use readiness::validate::{self, GateWriter, LengthPolicy, ValidationOptions};
+use readiness::validate::{self, GateWriter, ValidationOptions};
 use readiness::{
     EvaluatorRole, FilterOptions, FilterReason, GatedNode, GatedPod, NodeReadinessGate, NodeReadinessRequirement,
-    NodeState, NodeVerdict, NodeWrite, Policy, PolicyMode, RequirementPolicy, filter, step,
+    NodeState, NodeVerdict, NodeWrite, Policy, PolicyMode, filter, step,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl Settings<Preset, FilterKnobs> {
             Self::Named(Preset::Hardened) => FilterOptions::hardened(),
             Self::Changed(knobs) => {
                 let options = if knobs.await_taint { FilterOptions::hardened() } else { FilterOptions::kep() };
-                if knobs.additive { options.with_requirements(RequirementPolicy::Additive) } else { options }
+                if knobs.additive { options.with_added_requirements() } else { options }
             }
         }
     }
@@ -251,10 +251,10 @@ pub(super) fn validate_gates(input: Value) -> Result<Operation, Refusal> {
     if input.gates.is_some() == (input.old.is_some() || input.new.is_some()) {
         return Err(Refusal::field("gates", "either gates, or old and new must be given"));
     }
-    let options = ValidationOptions::default().with_lengths(match input.lengths {
-        Lengths::Strict => LengthPolicy::Strict,
-        Lengths::PrefixOnly => LengthPolicy::PrefixOnly,
-    });
+    let options = match input.lengths {
+        Lengths::Strict => ValidationOptions::default(),
+        Lengths::PrefixOnly => ValidationOptions::default().with_limit_of_domain(),
+    };
     let name = input.actor.unwrap_or_default();
     let is_node = NODES.contains(&name.as_str()) || name.starts_with("system:node:");
     let writer = if is_node { GateWriter::Node } else { GateWriter::Admin };

@@ -6,7 +6,7 @@ use dra_attrs::numa::NumaError;
 use dra_attrs::{FieldErrors, PciAddressError};
 use examples::machine::MachineError;
 use examples::output::OutputError;
-use nnn::{IllegalTransition, PodError};
+use nnn::{PodError, TransitionError};
 
 use super::slow_volume::StoryError;
 
@@ -39,7 +39,7 @@ pub(crate) enum TourError {
     Pod(#[from] PodError),
     /// The scheduler's state machine reports an illegal transition.
     #[error(transparent)]
-    Transition(#[from] IllegalTransition),
+    Transition(#[from] TransitionError),
     /// The story of the slow volume failed.
     #[error(transparent)]
     SlowVolume(#[from] StoryError),

@@ -4,12 +4,12 @@ use dra_attrs::{GateSet, Profile};
 use examples::objects::KubeObject;
 use k8s_openapi::api::core::v1::{Binding, Node, Pod};
 use k8s_openapi::jiff::Timestamp;
-use nnn::binding::{BindingConflict, bind};
-use nnn::scheduling::{CycleStart, FeasibleNodes};
+use nnn::binding::{BindingError, apply_binding};
+use nnn::scheduling::{FeasibleNodes, FilterInput};
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, RemovalMode};
 use nnn::{
-    Assumed, Behavior, Command, IllegalTransition, NodeFit, NominationGate, NominationTracker, Options, PodError,
-    PodSnapshot, PreFlight, TrackerInput,
+    Assumed, Behavior, Command, NodeFit, NominationGate, NominationOptions, NominationTracker, PodError, PodSnapshot,
+    PreFlight, TrackerInput, TransitionError,
 };
 use serde_json::{Value, json};
 
@@ -27,13 +27,13 @@ pub(crate) enum StoryError {
     Pod(#[from] PodError),
     /// The tracker got an impossible event.
     #[error(transparent)]
-    Illegal(#[from] IllegalTransition),
+    Illegal(#[from] TransitionError),
     /// The cluster can't be read.
     #[error(transparent)]
     View(#[from] ClusterViewError),
     /// The binding was refused.
     #[error(transparent)]
-    Binding(#[from] BindingConflict),
+    Binding(#[from] BindingError),
 }
 
 /// A moment of the pod's life, with the gate on and off.
@@ -62,7 +62,7 @@ pub(super) fn tell() -> Result<Vec<Moment>, StoryError> {
 
 /// Plays one life of the pod, and returns the text of each moment.
 fn live(gates: GateSet<NominationGate>) -> Result<[String; 4], StoryError> {
-    let options = Options::new(Profile::V1_37, Behavior::SAFE).with_gates(gates);
+    let options = NominationOptions::new(Profile::V1_37, Behavior::Safe).with_gates(gates);
     let mut pod = pod()?;
     let key = PodSnapshot::from_pod(&pod)?.key;
     let mut tracker = NominationTracker::new(options);
@@ -82,14 +82,14 @@ fn live(gates: GateSet<NominationGate>) -> Result<[String; 4], StoryError> {
     let mut tracker = NominationTracker::new(options);
     tracker.handle(TrackerInput::PodObserved(PodSnapshot::from_pod(&pod)?))?;
     let nnn = tracker.pod(&key.uid).and_then(|pod| pod.nnn.as_deref());
-    let start = CycleStart::new(&NODES).with_nomination(nnn);
+    let start = FilterInput::new(&NODES).with_nomination(nnn);
     let tried = match start.evaluate(|node| NODES.contains(&node), |_| NodeFit::<()>::Fits).feasible {
         FeasibleNodes::First(node) => format!("{node} first, and goes on there"),
         _ => "every node; the volume may be made in vain".to_owned(),
     };
 
     let binding = Binding::from_json(json!({"metadata": {"name": key.name}, "target": {"name": NODE}}))?;
-    let bound = PodSnapshot::from_pod(&bind(&pod, &binding, gates, Timestamp::UNIX_EPOCH)?)?;
+    let bound = PodSnapshot::from_pod(&apply_binding(&pod, &binding, gates, Timestamp::UNIX_EPOCH)?)?;
     let nnn = bound.nnn.map_or_else(|| "no nominatedNodeName".to_owned(), |node| format!("nominatedNodeName: {node}"));
     let bound = format!("nodeName: {}, {nnn}", bound.node.unwrap_or_default());
     Ok([sent, seen, tried, bound])

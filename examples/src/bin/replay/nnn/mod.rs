@@ -6,13 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
-use nnn::behavior::{
-    BindingFailurePolicy, ClearingPolicy, CurrentStatus, EvictionTiming, GroupPreemptionPolicy, PatchAfterBind,
-    PendingWrites, PodIdentity, RequeueSource,
-};
+use nnn::external::ClearingPolicy;
 use nnn::{
-    Assumed, Behavior, BindingClaim, CycleOutcome, FailedStage, NominatingInfo, NominationGate, NominationTracker,
-    Options, PermitWait, PodSnapshot, ScheduledCondition, TrackerInput, TrackerOutput,
+    Assumed, Behavior, BindingClaim, CycleOutcome, FailedStage, NominatingInfo, NominationGate, NominationOptions,
+    NominationTracker, PodSnapshot, ScheduledCondition, TrackerInput, TrackerOutput,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -37,7 +34,7 @@ struct RunInput {
     steps: Vec<Step>,
 }
 
-/// A behavior by its name, or one of both with changes.
+/// A behavior by its name, or with a rule for the nominations of pods that fit no node.
 type Policy = Settings<PolicyName, Changes>;
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -49,46 +46,30 @@ enum PolicyName {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Changes {
     #[serde(default)]
     base: PolicyName,
-    identity: Option<PodIdentity>,
-    pending_writes: Option<PendingWrites>,
-    known: Option<CurrentStatus>,
-    late_patch: Option<PatchAfterBind>,
-    wake_by: Option<RequeueSource>,
-    eviction: Option<EvictionTiming>,
-    group_preemption: Option<GroupPreemptionPolicy>,
-    on_binding_failure: Option<BindingFailurePolicy>,
-    clearing: Option<ClearingPolicy>,
+    #[serde(default)]
+    clearing: ClearingPolicy,
 }
 
 impl PolicyName {
     fn behavior(self) -> Behavior {
         match self {
-            Self::Safe => Behavior::SAFE,
-            Self::Upstream => Behavior::KUBE_SCHEDULER,
+            Self::Safe => Behavior::Safe,
+            Self::Upstream => Behavior::KubeScheduler,
         }
     }
 }
 
 impl Policy {
-    fn behavior(&self) -> Behavior {
-        let changes = match self {
-            Self::Named(name) => return name.behavior(),
-            Self::Changed(changes) => changes,
+    fn options(&self, profile: Profile, gates: GateSet<NominationGate>) -> NominationOptions {
+        let (name, clearing) = match self {
+            Self::Named(name) => (name, ClearingPolicy::default()),
+            Self::Changed(changes) => (&changes.base, changes.clearing),
         };
-        let mut behavior = changes.base.behavior();
-        behavior.identity = changes.identity.unwrap_or(behavior.identity);
-        behavior.pending_writes = changes.pending_writes.unwrap_or(behavior.pending_writes);
-        behavior.current_status = changes.known.unwrap_or(behavior.current_status);
-        behavior.patch_after_bind = changes.late_patch.unwrap_or(behavior.patch_after_bind);
-        behavior.requeue_by = changes.wake_by.unwrap_or(behavior.requeue_by);
-        behavior.eviction = changes.eviction.unwrap_or(behavior.eviction);
-        behavior.group_preemption = changes.group_preemption.unwrap_or(behavior.group_preemption);
-        behavior.on_binding_failure = changes.on_binding_failure.unwrap_or(behavior.on_binding_failure);
-        behavior.clearing = changes.clearing.unwrap_or(behavior.clearing);
-        behavior
+        NominationOptions::new(profile, name.behavior()).with_gates(gates).with_clearing(clearing)
     }
 }
 
@@ -243,7 +224,7 @@ struct Player {
 
 impl Player {
     fn new(input: &RunInput) -> Self {
-        let options = Options::new(input.profile, input.policy.behavior()).with_gates(gates(&input.gates));
+        let options = input.policy.options(input.profile, gates(&input.gates));
         Self { tracker: NominationTracker::new(options), pods: BTreeMap::new() }
     }
 
@@ -282,10 +263,10 @@ impl Player {
             },
             Step::CycleSucceeded(step) => {
                 let assumed = Assumed::new(&self.queued_pod("cycle_succeeded", &step.pod)?.key, step.node()?);
-                let permit = if step.waiting { PermitWait::Waiting } else { PermitWait::None };
                 let claims = step.claims.iter().map(ClaimInput::state).collect();
-                let assumed = assumed.with_pre_flights(pre_flights(&step.preflight));
-                TrackerInput::CycleSucceeded(assumed.with_permit(permit).with_claims(claims))
+                let mut assumed = assumed.with_pre_flights(pre_flights(&step.preflight)).with_claims(claims);
+                assumed.waits_on_permit = step.waiting;
+                TrackerInput::CycleSucceeded(assumed)
             }
             Step::BindingFailed(step) => TrackerInput::BindingFailed {
                 queued_pod: self.queued_pod("binding_failed", &step.pod)?.clone(),
@@ -311,9 +292,9 @@ impl Player {
 
     fn restart(&mut self, step: &RestartStep) {
         let old = *self.tracker.options();
-        let behavior = step.policy.as_ref().map_or(old.behavior, Policy::behavior);
         let gates = step.gates.as_ref().map_or(old.gates, gates);
-        self.tracker = self.tracker.rebuild(Options::new(old.profile, behavior).with_gates(gates));
+        let options = step.policy.as_ref().map_or(old, |policy| policy.options(old.profile, gates));
+        self.tracker = self.tracker.rebuild(options.with_gates(gates));
     }
 
     fn shown(&self, output: Result<TrackerOutput, Value>, has_state: bool) -> Value {

@@ -2,11 +2,11 @@
 //! `nnn.prebind_groups` and `nnn.needs_patch`.
 
 use dra_attrs::{GateSet, Profile};
-use nnn::binding::{BindingStart, PreBindConcurrency, PreBindExecution, PreBindPlugin, groups_with_gates};
+use nnn::binding::{BindingStart, PreBindPlugin, pre_bind_groups};
 use nnn::scheduling::decide_cycle;
 use nnn::{
-    ConditionChange, CycleOutcome, NominatingInfo, NominationGate, PatchDecision, PermitWait, PreFlight,
-    decide_nomination_update, decide_patch, parse_node_name,
+    ConditionChange, CycleOutcome, NominatingInfo, NominationGate, PatchDecision, PreFlight, decide_nomination_update,
+    decide_patch, parse_node_name,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ pub(crate) fn binding_start(input: Value) -> Result<Operation, Refusal> {
     Ok(answer(move || {
         let mut start = BindingStart::new(&pre_flights, &input.host);
         start.gates = GateSet::default().with_value(NominationGate::Expectation, input.gate);
-        start.permit = if input.waiting { PermitWait::Waiting } else { PermitWait::None };
+        start.waits_on_permit = input.waiting;
         start.nnn = nnn.as_deref();
         match start.decide() {
             Ok(PatchDecision::Needed) => json!(["PatchNnn", input.host]),
@@ -161,6 +161,15 @@ pub(crate) fn cycle_result(input: Value) -> Result<Operation, Refusal> {
 #[derive(Deserialize)]
 struct PluginInput(String, bool, bool);
 
+impl PluginInput {
+    fn plugin(&self) -> PreBindPlugin<'_> {
+        let Self(name, is_skipped, is_parallel) = self;
+        let mut plugin = PreBindPlugin::new(name);
+        (plugin.is_skipped, plugin.is_parallel) = (*is_skipped, *is_parallel);
+        plugin
+    }
+}
+
 #[derive(Deserialize)]
 struct GroupsInput {
     gate: Option<bool>,
@@ -172,17 +181,8 @@ pub(crate) fn prebind_groups(input: Value) -> Result<Operation, Refusal> {
     let input: GroupsInput = read(input)?;
     let gates = GateSet::default().with_value(NominationGate::Expectation, input.gate != Some(false));
     Ok(answer(move || {
-        let plugin = |PluginInput(name, skipped, parallel): &'_ PluginInput| {
-            let execution = if *skipped { PreBindExecution::Skipped } else { PreBindExecution::Runs };
-            let concurrency = if *parallel { PreBindConcurrency::Parallel } else { PreBindConcurrency::Alone };
-            (name.clone(), execution, concurrency)
-        };
-        let named: Vec<_> = input.plugins.iter().map(plugin).collect();
-        let plugins: Vec<PreBindPlugin<'_>> = named
-            .iter()
-            .map(|(name, execution, concurrency)| PreBindPlugin::new(name, *execution, *concurrency))
-            .collect();
-        let groups = groups_with_gates(gates, &plugins);
+        let plugins: Vec<PreBindPlugin<'_>> = input.plugins.iter().map(PluginInput::plugin).collect();
+        let groups = pre_bind_groups(gates, &plugins);
         json!(groups.iter().map(|group| group.iter().map(|plugin| plugin.name).collect()).collect::<Vec<Vec<_>>>())
     }))
 }

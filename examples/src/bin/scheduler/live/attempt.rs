@@ -10,7 +10,7 @@ use examples::live::{now, pod_calls};
 use examples::placing::{self, NoNode, NodeVerdict, with_deadline};
 use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};
 use nnn::binding::announce;
-use nnn::{BindingClaim, Command, PermitWait, PodKey};
+use nnn::{Assumed, BindingClaim, Command, PodKey};
 use tokio::time::Instant;
 
 use super::counts::Outcome;
@@ -103,9 +103,9 @@ impl LiveScheduler<'_> {
             let uid = claim.claim().metadata.uid.clone().unwrap_or_default();
             if claim.chosen().is_some() { BindingClaim::Chosen(uid) } else { BindingClaim::Shared(uid) }
         });
-        let claims: Vec<BindingClaim> = claims.collect();
-        for command in announce(pod, node, &claims, PermitWait::None) {
-            if let (Command::PatchNnn { pod, node }, false) = (&command, claims.is_empty()) {
+        let assumed = Assumed::new(pod, node).with_claims(claims.collect());
+        for command in announce(&assumed) {
+            if let (Command::PatchNnn { pod, node }, false) = (&command, assumed.claims.is_empty()) {
                 pod_calls::nominate(&self.cluster.client, pod, node).await?;
             }
         }

@@ -1,16 +1,10 @@
-//! Application of writes to a node object in memory, and the writes that remove the reconciler's taints and labels.
+//! Application of writes to a node object in memory.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
-use super::evaluator_role::EvaluatorRole;
-use super::label_sync::key_writer;
-use super::node_state::NodeState;
-use super::node_write::{NodeChange, NodeWrite, WriteActor};
-use super::step_result::StepResult;
-use super::verdict::NodeVerdict;
-use crate::node::{CacheSync, GatedNodeView};
+use super::node_write::{NodeChange, NodeWrite};
 use crate::taint::{NO_EXECUTE, TaintId};
 
 /// Applies writes to a node object as an API server would, for simulators and tests. Events change nothing.
@@ -20,11 +14,11 @@ use crate::taint::{NO_EXECUTE, TaintId};
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Node;
-/// use readiness::{NodeState, apply_writes, shutdown_writes};
+/// use readiness::{NodeState, apply_writes};
 /// let mut node: Node = serde_json::from_str(r#"{"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}"#)?;
 /// let state: NodeState =
 ///     serde_json::from_str(r#"{"version": 1, "ownedTaints": [{"key": "a", "effect": "NoSchedule"}]}"#)?;
-/// let writes = shutdown_writes(&state);
+/// let writes = state.shutdown_writes();
 /// let refused = apply_writes(&mut node, &writes, "2026-01-01T00:00:00Z".parse().unwrap());
 /// assert!(refused.is_empty());
 /// assert_eq!(node.spec.unwrap().taints, Some(vec![]));
@@ -110,42 +104,4 @@ fn patch_condition(node: &mut Node, change: &NodeChange, now: Timestamp) -> bool
         None => conditions.push(new),
     }
     true
-}
-
-/// Returns the writes that remove all taints and labels that the reconciler set, for a cluster that stops using gates
-/// (a downgrade). Conditions stay: they belong to their agents.
-#[must_use]
-pub fn shutdown_writes(state: &NodeState) -> Vec<NodeWrite> {
-    let taints = state.owned_taints.union(&state.leaving_taints).map(|id| {
-        let taint = Taint { key: id.key.clone(), effect: id.effect.clone(), ..Taint::default() };
-        NodeWrite { actor: WriteActor::Nlc, change: NodeChange::RemoveTaint { taint, resource_version: None } }
-    });
-    let labels = state.owned_labels.union(&state.leaving_labels);
-    let labels =
-        labels.map(|key| NodeWrite { actor: key_writer(key), change: NodeChange::RemoveLabel { key: key.clone() } });
-    taints.chain(labels).collect()
-}
-
-/// Computes a step in [`PolicyMode::Off`](crate::PolicyMode::Off): removes the taints and labels that the reconciler
-/// set, once.
-pub(super) fn switched_off<'a>(role: EvaluatorRole, view: &GatedNodeView<'a>, mut state: NodeState) -> StepResult<'a> {
-    state.ready = view.is_ready();
-    let mut writes = Vec::new();
-    if view.cache_sync == CacheSync::Synced {
-        writes = shutdown_writes(&state);
-        writes.retain(|write| role.plays(write.actor));
-        let kept = NodeState {
-            uid: state.uid,
-            boot_id: state.boot_id,
-            kubelet_instance: state.kubelet_instance,
-            ready: state.ready,
-            counters: state.counters,
-            is_warm: true,
-            ..NodeState::default()
-        };
-        state = kept;
-    }
-    let verdict = NodeVerdict { schedulable: state.ready, gates: Vec::new() };
-    state.open = verdict.schedulable;
-    StepResult { writes, verdict, requeue_at: None, state }
 }

@@ -18,17 +18,6 @@ pub enum PreFilterResult {
     Failed,
 }
 
-/// Use of the batch hint (the node of the last identical pod) after the nominated node did not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum HintAfterNomination {
-    /// The scheduler does not try the hint, as in kube-scheduler 1.37.
-    #[default]
-    Skipped,
-    /// The scheduler tries the hint too, as requested in an open Kubernetes issue.
-    Tried,
-}
-
 /// Result of trying the nominated node, or the hint, before all other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
@@ -37,7 +26,7 @@ pub enum CandidateResult {
     Taken,
     /// The node does not exist in the cluster.
     NotInCluster,
-    /// The node exists, but is not in [`CycleStart::placement`].
+    /// The node exists, but is not in [`FilterInput::placement`].
     NotInPlacement,
     /// The filter failed on the node. The scheduler then filters all nodes, and the cycle fails only if the filter
     /// fails again.
@@ -67,13 +56,14 @@ pub enum FeasibleNodes<'a> {
 /// Input of the filter phase of a scheduling cycle.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
-pub struct CycleStart<'a> {
+pub struct FilterInput<'a> {
     /// `status.nominatedNodeName` of the pod as it came out of the scheduling queue; later writes are ignored.
     pub nnn: Option<&'a str>,
     /// Node on which the last identical pod of a batch fitted.
     pub hint: Option<&'a str>,
-    /// Use of `hint` after the nominated node did not fit.
-    pub hint_after_nomination: HintAfterNomination,
+    /// True if the scheduler tries `hint` after the nominated node did not fit, as requested in an open Kubernetes issue.
+    /// kube-scheduler 1.37 does not.
+    pub tries_hint_after_nomination: bool,
     /// Combined result of the `PreFilter` plugins.
     pub pre_filter: PreFilterResult,
     /// Nodes that the pod may use, in the order in which they are filtered.
@@ -98,9 +88,9 @@ impl NodeEvaluation<'_> {
     ///
     /// ```
     /// use nnn::NodeFit;
-    /// use nnn::scheduling::CycleStart;
+    /// use nnn::scheduling::FilterInput;
     /// let nodes = ["a", "b", "c"];
-    /// let useless = CycleStart::new(&nodes).with_nomination(Some("b"));
+    /// let useless = FilterInput::new(&nodes).with_nomination(Some("b"));
     /// let found = useless.evaluate(|_| true, |_| NodeFit::Rejected("full"));
     /// assert_eq!(found.rounds(2), 1 + 2);
     /// ```
@@ -112,7 +102,7 @@ impl NodeEvaluation<'_> {
     }
 }
 
-impl<'a> CycleStart<'a> {
+impl<'a> FilterInput<'a> {
     /// Builds the input for a pod that may use the nodes in `placement`.
     #[must_use]
     pub fn new(placement: &'a [&'a str]) -> Self {
@@ -133,9 +123,9 @@ impl<'a> CycleStart<'a> {
     ///
     /// ```
     /// use nnn::NodeFit;
-    /// use nnn::scheduling::{CycleStart, FeasibleNodes};
+    /// use nnn::scheduling::{FilterInput, FeasibleNodes};
     /// let nodes = ["a", "b", "c"];
-    /// let start = CycleStart::new(&nodes).with_nomination(Some("b"));
+    /// let start = FilterInput::new(&nodes).with_nomination(Some("b"));
     /// let found = start.evaluate(|_| true, |_| NodeFit::<()>::Fits);
     /// assert_eq!((found.feasible, found.filter_runs), (FeasibleNodes::First("b"), 1));
     /// ```
@@ -171,10 +161,10 @@ impl<'a> CycleStart<'a> {
     }
 
     fn candidates(&self) -> [Option<&'a str>; 2] {
-        match (self.nnn, self.hint_after_nomination) {
+        match (self.nnn, self.tries_hint_after_nomination) {
             (None, _) => [self.hint, None],
-            (nnn, HintAfterNomination::Skipped) => [nnn, None],
-            (nnn, HintAfterNomination::Tried) => [nnn, self.hint.filter(|hint| nnn != Some(hint))],
+            (nnn, false) => [nnn, None],
+            (nnn, true) => [nnn, self.hint.filter(|hint| nnn != Some(hint))],
         }
     }
 
@@ -214,12 +204,17 @@ impl<'a> CycleStart<'a> {
 }
 
 /// Returns the number of rounds in which `nodes` nodes are filtered, `parallelism` at a time.
-///
-/// ```
-/// use nnn::scheduling::filter_rounds;
-/// assert_eq!(filter_rounds(1000, 16), 63);
-/// ```
-#[must_use]
-pub const fn filter_rounds(nodes: usize, parallelism: usize) -> usize {
+const fn filter_rounds(nodes: usize, parallelism: usize) -> usize {
     nodes.div_ceil(if parallelism == 0 { 1 } else { parallelism })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filter_rounds;
+
+    #[test]
+    fn the_last_round_may_be_a_part_of_one() {
+        assert_eq!(filter_rounds(1000, 16), 63, "62 full rounds and one of 8");
+        assert_eq!((filter_rounds(0, 16), filter_rounds(1, 0)), (0, 1));
+    }
 }

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::Taint;
 
+use crate::condition::CNI_READY;
 use crate::gate::NodeReadinessGate;
 use crate::taint::NO_SCHEDULE;
 
@@ -17,7 +18,7 @@ impl NodeReadinessGate {
     /// ```
     #[must_use]
     pub fn cni(taint_key: &str) -> Self {
-        Self::new("network.kubernetes.io/CNIReady", 180).with_taint(not_ready(taint_key))
+        Self::new(CNI_READY, 180).with_taint(not_ready(taint_key))
     }
 
     /// Creates the gate of a service mesh's agent on the node, `<domain>/MeshReady`. After three minutes pods start without
