@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dra_attrs::numa::{NumaNode, NumaTopology};
-use dra_attrs::{DistinctState, ListTypes, MatchState, Quantity, ValueSet, Violation};
+use dra_attrs::{DistinctState, ListTypes, MatchState, Quantity, ValueSet, MatchError};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 const NODES: [u32; 3] = [8, 64, 1024];
@@ -56,7 +56,7 @@ fn bench_states<'a, S>(
     name: &str,
     devices: &'a [DeviceAttribute],
     mut state: S,
-    push: fn(&mut S, &ValueSet<'a>) -> Result<(), Violation>,
+    push: fn(&mut S, &ValueSet<'a>) -> Result<(), MatchError>,
     pop: fn(&mut S),
 ) {
     let mut group = criterion.benchmark_group(name);

@@ -80,13 +80,13 @@ pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, Fo
 #[doc(no_inline)]
 pub use dra_attrs::{DraGate, DroppedField, GateName, GateSet, Ix, Profile};
 pub use dra_device::{
-    DeviceId, InvalidDeviceId, InventoryError, MAX_DEVICES_PER_CLAIM, allocated_devices, claims, pool, skip, taint,
+    DeviceId, DeviceIdError, InventoryError, MAX_DEVICES_PER_CLAIM, allocated_devices, claims, pool, skip, taint,
     validate_conditions, version,
 };
 pub use dra_node::{declared_features, driver, kubelet};
 pub use search::allocate_error::{AllocateError, RequestError};
 pub use search::budget::Budget;
-pub use search::outcome::{Fit, NodeFailure, Outcome};
+pub use search::outcome::{Fit, NodeError, Outcome};
 pub use search::share::{Share, ShareIds, share_id};
 pub use search::stopped::{Limit, Stopped};
 pub use {dra_selector as selector, dra_validate as validate};

@@ -87,14 +87,14 @@ pub use dropped_field::DroppedField;
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet, nearest_name};
 pub use ix::Ix;
-pub use matching::{DistinctState, ListTypes, MatchState, ValueSet, Violation};
+pub use matching::{DistinctState, ListTypes, MatchState, ValueSet, MatchError};
 pub use name::{
     FullyQualifiedName, MAX_DOMAIN_LEN, MAX_ID_LEN, NameError, QualifiedName, STANDARD_DOMAIN, lookup_by_name,
 };
 pub use node_selector::{NodeSelectorError, node_selector_matches};
 pub use numa::{NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, numa_node_attribute};
 pub use pci::{PciAddress, PciAddressError, PcieRootError, pcie_root, pcie_root_attribute};
-pub use profile::{Profile, UnknownProfile};
+pub use profile::{Profile, ProfileError};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use resources::Resources;
 pub use semver::{Version, VersionError};

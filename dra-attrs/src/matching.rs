@@ -56,7 +56,7 @@ impl ListTypes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Violation {
+pub enum MatchError {
     /// The device does not have the attribute. A missing attribute is unknown, never a default value.
     #[error("the device does not have the attribute")]
     Missing,
@@ -96,7 +96,7 @@ enum Kind<'a> {
     /// The device has no usable value. `first_unseen` is true if Kubernetes 1.37 accepts it unchecked as the first
     /// device.
     Unusable {
-        violation: Violation,
+        violation: MatchError,
         first_unseen: bool,
     },
     One(Scalar<'a>),
@@ -111,7 +111,7 @@ impl<'a> ValueSet<'a> {
     #[must_use]
     pub fn from_attribute(attribute: Option<&'a DeviceAttribute>, lists: ListTypes) -> Self {
         let Some(attribute) = attribute else {
-            return Self::unusable(Violation::Missing, lists);
+            return Self::unusable(MatchError::Missing, lists);
         };
         let list = match lists {
             ListTypes::Enabled => list_of(attribute),
@@ -121,14 +121,14 @@ impl<'a> ValueSet<'a> {
             (Some(list), _) => Self::many(list),
             (None, Some(scalar)) => Self(Kind::One(scalar)),
             (None, None) if has_list(attribute) && lists != ListTypes::Enabled => {
-                Self::unusable(Violation::ListTypesOff, lists)
+                Self::unusable(MatchError::ListTypesOff, lists)
             }
-            (None, None) => Self::unusable(Violation::NoValue, lists),
+            (None, None) => Self::unusable(MatchError::NoValue, lists),
         }
     }
 
-    fn unusable(violation: Violation, lists: ListTypes) -> Self {
-        let first_unseen = violation != Violation::Missing && lists == ListTypes::Disabled;
+    fn unusable(violation: MatchError, lists: ListTypes) -> Self {
+        let first_unseen = violation != MatchError::Missing && lists == ListTypes::Disabled;
         Self(Kind::Unusable { violation, first_unseen })
     }
 
@@ -154,14 +154,14 @@ impl<'a> ValueSet<'a> {
     /// Returns the reason that the device has no usable value; `None` if it has one.
     ///
     /// ```
-    /// use dra_attrs::{ListTypes, ValueSet, Violation};
+    /// use dra_attrs::{ListTypes, ValueSet, MatchError};
     /// use k8s_openapi::api::resource::v1::DeviceAttribute;
     /// let list = DeviceAttribute { ints: Some(vec![6, 4]), ..Default::default() };
-    /// assert_eq!(ValueSet::from_attribute(Some(&list), ListTypes::Disabled).violation(), Some(Violation::ListTypesOff));
+    /// assert_eq!(ValueSet::from_attribute(Some(&list), ListTypes::Disabled).violation(), Some(MatchError::ListTypesOff));
     /// assert_eq!(ValueSet::from_attribute(Some(&list), ListTypes::Enabled).violation(), None);
     /// ```
     #[must_use]
-    pub const fn violation(&self) -> Option<Violation> {
+    pub const fn violation(&self) -> Option<MatchError> {
         match self.0 {
             Kind::Unusable { violation, .. } => Some(violation),
             Kind::One(_) | Kind::Many(_) => None,
@@ -170,7 +170,7 @@ impl<'a> ValueSet<'a> {
 
     /// Returns the values of a device at `position` in the order of pushes, or the reason that it can't be pushed
     /// there.
-    fn values_at(&self, position: usize) -> Result<&[Scalar<'a>], Violation> {
+    fn values_at(&self, position: usize) -> Result<&[Scalar<'a>], MatchError> {
         match self.0 {
             Kind::Unusable { violation, first_unseen } if !first_unseen || position > 0 => Err(violation),
             _ => Ok(self.values()),
@@ -206,7 +206,7 @@ fn scalar_of(attribute: &DeviceAttribute) -> Option<Scalar<'_>> {
 /// a pop truncates it.
 ///
 /// ```
-/// use dra_attrs::{ListTypes, MatchState, ValueSet, Violation};
+/// use dra_attrs::{ListTypes, MatchState, ValueSet, MatchError};
 /// use k8s_openapi::api::resource::v1::DeviceAttribute;
 ///
 /// let attribute = |ints: &[i64]| DeviceAttribute { ints: Some(ints.to_vec()), ..Default::default() };
@@ -217,11 +217,11 @@ fn scalar_of(attribute: &DeviceAttribute) -> Option<Scalar<'_>> {
 /// state.push(&set(&a))?;
 /// state.push(&set(&b))?;
 /// // Every pair overlaps, but nothing is common to all three.
-/// assert_eq!(state.push(&set(&c)), Err(Violation::NothingInCommon));
+/// assert_eq!(state.push(&set(&c)), Err(MatchError::NothingInCommon));
 /// state.pop();
 /// state.push(&set(&c))?;
 /// assert_eq!(state.common()[0].to_string(), "1");
-/// # Ok::<(), Violation>(())
+/// # Ok::<(), MatchError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MatchState<'a> {
@@ -252,7 +252,7 @@ impl<'a> MatchState<'a> {
     ///
     /// # Complexity
     /// Linear in the sizes of the device's set and of the intersection before it.
-    pub fn push(&mut self, device: &ValueSet<'a>) -> Result<(), Violation> {
+    pub fn push(&mut self, device: &ValueSet<'a>) -> Result<(), MatchError> {
         let offered = device.values_at(self.levels.len())?;
         let level = match self.levels.last() {
             None => self.append_level(offered),
@@ -293,12 +293,12 @@ impl<'a> MatchState<'a> {
         Level { start, end: self.values.len() }
     }
 
-    fn intersect(&mut self, before: Level, offered: &[Scalar<'a>]) -> Result<Level, Violation> {
+    fn intersect(&mut self, before: Level, offered: &[Scalar<'a>]) -> Result<Level, MatchError> {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         intersect_sorted(self.common(), offered, &mut scratch);
         let level = match scratch.len() {
-            0 => Err(Violation::NothingInCommon),
+            0 => Err(MatchError::NothingInCommon),
             len if len == before.end - before.start => Ok(before),
             _ => Ok(self.append_level(&scratch)),
         };
@@ -321,16 +321,16 @@ fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec
 /// State of a `distinctAttribute` constraint: the values of the pushed devices, each with its device.
 ///
 /// ```
-/// use dra_attrs::{DistinctState, Ix, ListTypes, ValueSet, Violation};
+/// use dra_attrs::{DistinctState, Ix, ListTypes, ValueSet, MatchError};
 /// use k8s_openapi::api::resource::v1::DeviceAttribute;
 ///
 /// let a = DeviceAttribute { string: Some("eth0".into()), ..Default::default() };
 /// let set = ValueSet::from_attribute(Some(&a), ListTypes::Enabled);
 /// let mut state = DistinctState::new();
 /// state.push(&set)?;
-/// assert_eq!(state.push(&set), Err(Violation::Repeated { with: Ix::from(0) }));
+/// assert_eq!(state.push(&set), Err(MatchError::Repeated { with: Ix::from(0) }));
 /// assert_eq!(state.taken().next().unwrap().to_string(), "\"eth0\"");
-/// # Ok::<(), Violation>(())
+/// # Ok::<(), MatchError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct DistinctState<'a> {
@@ -354,11 +354,11 @@ impl<'a> DistinctState<'a> {
     ///
     /// # Complexity
     /// `O(k log n)` for `k` values of the device and `n` taken values.
-    pub fn push(&mut self, device: &ValueSet<'a>) -> Result<(), Violation> {
+    pub fn push(&mut self, device: &ValueSet<'a>) -> Result<(), MatchError> {
         let position = self.levels.len();
         let values = device.values_at(position)?;
         if let Some(&with) = values.iter().find_map(|value| self.taken.get(value)) {
-            return Err(Violation::Repeated { with: Ix::from(with) });
+            return Err(MatchError::Repeated { with: Ix::from(with) });
         }
         self.taken.extend(values.iter().map(|value| (*value, position)));
         self.log.extend_from_slice(values);

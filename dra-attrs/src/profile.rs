@@ -52,16 +52,16 @@ impl fmt::Display for Profile {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no profile {name:?}; known: kep, v1.37")]
 #[non_exhaustive]
-pub struct UnknownProfile {
+pub struct ProfileError {
     /// The unknown name.
     pub name: String,
 }
 
 impl FromStr for Profile {
-    type Err = UnknownProfile;
+    type Err = ProfileError;
 
-    fn from_str(name: &str) -> Result<Self, UnknownProfile> {
+    fn from_str(name: &str) -> Result<Self, ProfileError> {
         let found = Self::ALL.into_iter().find(|profile| profile.name() == name);
-        found.ok_or_else(|| UnknownProfile { name: name.to_owned() })
+        found.ok_or_else(|| ProfileError { name: name.to_owned() })
     }
 }

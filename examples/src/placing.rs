@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dra_alloc::pods::{NodeRefusal, PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores};
+use dra_alloc::pods::{NodeFilterError, PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores};
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, DeviceId, Inventory, allocated_devices};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
@@ -137,7 +137,7 @@ pub fn judge(
     let (name, verdict) = (name_in(node), cycle.filter(node, allocator, state, now, budget));
     let failed = |error: &dyn std::fmt::Display| NoNode::Failed(error.to_string());
     if let Some(refusal) = verdict.refusal() {
-        if matches!(refusal, NodeRefusal::TimedOut { .. }) {
+        if matches!(refusal, NodeFilterError::TimedOut { .. }) {
             return Err(NoNode::TimedOut(refusal.to_string()));
         }
         if refusal.code() == StatusCode::Error {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!((id.pool.as_str(), id.device.as_str()), ("rack-1/node-7", "gpu-0"));
 /// assert_eq!(id.to_string(), "gpu.example.com/rack-1/node-7/gpu-0");
 /// assert!("gpu-0".parse::<DeviceId>().is_err());
-/// # Ok::<(), dra_device::InvalidDeviceId>(())
+/// # Ok::<(), dra_device::DeviceIdError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -34,7 +34,7 @@ pub struct DeviceId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not of the form driver/pool/device")]
 #[non_exhaustive]
-pub struct InvalidDeviceId {
+pub struct DeviceIdError {
     /// The text that was parsed.
     pub text: String,
 }
@@ -59,19 +59,19 @@ impl fmt::Display for DeviceId {
 }
 
 impl FromStr for DeviceId {
-    type Err = InvalidDeviceId;
+    type Err = DeviceIdError;
 
-    fn from_str(text: &str) -> Result<Self, InvalidDeviceId> {
+    fn from_str(text: &str) -> Result<Self, DeviceIdError> {
         let parts = text.split_once('/').and_then(|(driver, rest)| Some((driver, rest.rsplit_once('/')?)));
-        let (driver, (pool, device)) = parts.ok_or_else(|| InvalidDeviceId { text: text.to_owned() })?;
+        let (driver, (pool, device)) = parts.ok_or_else(|| DeviceIdError { text: text.to_owned() })?;
         Ok(Self::new(driver, pool, device))
     }
 }
 
 impl TryFrom<String> for DeviceId {
-    type Error = InvalidDeviceId;
+    type Error = DeviceIdError;
 
-    fn try_from(text: String) -> Result<Self, InvalidDeviceId> {
+    fn try_from(text: String) -> Result<Self, DeviceIdError> {
         text.parse()
     }
 }

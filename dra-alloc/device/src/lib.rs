@@ -54,6 +54,6 @@ mod slice;
 
 pub use allocated::allocated_devices;
 pub use condition::validate_conditions;
-pub use device_id::{DeviceId, InvalidDeviceId};
+pub use device_id::{DeviceId, DeviceIdError};
 pub use inventory_error::InventoryError;
 pub use limits::MAX_DEVICES_PER_CLAIM;

@@ -145,7 +145,7 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the gate is locked to true: the feature is stable")]
 #[non_exhaustive]
-pub struct GateLocked;
+pub struct GateLockedError;
 
 impl Stage {
     /// Returns true if the feature is on, given the value of its gate in the component's configuration (`None` if
@@ -160,9 +160,9 @@ impl Stage {
     /// assert_eq!(Stage::Beta.is_on(None), Ok(true));
     /// assert!(Stage::Stable.is_on(Some(false)).is_err());
     /// ```
-    pub const fn is_on(self, configured: Option<bool>) -> Result<bool, GateLocked> {
+    pub const fn is_on(self, configured: Option<bool>) -> Result<bool, GateLockedError> {
         match (self, configured) {
-            (Self::Stable, Some(false)) => Err(GateLocked),
+            (Self::Stable, Some(false)) => Err(GateLockedError),
             (Self::Stable, _) => Ok(true),
             (Self::Alpha | Self::Beta, Some(value)) => Ok(value),
             (stage, None) => Ok(matches!(stage, Self::Beta)),
@@ -217,16 +217,16 @@ pub fn missing_features<'a>(required: &[&'a str], declared: &[String]) -> Vec<&'
 }
 
 /// Rejection of a pod by a kubelet's admission. The status of the pod gets this error as message and
-/// [`NotAdmitted::reason`] as reason.
+/// [`AdmissionError::reason`] as reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Pod requires node features that are not available: {}", missing.join(", "))]
 #[non_exhaustive]
-pub struct NotAdmitted {
+pub struct AdmissionError {
     /// Names of the required features that the node does not declare, sorted.
     pub missing: Vec<String>,
 }
 
-impl NotAdmitted {
+impl AdmissionError {
     /// Returns the reason in the status of the rejected pod: [`POD_FEATURE_UNSUPPORTED`].
     #[must_use]
     pub const fn reason(&self) -> &'static str {
@@ -239,9 +239,9 @@ impl NotAdmitted {
 ///
 /// # Errors
 /// Returns the features that the node does not declare.
-pub fn check_admission(required: &[&str], declared: &[String]) -> Result<(), NotAdmitted> {
+pub fn check_admission(required: &[&str], declared: &[String]) -> Result<(), AdmissionError> {
     let missing: Vec<String> = missing_features(required, declared).into_iter().map(str::to_owned).collect();
-    if missing.is_empty() { Ok(()) } else { Err(NotAdmitted { missing }) }
+    if missing.is_empty() { Ok(()) } else { Err(AdmissionError { missing }) }
 }
 
 /// Nodes for a pod, split into those that declare its required features and the others.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::verdict::Verdict;
 use crate::explain::Explanation;
-use crate::search::outcome::{NodeFailure, Outcome};
+use crate::search::outcome::{NodeError, Outcome};
 
 /// Returns one line about the verdicts of all nodes, like the event of an unschedulable pod: the number of nodes that
 /// can serve the claims, then the causes of failure on the rest, the most frequent first.
@@ -41,10 +41,10 @@ fn headline(verdict: &Verdict) -> Option<String> {
     }
 }
 
-fn failure_headline(failure: &NodeFailure) -> String {
+fn failure_headline(failure: &NodeError) -> String {
     match failure {
-        NodeFailure::PoolIncomplete { .. } => "resource pool being updated".to_owned(),
-        NodeFailure::PoolInvalid { .. } | NodeFailure::InvalidPools { .. } => "invalid resource pool".to_owned(),
-        NodeFailure::SkipNodeOperationsOff { gate, .. } => format!("feature gate {gate} off"),
+        NodeError::PoolIncomplete { .. } => "resource pool being updated".to_owned(),
+        NodeError::PoolInvalid { .. } | NodeError::InvalidPools { .. } => "invalid resource pool".to_owned(),
+        NodeError::SkipNodeOperationsOff { gate, .. } => format!("feature gate {gate} off"),
     }
 }

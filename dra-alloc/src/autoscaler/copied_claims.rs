@@ -15,7 +15,7 @@ use crate::pods::Consumer;
 /// Reason why an allocated claim can't be copied: the copy would hold the same devices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum UncopyableClaim {
+pub enum ClaimCopyError {
     /// A result is of a pool that the node does not have.
     #[error(
         "claim {claim} has an allocation {request}, from a pool that isn't node-local on {node} - can't be sanitized"
@@ -56,7 +56,7 @@ impl NodeCopy<'_> {
         new_pod: &Pod,
         claims: impl IntoIterator<Item = &'c ResourceClaim>,
         old_pools: &BTreeSet<String>,
-    ) -> Result<Vec<ResourceClaim>, UncopyableClaim> {
+    ) -> Result<Vec<ResourceClaim>, ClaimCopyError> {
         let copied = claims.into_iter().map(|claim| {
             let is_owned = is_for_pod(old_pod, claim, None);
             if is_owned { self.claim(new_pod, claim, old_pools) } else { Ok(claim.clone()) }
@@ -92,7 +92,7 @@ impl NodeCopy<'_> {
         new_pod: &Pod,
         claim: &ResourceClaim,
         old_pools: &BTreeSet<String>,
-    ) -> Result<ResourceClaim, UncopyableClaim> {
+    ) -> Result<ResourceClaim, ClaimCopyError> {
         let mut copy = claim.clone();
         copy.metadata.uid = None;
         copy.metadata.name = Some(self.suffixed(claim.metadata.name.as_deref().unwrap_or_default()));
@@ -112,20 +112,20 @@ impl NodeCopy<'_> {
         claim: &ClaimKey,
         allocation: &mut AllocationResult,
         old_pools: &BTreeSet<String>,
-    ) -> Result<(), UncopyableClaim> {
+    ) -> Result<(), ClaimCopyError> {
         let results = allocation.devices.iter_mut().flat_map(|devices| devices.results.iter_mut().flatten());
         let mut holds = false;
         for result in results.filter(|result| result.admin_access != Some(true)) {
             holds = true;
             if !old_pools.contains(&result.pool) {
                 let (claim, request, node) = (claim.clone(), result.request.clone(), self.old_name.to_owned());
-                return Err(UncopyableClaim::OtherPool { claim, request, node });
+                return Err(ClaimCopyError::OtherPool { claim, request, node });
             }
             result.pool = self.pool(&result.pool);
         }
         let only_node = allocation.node_selector.as_ref().and_then(only_node).filter(|node| !node.is_empty());
         if holds && only_node != Some(self.old_name) {
-            return Err(UncopyableClaim::OtherNodes { claim: claim.clone(), node: self.old_name.to_owned() });
+            return Err(ClaimCopyError::OtherNodes { claim: claim.clone(), node: self.old_name.to_owned() });
         }
         allocation.node_selector = Some(selector_of_node(self.new_name));
         Ok(())

@@ -76,7 +76,7 @@ impl NodeTemplate {
 
     /// Names attributes, as `domain/name`, whose values are known only when the node exists.
     ///
-    /// A pod whose selectors may read one of them is refused with [`super::UnknownAttribute`]; so is one with a constraint on
+    /// A pod whose selectors may read one of them is refused with [`super::UnknownAttributeError`]; so is one with a constraint on
     /// it, unless devices of the template have placeholders for it: equal values for devices that will share a value, such as
     /// the `pcieRoot` of a GPU and a network card, and different ones for others. See
     /// [`super::TemplateRules::with_placeholders`].

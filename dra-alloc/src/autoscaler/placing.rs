@@ -6,18 +6,18 @@ use dra_device::claims::ClaimKey;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
-use super::unknown_attribute::UnknownAttribute;
+use super::unknown_attribute::UnknownAttributeError;
 use crate::pods::{
-    ClaimFull, ClaimTracker, GangPlacement, GangSearch, GroupRound, MAX_CONSUMERS, MemberRefusal, PodCycle,
+    ClaimFullError, ClaimTracker, GangPlacement, GangSearch, GroupRound, MAX_CONSUMERS, MemberError, PodCycle,
 };
 
 /// Reason why a question has no place for a pod.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PlacementRefusal {
+pub enum PlacementError {
     /// A scheduler would not place the pod either.
     #[error(transparent)]
-    Unschedulable(#[from] MemberRefusal),
+    Unschedulable(#[from] MemberError),
     /// A claim of the pod would have more consumers than a claim may have.
     #[error("claim {claim}: {full}")]
     ClaimFull {
@@ -25,11 +25,11 @@ pub enum PlacementRefusal {
         claim: ClaimKey,
         /// Number of consumers.
         #[source]
-        full: ClaimFull,
+        full: ClaimFullError,
     },
     /// The answer depends on something that nobody knows yet.
     #[error(transparent)]
-    UnknownAttribute(#[from] UnknownAttribute),
+    UnknownAttribute(#[from] UnknownAttributeError),
     /// The pod does not wait for a node.
     #[error("the pod is on node {node} already")]
     OnNode {
@@ -57,7 +57,7 @@ impl Placing {
         search: &GangSearch<'_>,
         pod: &Pod,
         group: Option<&PodGroup>,
-    ) -> Result<(), PlacementRefusal> {
+    ) -> Result<(), PlacementError> {
         let mut placement = search.place_member(pod, group, &mut self.tracker, &mut self.round, &self.placed)?;
         let new = placement.cycle.as_ref().map_or_else(|| Ok(Vec::new()), |cycle| self.new_consumers(cycle));
         match new {
@@ -74,7 +74,7 @@ impl Placing {
     }
 
     /// Returns the consumers that the claims of a pod do not have yet, if there is room for them.
-    fn new_consumers(&self, cycle: &PodCycle) -> Result<Vec<(ClaimKey, String)>, PlacementRefusal> {
+    fn new_consumers(&self, cycle: &PodCycle) -> Result<Vec<(ClaimKey, String)>, PlacementError> {
         let mut new = Vec::new();
         for claim in cycle.claims().iter().filter(|claim| !claim.is_for_extended_resources()) {
             let (key, consumer) = (ClaimKey::from_metadata(&claim.claim().metadata), claim.consumer().uid());
@@ -85,7 +85,7 @@ impl Placing {
                 continue;
             }
             if consumers.len() >= MAX_CONSUMERS {
-                return Err(PlacementRefusal::ClaimFull { claim: key, full: ClaimFull { consumers: consumers.len() } });
+                return Err(PlacementError::ClaimFull { claim: key, full: ClaimFullError { consumers: consumers.len() } });
             }
             new.push((key, consumer.to_owned()));
         }

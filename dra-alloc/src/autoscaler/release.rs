@@ -11,7 +11,7 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use crate::claim_controller::{CleanStep, OwnerFate, clean};
 use crate::pods::{
-    ClaimFull, ClaimLookup, ConsumerError, PodOptions, can_reserve, claim_of_entry, consumer_of_entry, is_reserved_for,
+    ClaimFullError, ClaimLookup, ConsumerError, PodOptions, can_reserve, claim_of_entry, consumer_of_entry, is_reserved_for,
 };
 
 /// Way in which pods go.
@@ -132,7 +132,7 @@ fn released_claim(
 /// Reason why the claims of a pod can't be reserved for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unreservable {
+pub enum ReservationError {
     /// The name of a claim can't be determined.
     #[error(transparent)]
     Name(#[from] PodClaimError),
@@ -152,7 +152,7 @@ pub enum Unreservable {
         claim: ClaimKey,
         /// Number of consumers.
         #[source]
-        full: ClaimFull,
+        full: ClaimFullError,
     },
 }
 
@@ -166,17 +166,17 @@ pub fn reserve(
     group: Option<&PodGroup>,
     claims: &impl ClaimLookup,
     options: PodOptions,
-) -> Result<Vec<ResourceClaim>, Unreservable> {
+) -> Result<Vec<ResourceClaim>, ReservationError> {
     let mut reserved: BTreeMap<ClaimKey, ResourceClaim> = BTreeMap::new();
     for entry in pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten()) {
         let Some(named) = claim_of_entry(pod, entry)? else { continue };
         let found: Option<&Arc<ResourceClaim>> = claims.claim(&named.claim.namespace, &named.claim.name);
-        let claim = found.ok_or_else(|| Unreservable::NotFound { claim: named.claim.clone() })?;
+        let claim = found.ok_or_else(|| ReservationError::NotFound { claim: named.claim.clone() })?;
         if reserved.contains_key(&named.claim) || is_reserved_for(pod, claim, options) {
             continue;
         }
         let consumer = consumer_of_entry(pod, entry, group, options)?;
-        can_reserve(claim, &consumer).map_err(|full| Unreservable::Full { claim: named.claim.clone(), full })?;
+        can_reserve(claim, &consumer).map_err(|full| ReservationError::Full { claim: named.claim.clone(), full })?;
         let mut claim = ResourceClaim::clone(claim);
         claim.status.get_or_insert_default().reserved_for.get_or_insert_default().push(consumer.reference());
         reserved.insert(named.claim, claim);

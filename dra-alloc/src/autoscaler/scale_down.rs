@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::cluster_snapshot::{ClusterSnapshot, ends_with_its_node, name_of};
-use super::placing::{PlacementRefusal, Placing};
+use super::placing::{PlacementError, Placing};
 use super::release::{ClaimRelease, Departure, ReleasedClaim, claims_of, release};
 use super::simulator::ScaleSimulator;
 use crate::cluster::inventory::{Inventory, InventoryLayer};
@@ -46,13 +46,13 @@ pub struct KeptNode {
     /// Name of the node.
     pub node: String,
     /// Reason, given that the removable candidates before it go.
-    pub obstacle: RemovalObstacle,
+    pub obstacle: RemovalError,
 }
 
 /// Reason why nodes can't go.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RemovalObstacle {
+pub enum RemovalError {
     /// There is no such node.
     #[error("node {node:?} not found")]
     NodeNotFound {
@@ -68,7 +68,7 @@ pub enum RemovalObstacle {
         node: String,
         /// Reason why it has no place.
         #[source]
-        reason: PlacementRefusal,
+        reason: PlacementError,
     },
     /// A claim that stays holds a device of the nodes: another pod's, or one with an allocation in flight.
     #[error("claim {claim}, which stays, holds device {device}")]
@@ -115,12 +115,12 @@ impl ScaleSimulator<'_> {
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         nodes: impl IntoIterator<Item = &'n str>,
-    ) -> Result<NodeRemoval, Box<RemovalObstacle>> {
+    ) -> Result<NodeRemoval, Box<RemovalError>> {
         let gone: BTreeSet<&str> = nodes.into_iter().collect();
         let mut going: Vec<(&str, &Pod)> = Vec::new();
         for node in &gone {
             let pods = snapshot.pods_on(node);
-            let pods = pods.ok_or_else(|| RemovalObstacle::NodeNotFound { node: (*node).to_owned() })?;
+            let pods = pods.ok_or_else(|| RemovalError::NodeNotFound { node: (*node).to_owned() })?;
             going.extend(pods.iter().map(|pod| (*node, *pod)));
         }
         let mut tracker = tracker.clone();
@@ -137,10 +137,10 @@ impl ScaleSimulator<'_> {
             for (node, pod) in going.iter().filter(|(_, pod)| !ends_with_its_node(pod)) {
                 placing.place(search, pod, self.group_of(pod)).map_err(|reason| {
                     let pod = PodIdentity::new(pod, self.options());
-                    RemovalObstacle::NoPlace { pod, node: (*node).to_owned(), reason }
+                    RemovalError::NoPlace { pod, node: (*node).to_owned(), reason }
                 })?;
             }
-            Ok::<(), Box<RemovalObstacle>>(())
+            Ok::<(), Box<RemovalError>>(())
         })?;
         Ok(NodeRemoval { released, moved: placing.placed })
     }
@@ -179,7 +179,7 @@ impl ScaleSimulator<'_> {
 fn release_claims<'p>(
     going: impl Iterator<Item = &'p Pod> + Clone,
     tracker: &mut ClaimTracker,
-) -> Result<Vec<ReleasedClaim>, Box<RemovalObstacle>> {
+) -> Result<Vec<ReleasedClaim>, Box<RemovalError>> {
     let named = going.clone().flat_map(|pod| claims_of(pod).map(move |named| (ends_with_its_node(pod), named)));
     let mut used: BTreeMap<ClaimKey, (Arc<ResourceClaim>, bool)> = BTreeMap::new();
     for (ends, named) in named {
@@ -193,17 +193,17 @@ fn release_claims<'p>(
         let key = ClaimKey::from_metadata(&claim.metadata);
         let before = used.get(&key);
         if *release != ClaimRelease::Deleted {
-            tracker.observe(claim.clone()).map_err(RemovalObstacle::from)?;
+            tracker.observe(claim.clone()).map_err(RemovalError::from)?;
             continue;
         }
         let consumers = before.iter().filter_map(|(claim, _)| claim.status.as_ref()?.reserved_for.as_ref()).flatten();
         if { consumers }.any(|consumer| !leaving.contains(consumer.uid.as_str())) {
-            return Err(Box::new(RemovalObstacle::OwnedClaimShared { claim: key }));
+            return Err(Box::new(RemovalError::OwnedClaimShared { claim: key }));
         }
         if before.is_some_and(|(_, is_made_anew)| *is_made_anew) {
             let mut anew = claim.clone();
             (anew.status, anew.metadata.deletion_timestamp) = (None, None);
-            tracker.observe(anew).map_err(RemovalObstacle::from)?;
+            tracker.observe(anew).map_err(RemovalError::from)?;
         } else {
             tracker.observe_deleted(&ClaimId::from(claim));
         }
@@ -217,7 +217,7 @@ fn check_stranded(
     waiting: &[&Pod],
     remaining: &[&Node],
     gone: &[&Node],
-) -> Result<(), Box<RemovalObstacle>> {
+) -> Result<(), Box<RemovalError>> {
     let waiting = waiting.iter().filter(|pod| !ends_with_its_node(pod)).flat_map(|pod| claims_of(pod));
     let waiting = waiting.filter_map(|named| tracker.claim(&named.claim.namespace, &named.claim.name));
     for claim in waiting.chain(tracker.in_flight()) {
@@ -228,7 +228,7 @@ fn check_stranded(
         let is_among = |nodes: &[&Node]| nodes.iter().any(|node| is_usable(node));
         if is_among(gone) && !is_among(remaining) {
             let claim = ClaimKey::from_metadata(&claim.metadata);
-            return Err(Box::new(RemovalObstacle::ClaimStranded { claim }));
+            return Err(Box::new(RemovalError::ClaimStranded { claim }));
         }
     }
     Ok(())
@@ -239,7 +239,7 @@ fn delete_slices(
     layer: &mut InventoryLayer<'_>,
     nodes: &BTreeSet<&str>,
     state: &AllocatedState,
-) -> Result<(), Box<RemovalObstacle>> {
+) -> Result<(), Box<RemovalError>> {
     let slices = nodes.iter().flat_map(|node| layer.slices_of_node(node));
     let pools: BTreeSet<(String, String)> =
         slices.map(|slice| (slice.spec.driver.clone(), slice.spec.pool.name.clone())).collect();
@@ -250,7 +250,7 @@ fn delete_slices(
         for used in state.devices_of_pool(driver, pool) {
             let device = DeviceId::new(driver, pool, used.name());
             if let Some(claim) = used.holders().next().filter(|_| layer.device(&device).is_none()) {
-                return Err(Box::new(RemovalObstacle::DeviceHeld { claim: claim.clone(), device }));
+                return Err(Box::new(RemovalError::DeviceHeld { claim: claim.clone(), device }));
             }
         }
     }

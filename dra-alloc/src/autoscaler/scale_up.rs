@@ -6,7 +6,7 @@ use dra_device::InventoryError;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::node_template::NodeTemplate;
-use super::placing::{PlacementRefusal, Placing};
+use super::placing::{PlacementError, Placing};
 use super::simulator::ScaleSimulator;
 use super::unknown_attribute::UnknownAttributes;
 use crate::cluster::inventory::{Inventory, InventoryEvent};
@@ -37,7 +37,7 @@ pub struct RefusedPod {
     /// The pod.
     pub pod: PodIdentity,
     /// Reason why it has no place.
-    pub reason: PlacementRefusal,
+    pub reason: PlacementError,
 }
 
 /// One of several templates, with what it costs and what it would take.
@@ -149,7 +149,7 @@ impl ScaleSimulator<'_> {
     }
 }
 
-fn is_pending(pod: &Pod) -> Result<(), PlacementRefusal> {
+fn is_pending(pod: &Pod) -> Result<(), PlacementError> {
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
-    if node.is_empty() { Ok(()) } else { Err(PlacementRefusal::OnNode { node: node.to_owned() }) }
+    if node.is_empty() { Ok(()) } else { Err(PlacementError::OnNode { node: node.to_owned() }) }
 }

@@ -12,7 +12,7 @@ use super::node_copy::NodeCopy;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("can't sanitize slice {slice} because it isn't node-local")]
 #[non_exhaustive]
-pub struct SharedSlice {
+pub struct SharedSliceError {
     /// Name of the slice.
     pub slice: String,
 }
@@ -99,11 +99,11 @@ impl NodeCopy<'_> {
         &self,
         slices: impl IntoIterator<Item = &'s ResourceSlice>,
         rules: TemplateRules,
-    ) -> Result<TemplateSlices, SharedSlice> {
+    ) -> Result<TemplateSlices, SharedSliceError> {
         let slices: Vec<&ResourceSlice> = slices.into_iter().collect();
         let is_shared = |slice: &&&ResourceSlice| slice.spec.node_name.as_deref().is_none_or(str::is_empty);
         if let Some(shared) = slices.iter().find(is_shared) {
-            return Err(SharedSlice { slice: name_of(shared).to_owned() });
+            return Err(SharedSliceError { slice: name_of(shared).to_owned() });
         }
         let old_pools = slices.iter().map(|slice| slice.spec.pool.name.clone()).collect();
         let mut copies: Vec<ResourceSlice> = if rules.newest_generation {

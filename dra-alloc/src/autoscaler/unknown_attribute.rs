@@ -16,7 +16,7 @@ use crate::pods::ClaimLookup;
 /// exists. Attributes are named as `domain/name`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum UnknownAttribute {
+pub enum UnknownAttributeError {
     /// A selector or constraint of a claim, or a selector of one of its classes, depends on the attribute.
     #[error("claim {claim} depends on attribute {attribute}, whose value is not known before the node exists")]
     InClaim {
@@ -45,14 +45,14 @@ pub(super) struct UnknownAttributes<'t> {
 
 impl UnknownAttributes<'_> {
     /// Checks that no pending claim of a pod depends on an unknown attribute.
-    pub(super) fn check(self, pod: &Pod, claims: &impl ClaimLookup) -> Result<(), UnknownAttribute> {
+    pub(super) fn check(self, pod: &Pod, claims: &impl ClaimLookup) -> Result<(), UnknownAttributeError> {
         if self.template.unknown_attributes().is_empty() {
             return Ok(());
         }
         for named in claims_of(pod) {
             let Some(claim) = claims.claim(&named.claim.namespace, &named.claim.name) else { continue };
             if let Some(attribute) = pending_devices(claim).and_then(|devices| self.read_by(devices)) {
-                return Err(UnknownAttribute::InClaim { claim: named.claim, attribute: attribute.to_owned() });
+                return Err(UnknownAttributeError::InClaim { claim: named.claim, attribute: attribute.to_owned() });
             }
         }
         for resource in resources_of(pod) {
@@ -60,7 +60,7 @@ impl UnknownAttributes<'_> {
             let mut texts = class.into_iter().flat_map(|class| selectors_of(class, self.classes));
             if let Some(attribute) = texts.find_map(|text| self.read_in((text, false))) {
                 let (resource, attribute) = (resource.to_owned(), attribute.to_owned());
-                return Err(UnknownAttribute::InClass { resource, attribute });
+                return Err(UnknownAttributeError::InClass { resource, attribute });
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use dra_device::claims::{ClaimKey, PodClaimError};
 
-use crate::pods::{ClaimFull, ConsumerError, GroupClaimError, OwnerError};
+use crate::pods::{ClaimFullError, ConsumerError, GroupClaimError, OwnerError};
 
 /// Reason why the claim of an entry can't be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +82,7 @@ pub enum SyncError {
         claim: ClaimKey,
         /// Reason.
         #[source]
-        full: ClaimFull,
+        full: ClaimFullError,
     },
     /// A claim could not be reserved.
     #[error("reserve claim {claim} for pod: {text}")]

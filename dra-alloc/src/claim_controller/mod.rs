@@ -58,6 +58,6 @@ pub use clean::{CleanStep, OwnerFate, clean};
 pub use controller::ClaimController;
 pub use error::{ClaimMakingError, SyncError};
 pub use made_claim::generate_name;
-pub use queue::{InvalidQueueKey, QueueKey, QueueKind};
+pub use queue::{QueueKeyError, QueueKey, QueueKind};
 pub use step::SyncStep;
 pub use sync::ControllerSync;

@@ -29,7 +29,7 @@ const PREFIXES: [(QueueKind, &str); 3] =
 /// let key: QueueKey = "claim:ns/c".parse()?;
 /// assert_eq!((key.kind, key.namespace.as_str(), key.name.as_str()), (QueueKind::Claim, "ns", "c"));
 /// assert_eq!(key.to_string(), "claim:ns/c");
-/// # Ok::<(), dra_alloc::claim_controller::InvalidQueueKey>(())
+/// # Ok::<(), dra_alloc::claim_controller::QueueKeyError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "kind and name identify an object")]
@@ -46,7 +46,7 @@ pub struct QueueKey {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unexpected key: {text}")]
 #[non_exhaustive]
-pub struct InvalidQueueKey {
+pub struct QueueKeyError {
     /// The text that was parsed.
     pub text: String,
 }
@@ -70,12 +70,12 @@ impl fmt::Display for QueueKey {
 }
 
 impl FromStr for QueueKey {
-    type Err = InvalidQueueKey;
+    type Err = QueueKeyError;
 
-    fn from_str(text: &str) -> Result<Self, InvalidQueueKey> {
+    fn from_str(text: &str) -> Result<Self, QueueKeyError> {
         let parts =
             PREFIXES.iter().find_map(|(kind, prefix)| Some((*kind, text.strip_prefix(prefix)?.split_once('/')?)));
-        let (kind, (namespace, name)) = parts.ok_or_else(|| InvalidQueueKey { text: text.to_owned() })?;
+        let (kind, (namespace, name)) = parts.ok_or_else(|| QueueKeyError { text: text.to_owned() })?;
         Ok(Self { kind, namespace: namespace.to_owned(), name: name.to_owned() })
     }
 }

@@ -314,7 +314,7 @@ fn amount_at<'a>(field: &str, text: &'a KubeQuantity) -> Result<Amount<'a>, Inva
 /// The consumed amount is negative or too large, or a field is not a quantity.
 ///
 /// ```
-/// use crate::cluster::capacity::{consumed, Rounding};
+/// use dra_alloc::capacity::{Rounding, consumed};
 /// use dra_attrs::Quantity;
 /// use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
 /// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
@@ -325,7 +325,7 @@ fn amount_at<'a>(field: &str, text: &'a KubeQuantity) -> Result<Amount<'a>, Inva
 /// let memory = DeviceCapacity { value: quantity("80Gi"), request_policy: Some(policy) };
 /// assert_eq!(consumed(Some(&quantity("2500Mi")), &memory, Rounding::Whole)?.to_string(), "3Gi");
 /// assert_eq!(consumed(None, &memory, Rounding::Whole)?.to_string(), "80Gi");
-/// # Ok::<(), crate::cluster::capacity::ConsumedError>(())
+/// # Ok::<(), dra_alloc::capacity::ConsumedError>(())
 /// ```
 pub fn consumed(
     request: Option<&KubeQuantity>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{DraGate, FeatureGate, GateName, Ix, Quantity, QuantityFormat, ValueSet, Violation};
+use dra_attrs::{DraGate, FeatureGate, GateName, Ix, Quantity, QuantityFormat, ValueSet, MatchError};
 use k8s_openapi::api::resource::v1::Device;
 use smallvec::SmallVec;
 
@@ -339,7 +339,7 @@ pub(super) fn offer(
     usable: &[DeviceIx],
 ) -> Reason {
     let sets = || usable.iter().filter_map(|device| table.values(column, *device).ok());
-    let lists_off = sets().filter(|set| set.violation() == Some(Violation::ListTypesOff)).count();
+    let lists_off = sets().filter(|set| set.violation() == Some(MatchError::ListTypesOff)).count();
     let mut values: Vec<_> = sets().flat_map(ValueSet::values).copied().collect();
     values.sort_unstable();
     values.dedup();

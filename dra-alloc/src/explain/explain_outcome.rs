@@ -11,7 +11,7 @@ use super::unsat_core::unsat_core;
 use super::what_if::{WhatIf, plan_of};
 use crate::search::budget::Meter;
 use crate::search::context::Context;
-use crate::search::outcome::{NodeFailure, Outcome};
+use crate::search::outcome::{NodeError, Outcome};
 use crate::search::with_table;
 
 /// Explains why claims can't be allocated on a node; `None` if they are allocated. All of the work is counted and limited by
@@ -28,7 +28,7 @@ pub(crate) fn explain(
     match refused.outcome {
         Outcome::Allocated(_) => None,
         Outcome::Stopped(stopped) => alone(Cause::Stopped { stopped: Box::new(stopped.clone()) }),
-        Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) => unsatisfied(what_if(), detail),
+        Outcome::FailedOnNode(NodeError::InvalidPools { .. }) => unsatisfied(what_if(), detail),
         Outcome::Unsatisfied => {
             let kind = refused.plan.and_then(|plan| NodeKind::read(context, plan, node, meter));
             if let Some(known) = kind.as_ref().and_then(|kind| refused.like_nodes.find(kind, meter)) {
@@ -43,7 +43,7 @@ pub(crate) fn explain(
         Outcome::FailedOnNode(failure) => {
             let reasons = vec![Reason::leaf(Cause::Node { failure: Box::new(failure.clone()) })];
             let suggestions = match failure {
-                NodeFailure::SkipNodeOperationsOff { .. } => gates(&mut what_if()),
+                NodeError::SkipNodeOperationsOff { .. } => gates(&mut what_if()),
                 _ => Vec::new(),
             };
             Some(Explanation { reasons, suggestions })

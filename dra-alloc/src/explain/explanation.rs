@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::{GateName, Ix, Quantity, Violation};
+use dra_attrs::{GateName, Ix, Quantity, MatchError};
 use dra_device::pool::PoolProblem;
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector, DeviceTaint, DeviceToleration, ResourceClaim};
 use serde::{Deserialize, Serialize};
 
 use super::device_list::DeviceList;
-use crate::search::outcome::NodeFailure;
+use crate::search::outcome::NodeError;
 use crate::search::stopped::Stopped;
 
 /// Level of detail of an [`Explanation`].
@@ -57,7 +57,7 @@ pub enum Cause {
     /// The node can't be used at the moment, although the claims are valid.
     Node {
         /// Reason why the node can't be used.
-        failure: Box<NodeFailure>,
+        failure: Box<NodeError>,
     },
     /// A claim is already allocated, and the node selector of its allocation excludes the node.
     AllocatedElsewhere {
@@ -330,7 +330,7 @@ pub enum DeviceRejection {
         /// Attribute that the constraint compares.
         attribute: String,
         /// Reason why the device violates the constraint.
-        violation: Violation,
+        violation: MatchError,
     },
 }
 

@@ -1,6 +1,6 @@
 //! Headlines: the first reason in few words, without details that differ between nodes.
 
-use dra_attrs::Violation;
+use dra_attrs::MatchError;
 
 use super::render::is_updated;
 use super::{Cause, DeviceRejection, Explanation, Reason, RequestName};
@@ -166,7 +166,7 @@ impl Words {
                 let short = format!("not enough {capacity}");
                 (short.clone(), format!("{short} on devices {about}"))
             }
-            DeviceRejection::Constraint { attribute, violation: Violation::Missing } => {
+            DeviceRejection::Constraint { attribute, violation: MatchError::Missing } => {
                 let name = short_name(attribute);
                 (format!("without attribute {name}"), format!("no device {about} with attribute {name}"))
             }

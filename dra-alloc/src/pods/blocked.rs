@@ -11,7 +11,7 @@ use super::status_code::StatusCode;
 /// kube-scheduler's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Blocked {
+pub enum BlockedError {
     /// The name of a claim can't be determined.
     #[error(transparent)]
     Name(#[from] PodClaimError),
@@ -92,7 +92,7 @@ pub enum Blocked {
     },
 }
 
-impl Blocked {
+impl BlockedError {
     /// Returns the status of the extension point: `Error` for a claim that no event mends by itself,
     /// `UnschedulableAndUnresolvable` otherwise.
     #[must_use]

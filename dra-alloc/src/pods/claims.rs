@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
 
-use super::blocked::Blocked;
+use super::blocked::BlockedError;
 use super::lookup::ClaimLookup;
 use super::options::PodOptions;
 use super::owner::check_owner;
@@ -78,7 +78,7 @@ pub(super) fn entries(pod: &Pod) -> &[PodResourceClaim] {
 ///
 /// # Errors
 /// The first claim with a problem, in the order of the pod's entries.
-pub fn pre_enqueue(pod: &Pod, claims: &impl ClaimLookup, options: PodOptions) -> Result<(), Blocked> {
+pub fn pre_enqueue(pod: &Pod, claims: &impl ClaimLookup, options: PodOptions) -> Result<(), BlockedError> {
     claims_of_entries(pod, claims, options).try_for_each(|claim| claim.map(drop))
 }
 
@@ -87,7 +87,7 @@ pub(super) fn claims_of_entries<'c>(
     pod: &'c Pod,
     claims: &'c impl ClaimLookup,
     options: PodOptions,
-) -> impl Iterator<Item = Result<(Ix<PodResourceClaim>, &'c Arc<ResourceClaim>), Blocked>> {
+) -> impl Iterator<Item = Result<(Ix<PodResourceClaim>, &'c Arc<ResourceClaim>), BlockedError>> {
     let found = entries(pod).iter().enumerate().map(move |(index, entry)| {
         let claim = claim_in_cache(pod, entry, claims, options)?;
         Ok(claim.map(|claim| (Ix::from(index), claim)))
@@ -100,13 +100,13 @@ fn claim_in_cache<'c>(
     entry: &PodResourceClaim,
     claims: &'c impl ClaimLookup,
     options: PodOptions,
-) -> Result<Option<&'c Arc<ResourceClaim>>, Blocked> {
+) -> Result<Option<&'c Arc<ResourceClaim>>, BlockedError> {
     let Some(PodClaim { claim: key, origin }) = of_entry(pod, entry)? else { return Ok(None) };
     let Some(claim) = claims.claim(&key.namespace, &key.name) else {
-        return Err(Blocked::NotFound { claim: key });
+        return Err(BlockedError::NotFound { claim: key });
     };
     if claim.metadata.deletion_timestamp.is_some() {
-        return Err(Blocked::BeingDeleted { claim: key.name });
+        return Err(BlockedError::BeingDeleted { claim: key.name });
     }
     if origin == ClaimOrigin::Template {
         check_owner(pod, claim, options)?;

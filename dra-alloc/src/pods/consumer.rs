@@ -160,7 +160,7 @@ pub(super) fn is_reserved(pod: &PodIdentity, claim: &ResourceClaim) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the claim is reserved for {consumers} consumers, of at most {MAX_CONSUMERS}")]
 #[non_exhaustive]
-pub struct ClaimFull {
+pub struct ClaimFullError {
     /// Number of entries of `status.reservedFor`.
     pub consumers: usize,
 }
@@ -170,8 +170,8 @@ pub struct ClaimFull {
 ///
 /// # Errors
 /// `status.reservedFor` has [`MAX_CONSUMERS`] entries, and the consumer is not among them.
-pub fn can_reserve(claim: &ResourceClaim, consumer: &Consumer) -> Result<(), ClaimFull> {
+pub fn can_reserve(claim: &ResourceClaim, consumer: &Consumer) -> Result<(), ClaimFullError> {
     let reserved = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let is_among = || reserved.iter().any(|entry| entry.uid == consumer.uid());
-    if reserved.len() < MAX_CONSUMERS || is_among() { Ok(()) } else { Err(ClaimFull { consumers: reserved.len() }) }
+    if reserved.len() < MAX_CONSUMERS || is_among() { Ok(()) } else { Err(ClaimFullError { consumers: reserved.len() }) }
 }

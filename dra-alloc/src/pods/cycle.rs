@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
-use super::blocked::Blocked;
+use super::blocked::BlockedError;
 use super::claims::{claims_of_entries, entries};
 use super::consumer::{Consumer, consumer_of_entry};
 use super::extended_requests::ExtendedRequests;
@@ -197,7 +197,7 @@ impl PodCycle {
         classes: &Classes,
         round: &GroupRound,
         options: PodOptions,
-    ) -> Result<Option<Self>, Blocked> {
+    ) -> Result<Option<Self>, BlockedError> {
         let found: Vec<_> = claims_of_entries(pod, tracker, options).collect::<Result<_, _>>()?;
         let extended = ExtendedResources::of_pod(pod, classes, options)?;
         if found.is_empty() && extended.is_none() {
@@ -205,7 +205,7 @@ impl PodCycle {
         }
         let identity = PodIdentity::new(pod, options);
         let group = match &identity.group {
-            Some(name) if group.is_none() => return Err(Blocked::GroupNotFound { group: name.clone() }),
+            Some(name) if group.is_none() => return Err(BlockedError::GroupNotFound { group: name.clone() }),
             Some(_) => group,
             None => None,
         };
@@ -305,13 +305,13 @@ fn situation_of(
     classes: &Classes,
     round: &GroupRound,
     options: PodOptions,
-) -> Result<ClaimSituation, Blocked> {
+) -> Result<ClaimSituation, BlockedError> {
     if let Some(allocation) = allocation_of(claim) {
         let problems = allocation.node_selector.as_ref().map(selector_problems::problems).unwrap_or_default();
         return problems
             .into_result()
             .map(|()| ClaimSituation::Allocated)
-            .map_err(|problems| Blocked::NodeSelector { problems });
+            .map_err(|problems| BlockedError::NodeSelector { problems });
     }
     // An allocation that may be stored or not is chosen again: its write will tell.
     if let Some(allocation) = tracker.allocation_in_doubt(uid_of(claim)) {
@@ -321,7 +321,7 @@ fn situation_of(
         if round.has(uid_of(claim)) {
             return Ok(ClaimSituation::Pending(Box::new(allocation.clone())));
         }
-        return Err(Blocked::InFlight { claim: ClaimKey::from_metadata(&claim.metadata) });
+        return Err(BlockedError::InFlight { claim: ClaimKey::from_metadata(&claim.metadata) });
     }
     if !is_for_extended_resources {
         requests_of(claim).try_for_each(|request| check_request(claim, request, classes, options))?;
@@ -334,7 +334,7 @@ fn check_request(
     request: &DeviceRequest,
     classes: &Classes,
     options: PodOptions,
-) -> Result<(), Blocked> {
+) -> Result<(), BlockedError> {
     let DeviceRequest { name, exactly, first_available } = request;
     let key = || ClaimKey::from_metadata(&claim.metadata);
     if let Some(exactly) = exactly {
@@ -342,22 +342,22 @@ fn check_request(
     }
     let alternatives = first_available.as_deref().unwrap_or_default();
     if alternatives.is_empty() {
-        return Err(Blocked::UnknownRequest { claim: key(), request: name.clone() });
+        return Err(BlockedError::UnknownRequest { claim: key(), request: name.clone() });
     }
     if !options.has(DraGate::PrioritizedList) {
-        return Err(Blocked::PrioritizedListOff { claim: key(), request: name.clone() });
+        return Err(BlockedError::PrioritizedListOff { claim: key(), request: name.clone() });
     }
     alternatives.iter().try_for_each(|alternative| {
         check_class(&alternative.device_class_name, &format!("{name}/{}", alternative.name), classes)
     })
 }
 
-fn check_class(class: &str, request: &str, classes: &Classes) -> Result<(), Blocked> {
+fn check_class(class: &str, request: &str, classes: &Classes) -> Result<(), BlockedError> {
     if class.is_empty() {
-        return Err(Blocked::NoClass { request: request.to_owned() });
+        return Err(BlockedError::NoClass { request: request.to_owned() });
     }
     match classes.named(class) {
         Some(_) => Ok(()),
-        None => Err(Blocked::ClassNotFound { request: request.to_owned(), class: class.to_owned() }),
+        None => Err(BlockedError::ClassNotFound { request: request.to_owned(), class: class.to_owned() }),
     }
 }

@@ -8,7 +8,7 @@ use dra_device::DeviceId;
 use serde::Serialize;
 
 use super::extended_resources::ExtendedResourceError;
-use super::filter::{FilterVerdict, NodeRefusal};
+use super::filter::{FilterVerdict, NodeFilterError};
 use crate::explain::{Cause, Explanation, Reason, Suggestion};
 
 /// Largest number of groups of nodes, suggestions and holdings that are displayed each.
@@ -97,11 +97,11 @@ impl PodExplanation {
         let explanation = verdict.explanation();
         let first = explanation.and_then(|explanation| explanation.reasons.first());
         match (refusal, first) {
-            (NodeRefusal::OutOfReach { .. }, _) => self.add_other(node, "claim allocated for other nodes"),
-            (NodeRefusal::LeftOver { .. }, _) => {
+            (NodeFilterError::OutOfReach { .. }, _) => self.add_other(node, "claim allocated for other nodes"),
+            (NodeFilterError::LeftOver { .. }, _) => {
                 self.add_other(node, "claim for extended resources left over from an earlier attempt");
             }
-            (NodeRefusal::ExtendedResource(error), _) => match &**error {
+            (NodeFilterError::ExtendedResource(error), _) => match &**error {
                 ExtendedResourceError::NoProvider { resource } => {
                     self.add_other(node, format!("no device plugin or device class for {resource}"));
                 }

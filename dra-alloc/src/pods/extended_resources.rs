@@ -10,7 +10,7 @@ use dra_device::internal::{MAX_REQUESTS_PER_CLAIM, is_extended_resource};
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use serde::Serialize;
 
-use super::blocked::Blocked;
+use super::blocked::BlockedError;
 use super::extended_requests::{ExtendedRequests, ExtendedRequestsError};
 use super::options::PodOptions;
 use crate::cluster::classes::Classes;
@@ -103,12 +103,12 @@ type Need = Option<Result<ExtendedRequests, ExtendedRequestsError>>;
 
 impl ExtendedResources {
     /// Returns the extended resources of a pod; `None` if no device class serves any of them.
-    pub(super) fn of_pod(pod: &Pod, classes: &Classes, options: PodOptions) -> Result<Option<Self>, Blocked> {
+    pub(super) fn of_pod(pod: &Pod, classes: &Classes, options: PodOptions) -> Result<Option<Self>, BlockedError> {
         let Some(spec) = pod.spec.as_ref().filter(|spec| options.has(DraGate::ExtendedResource) && has_any(spec))
         else {
             return Ok(None);
         };
-        let requested = Resources::of_containers(spec).map_err(|source| Blocked::Requests { source })?;
+        let requested = Resources::of_containers(spec).map_err(|source| BlockedError::Requests { source })?;
         let mut needs = BTreeMap::new();
         for (resource, amount) in requested.iter() {
             if amount <= Quantity::ZERO || !is_extended_resource(resource) {

@@ -19,12 +19,12 @@ use crate::cluster::state::AllocatedState;
 use crate::explain::Explanation;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
-use crate::search::outcome::{NodeFailure, Outcome};
+use crate::search::outcome::{NodeError, Outcome};
 
 /// Reason why the pod's claims can't be served on a node. Displayed in kube-scheduler's words.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NodeRefusal {
+pub enum NodeFilterError {
     /// An allocated claim can't be used on the node.
     #[error("resourceclaim not available on the node")]
     OutOfReach {
@@ -53,7 +53,7 @@ pub enum NodeRefusal {
     CannotAllocate,
     /// The node can't be used at the moment.
     #[error(transparent)]
-    Failed(NodeFailure),
+    Failed(NodeError),
     /// The budget was exhausted.
     #[error("node {node}: timed out trying to allocate devices")]
     TimedOut {
@@ -65,7 +65,7 @@ pub enum NodeRefusal {
     Invalid(#[source] Box<AllocateError>),
 }
 
-impl NodeRefusal {
+impl NodeFilterError {
     /// Returns the status of the extension point. `Error` ends the attempt: no other node is tried.
     #[must_use]
     pub const fn code(&self) -> StatusCode {
@@ -89,7 +89,7 @@ fn upstream_text(error: &AllocateError) -> String {
 /// Result of the filter for one node. [`PodCycle::record`] takes it into the cycle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterVerdict {
-    outcome: Result<NodeResults, NodeRefusal>,
+    outcome: Result<NodeResults, NodeFilterError>,
     out_of_reach: Vec<Ix<CycleClaim>>,
     explanation: Option<Explanation>,
     /// Mappings of the claim for extended resources that the node would need.
@@ -97,13 +97,13 @@ pub struct FilterVerdict {
 }
 
 impl FilterVerdict {
-    fn refused(refusal: NodeRefusal) -> Self {
+    fn refused(refusal: NodeFilterError) -> Self {
         Self { outcome: Err(refusal), out_of_reach: Vec::new(), explanation: None, mappings: Vec::new() }
     }
 
     /// Returns the reason why the node can't be used; `None` if it can.
     #[must_use]
-    pub const fn refusal(&self) -> Option<&NodeRefusal> {
+    pub const fn refusal(&self) -> Option<&NodeFilterError> {
         match &self.outcome {
             Ok(_) => None,
             Err(refusal) => Some(refusal),
@@ -168,7 +168,7 @@ impl PodCycle {
             return FilterVerdict { outcome: Ok(results), out_of_reach, explanation, mappings };
         }
         let claims = out_of_reach.iter().filter_map(|index| Some(index.of(&self.claims)?.key())).collect();
-        FilterVerdict { outcome: Err(NodeRefusal::OutOfReach { claims }), out_of_reach, explanation, mappings }
+        FilterVerdict { outcome: Err(NodeFilterError::OutOfReach { claims }), out_of_reach, explanation, mappings }
     }
 
     /// Takes the verdict for a node into the cycle, for `Score`, `Reserve` and `PostFilter`.
@@ -181,16 +181,16 @@ impl PodCycle {
     }
 
     /// Returns the requests of the claim for extended resources on a node.
-    fn extended_requests(&self, node: &Node) -> Result<Option<ExtendedRequests>, NodeRefusal> {
+    fn extended_requests(&self, node: &Node) -> Result<Option<ExtendedRequests>, NodeFilterError> {
         let Some(extended) = &self.extended else { return Ok(None) };
         match self.left_over() {
-            Some(claim) => Err(NodeRefusal::LeftOver { claim: claim.key() }),
-            None => extended.requests_on(node).map_err(|error| NodeRefusal::ExtendedResource(Box::new(error))),
+            Some(claim) => Err(NodeFilterError::LeftOver { claim: claim.key() }),
+            None => extended.requests_on(node).map_err(|error| NodeFilterError::ExtendedResource(Box::new(error))),
         }
     }
 
     /// Returns true if a claim that has an allocation, or gets one from another pod of the group, can be used on a node.
-    fn reach(&self, claim: &CycleClaim, node: &Node, now: Timestamp) -> Result<bool, NodeRefusal> {
+    fn reach(&self, claim: &CycleClaim, node: &Node, now: Timestamp) -> Result<bool, NodeFilterError> {
         let Some(allocation) = claim.existing_allocation() else { return Ok(true) };
         if !is_selected(allocation, node) {
             return Ok(false);
@@ -203,7 +203,7 @@ impl PodCycle {
         if let Some(feature) = feature
             && CandidateNodes::from_nodes([node], &[feature]).fitting.is_empty()
         {
-            return Err(NodeRefusal::FeatureNotDeclared { claim: claim.key(), feature });
+            return Err(NodeFilterError::FeatureNotDeclared { claim: claim.key(), feature });
         }
         let conditions = self.options.has(DraGate::DeviceBindingConditions);
         Ok(!conditions || !binding_report(&claim.claim, now, self.options.binding_timeout()).is_lost())
@@ -216,7 +216,7 @@ impl PodCycle {
         state: &AllocatedState,
         budget: Budget<'_>,
         extended: Option<ExtendedRequests>,
-    ) -> Result<NodeResults, Box<(NodeRefusal, Option<Explanation>)>> {
+    ) -> Result<NodeResults, Box<(NodeFilterError, Option<Explanation>)>> {
         let to_allocate = |(_, claim): &(Ix<CycleClaim>, &CycleClaim)| claim.situation == ClaimSituation::ToAllocate;
         let claims = self.indexed().filter(to_allocate);
         let objects: Vec<_> = claims.filter_map(|(_, claim)| claim.object_on_node(extended.as_ref())).collect();
@@ -225,12 +225,12 @@ impl PodCycle {
         }
         let verdict = allocator.allocate::<Arc<ResourceClaim>>(state, node, &objects, budget);
         let Verdict { outcome, explanation, .. } =
-            verdict.map_err(|error| Box::new((NodeRefusal::Invalid(Box::new(error)), None)))?;
+            verdict.map_err(|error| Box::new((NodeFilterError::Invalid(Box::new(error)), None)))?;
         let refusal = match outcome {
             Outcome::Allocated(allocations) => return Ok(self.results_with(allocations, extended)),
-            Outcome::Unsatisfied => NodeRefusal::CannotAllocate,
-            Outcome::FailedOnNode(failure) => NodeRefusal::Failed(failure),
-            Outcome::Stopped(_) => NodeRefusal::TimedOut { node: node.metadata.name.clone().unwrap_or_default() },
+            Outcome::Unsatisfied => NodeFilterError::CannotAllocate,
+            Outcome::FailedOnNode(failure) => NodeFilterError::Failed(failure),
+            Outcome::Stopped(_) => NodeFilterError::TimedOut { node: node.metadata.name.clone().unwrap_or_default() },
         };
         Err(Box::new((refusal, explanation)))
     }

@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
-use super::blocked::Blocked;
+use super::blocked::BlockedError;
 use super::cycle::{GroupRound, PodCycle};
 use super::explanation::{GangHolding, PodExplanation};
-use super::filter::NodeRefusal;
+use super::filter::NodeFilterError;
 use super::identity::PodIdentity;
 use super::options::PodOptions;
 use super::reserve::ReserveError;
@@ -67,26 +67,26 @@ pub struct GangPlacement {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("pod {}/{}: {reason}", pod.namespace, pod.name)]
 #[non_exhaustive]
-pub struct GangRefusal {
+pub struct GangError {
     /// Position of the first pod without a node.
     pub member: Ix<Pod>,
     /// That pod.
     pub pod: PodIdentity,
     /// Reason why the pod has no node.
     #[source]
-    pub reason: MemberRefusal,
+    pub reason: MemberError,
 }
 
 /// Reason why one pod of a gang has no node.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum MemberRefusal {
+pub enum MemberError {
     /// A claim keeps the pod from every node.
     #[error(transparent)]
-    Blocked(#[from] Blocked),
+    Blocked(#[from] BlockedError),
     /// The filter of a node ended the attempt.
     #[error(transparent)]
-    Ended(NodeRefusal),
+    Ended(NodeFilterError),
     /// No node fits.
     #[error("{0}")]
     NoNode(Box<PodExplanation>),
@@ -142,7 +142,7 @@ impl<'s> GangSearch<'s> {
         pods: impl IntoIterator<Item = &'p Pod>,
         group: Option<&PodGroup>,
         tracker: &mut ClaimTracker,
-    ) -> Result<Vec<GangPlacement>, Box<GangRefusal>> {
+    ) -> Result<Vec<GangPlacement>, Box<GangError>> {
         let (mut placed, mut round) = (Vec::new(), GroupRound::of_group());
         for (index, pod) in pods.into_iter().enumerate() {
             match self.place_member(pod, group, tracker, &mut round, &placed) {
@@ -150,7 +150,7 @@ impl<'s> GangSearch<'s> {
                 Err(reason) => {
                     take_back(&mut placed, tracker);
                     let pod = PodIdentity::new(pod, self.options);
-                    return Err(Box::new(GangRefusal { member: Ix::from(index), pod, reason }));
+                    return Err(Box::new(GangError { member: Ix::from(index), pod, reason }));
                 }
             }
         }
@@ -165,7 +165,7 @@ impl<'s> GangSearch<'s> {
         tracker: &mut ClaimTracker,
         round: &mut GroupRound,
         placed: &[GangPlacement],
-    ) -> Result<GangPlacement, MemberRefusal> {
+    ) -> Result<GangPlacement, MemberError> {
         let mut cycle = PodCycle::pre_filter(pod, group, tracker, self.classes, round, self.options)?;
         let mut explanation = PodExplanation::default();
         let placement = |node: &str, cycle| {
@@ -193,13 +193,13 @@ impl<'s> GangSearch<'s> {
                     return Ok(placement(name, cycle));
                 }
                 Some(refusal) if refusal.code() == StatusCode::Error => {
-                    return Err(MemberRefusal::Ended(refusal.clone()));
+                    return Err(MemberError::Ended(refusal.clone()));
                 }
                 Some(_) => explanation.add_verdict(name, &verdict),
             }
         }
         explanation.set_holdings(holdings(placed));
-        Err(MemberRefusal::NoNode(Box::new(explanation)))
+        Err(MemberError::NoNode(Box::new(explanation)))
     }
 }
 

@@ -6,11 +6,11 @@
 //!
 //! | extension point | call | result |
 //! |---|---|---|
-//! | `PreEnqueue` | [`pre_enqueue`] | [`Blocked`] |
-//! | `PreFilter` | [`PodCycle::pre_filter`] | a cycle, nothing to do, or [`Blocked`] |
+//! | `PreEnqueue` | [`pre_enqueue`] | [`BlockedError`] |
+//! | `PreFilter` | [`PodCycle::pre_filter`] | a cycle, nothing to do, or [`BlockedError`] |
 //! | `Filter` | [`PodCycle::filter`], then [`PodCycle::record`] | [`FilterVerdict`] |
 //! | `Score`, `NormalizeScore` | [`PodCycle::score`], [`normalize_scores`] | numbers |
-//! | node resources of devices (KEP-5517) | [`NodeAllocatable`] | amounts, demand, [`NodeAllocatableRefusal`] |
+//! | node resources of devices (KEP-5517) | [`NodeAllocatable`] | amounts, demand, [`NodeResourcesRefusal`] |
 //! | best fit, an option | [`PodCycle::room_left`] | room that nodes would have left |
 //! | `Reserve` | [`PodCycle::reserve`] | allocations in flight in the tracker |
 //! | `PreBind` | [`PreBind`] | one [`ClaimWrite`] after the other |
@@ -115,22 +115,22 @@ mod write;
 pub use best_fit::RoomLeft;
 pub use bind::{BindAction, BindError, BindStep, PreBind};
 pub use binding::{BindingFailure, BindingReport, BindingState, DeviceBinding, binding_report};
-pub use blocked::Blocked;
+pub use blocked::BlockedError;
 pub use claim_calls::ClaimCalls;
 pub use claims::{GroupClaimError, claim_of_entry, claim_of_group_entry, pre_enqueue};
 pub use consumer::{
-    ClaimFull, Consumer, ConsumerError, MAX_CONSUMERS, can_reserve, consumer_of_entry, is_reserved_for,
+    ClaimFullError, Consumer, ConsumerError, MAX_CONSUMERS, can_reserve, consumer_of_entry, is_reserved_for,
 };
 pub use cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
 pub use explanation::{GangHolding, PodExplanation, RefusedNodes, SuggestedChange};
 pub use extended_requests::{ExtendedRequests, ExtendedRequestsError};
 pub use extended_resources::{ExtendedResourceError, ResourceProvider};
-pub use filter::{FilterVerdict, NodeRefusal};
-pub use gang::{GangFit, GangPlacement, GangRefusal, GangSearch, MemberRefusal};
+pub use filter::{FilterVerdict, NodeFilterError};
+pub use gang::{GangFit, GangPlacement, GangError, GangSearch, MemberError};
 pub use hints::{QueueHint, hint_after_claim_change, hint_after_pod_change};
 pub use identity::PodIdentity;
 pub use lookup::ClaimLookup;
-pub use node_allocatable::{ClaimDevice, NodeAllocatable, NodeAllocatableError, NodeAllocatableRefusal};
+pub use node_allocatable::{ClaimDevice, NodeAllocatable, NodeAllocatableError, NodeResourcesRefusal};
 pub use node_allocatable_wire::{claim_amounts_from_json, with_node_allocatable_resources};
 pub use observed::{ClaimChange, ClaimDeletion, Observed};
 pub use options::{DEFAULT_BINDING_TIMEOUT, GroupAllocations, PodOptions};

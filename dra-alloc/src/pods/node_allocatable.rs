@@ -99,7 +99,7 @@ pub struct NodeAllocatable {
 /// Reason why a pod does not fit on a node together with what its claims take. Displayed in kube-scheduler's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NodeAllocatableRefusal {
+pub enum NodeResourcesRefusal {
     /// A claim with a device that stands for node resources is reserved for another pod.
     #[error("node allocatable resource claim {claim} has a mapped device and cannot be shared across pods")]
     Shared {
@@ -124,7 +124,7 @@ pub enum NodeAllocatableRefusal {
     },
 }
 
-impl NodeAllocatableRefusal {
+impl NodeResourcesRefusal {
     /// Returns the status of the extension point. That of several refusals is the largest.
     #[must_use]
     pub const fn code(&self) -> StatusCode {
@@ -198,7 +198,7 @@ impl NodeAllocatable {
         pod: &Pod,
         allocatable: &Resources,
         requested: &Resources,
-    ) -> Result<Vec<NodeAllocatableRefusal>, NodeAllocatableError> {
+    ) -> Result<Vec<NodeResourcesRefusal>, NodeAllocatableError> {
         if self.amounts.is_empty() {
             return Ok(Vec::new());
         }
@@ -210,7 +210,7 @@ impl NodeAllocatable {
         let insufficient = CHECKED.into_iter().chain(huge_pages).filter_map(|resource| {
             let demand = self.demand.quantity(resource);
             let is_too_much = demand > Quantity::ZERO && demand > free.quantity(resource);
-            is_too_much.then(|| NodeAllocatableRefusal::Insufficient {
+            is_too_much.then(|| NodeResourcesRefusal::Insufficient {
                 resource: resource.to_owned(),
                 is_unresolvable: demand > allocatable.quantity(resource),
             })
@@ -218,7 +218,7 @@ impl NodeAllocatable {
         Ok(insufficient.collect())
     }
 
-    fn pod_level_refusal(&self, pod: &Pod) -> Result<Option<NodeAllocatableRefusal>, NodeAllocatableError> {
+    fn pod_level_refusal(&self, pod: &Pod) -> Result<Option<NodeResourcesRefusal>, NodeAllocatableError> {
         let Some(spec) = &pod.spec else { return Ok(None) };
         let stated = spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
         let mut needed = Resources::of_containers(spec)?;
@@ -226,7 +226,7 @@ impl NodeAllocatable {
         let stated = Resources::parse(stated.unwrap_or(&BTreeMap::new()))?;
         let mut pod_level = stated.iter().filter(|(name, _)| Resources::is_pod_level(name));
         let short = pod_level.find(|(name, amount)| needed.quantity(name) > *amount);
-        Ok(short.map(|(resource, _)| NodeAllocatableRefusal::PodLevelRequest { resource: resource.to_owned() }))
+        Ok(short.map(|(resource, _)| NodeResourcesRefusal::PodLevelRequest { resource: resource.to_owned() }))
     }
 
     /// Checks that no claim with a device that stands for node resources is reserved for another pod: such a device counts
@@ -239,13 +239,13 @@ impl NodeAllocatable {
         pod: &Pod,
         claims: impl IntoIterator<Item = &'c ResourceClaim>,
         options: PodOptions,
-    ) -> Result<(), NodeAllocatableRefusal> {
+    ) -> Result<(), NodeResourcesRefusal> {
         for claim in claims {
             let name = claim.metadata.name.as_deref().unwrap_or_default();
             let is_mapped = self.amounts.iter().any(|amounts| amounts.claim == name && !amounts.mapping.is_empty());
             let consumers = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref());
             if is_mapped && !consumers.unwrap_or_default().is_empty() && !is_reserved_for(pod, claim, options) {
-                return Err(NodeAllocatableRefusal::Shared { claim: name.to_owned() });
+                return Err(NodeResourcesRefusal::Shared { claim: name.to_owned() });
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use dra_device::MAX_DEVICES_PER_CLAIM;
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
 use super::ix::{AlternativeIx, DeviceIx, PoolIx};
-use super::outcome::NodeFailure;
+use super::outcome::NodeError;
 use super::request::{Claim, Mode};
 use super::table::{CapacityCheck, DevicesOfAll, Table};
 use crate::cluster::inventory::pool::PoolState;
@@ -67,17 +67,17 @@ fn could_serve(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) 
     Ok(!table.has(DraGate::ConsumableCapacity) || matches!(table.fit(alternative, device)?, CapacityCheck::Takes(_)))
 }
 
-fn unknown_pool(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> Option<NodeFailure> {
+fn unknown_pool(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> Option<NodeError> {
     let (asked, pool) = (table.alternative(alternative), table.candidates.pool(pool));
     let (claim, request) = (|| table.claim_name(asked), || asked.name.to_string());
     match pool.state() {
         PoolState::Complete => None,
         PoolState::Incomplete => {
-            Some(NodeFailure::PoolIncomplete { claim: claim(), request: request(), pool: pool.full_name() })
+            Some(NodeError::PoolIncomplete { claim: claim(), request: request(), pool: pool.full_name() })
         }
         PoolState::Invalid => {
             let problem = Box::new(pool.problem()?);
-            Some(NodeFailure::PoolInvalid { claim: claim(), request: request(), pool: pool.full_name(), problem })
+            Some(NodeError::PoolInvalid { claim: claim(), request: request(), pool: pool.full_name(), problem })
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use dra_selector::EvaluationError;
 
 use super::allocate_error::AllocateError;
-use super::outcome::NodeFailure;
+use super::outcome::NodeError;
 use super::stopped::Limit;
 
 /// Largest work on a node, and of a call, unless the caller sets another: at most two seconds.
@@ -133,7 +133,7 @@ impl fmt::Debug for Budget<'_> {
 #[derive(Debug)]
 pub(crate) enum Halt {
     Stopped(Limit),
-    OnNode(NodeFailure),
+    OnNode(NodeError),
     Failed(AllocateError),
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{ListTypes, Scalar, Violation};
+use dra_attrs::{ListTypes, Scalar, MatchError};
 
 use super::device_set::DeviceSet;
 use super::ix::{ByDevice, ColumnIx, DeviceIx};
@@ -47,7 +47,7 @@ impl<'s> ColumnValues<'s> {
         let Ok(values) = table.values(column, device) else { return self.failing.insert(device) };
         match values.violation() {
             None => {}
-            Some(Violation::Missing) => return self.lacking.insert(device),
+            Some(MatchError::Missing) => return self.lacking.insert(device),
             Some(_) if table.lists() == ListTypes::Disabled => return self.unseen.insert(device),
             Some(_) => return self.lacking.insert(device),
         }

@@ -19,7 +19,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dra_attrs::{DraGate, Violation};
+use dra_attrs::{DraGate, MatchError};
 use k8s_openapi::api::resource::v1::Device;
 
 use super::budget::Effort;
@@ -338,7 +338,7 @@ impl Reader<'_, '_> {
         let work = i128::from(self.table.work_of_derived(column, device));
         let violation = match values.violation() {
             None => 0,
-            Some(Violation::Missing) => 1,
+            Some(MatchError::Missing) => 1,
             Some(_) => 2,
         };
         self.facts.push(work * 4 + violation);

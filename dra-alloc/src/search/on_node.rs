@@ -13,7 +13,7 @@ use super::candidates::{Candidates, Universe};
 use super::context::Context;
 use super::grid::Grid;
 use super::like_searches::{LikeSearches, Likeness};
-use super::outcome::{Fit, NodeFailure, Outcome};
+use super::outcome::{Fit, NodeError, Outcome};
 use super::partial_assignment::Chosen;
 use super::request::Plan;
 use super::results::{check_results, results};
@@ -72,7 +72,7 @@ pub(crate) fn fits_on(
 pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &Meter<'_>) -> Option<bool> {
     match search(context, plan, node, None, meter, check_results) {
         Ok(Ok(())) => Some(true),
-        Ok(Err(Outcome::Unsatisfied)) | Err(Halt::OnNode(NodeFailure::InvalidPools { .. })) => Some(false),
+        Ok(Err(Outcome::Unsatisfied)) | Err(Halt::OnNode(NodeError::InvalidPools { .. })) => Some(false),
         Ok(Err(_)) | Err(_) => None,
     }
 }
@@ -189,12 +189,12 @@ fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
     let in_order = candidates.order().into_iter().map(|(pool, _)| candidates.pool(pool));
     let invalid = in_order.filter(|pool| pool.state() == PoolState::Invalid);
     let pools: Vec<_> = invalid.filter_map(|pool| Some((pool.full_name(), pool.problem()?))).collect();
-    Err(Halt::OnNode(NodeFailure::InvalidPools { pools }))
+    Err(Halt::OnNode(NodeError::InvalidPools { pools }))
 }
 
 /// Returns an error if a chosen device skips node operations while the gate `DraGate::OptionalNodeOperations` is off.
 /// This follows the text of KEP-5945.
-fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeFailure> {
+fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeError> {
     let is_off = !table.has(DraGate::OptionalNodeOperations);
     if table.decisions.skip_gate_off != SkipGateOff::FailClaim || !is_off {
         return Ok(());
@@ -202,7 +202,7 @@ fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeFail
     let skipping = |chosen: &&Chosen| skips_operations(table.candidate(chosen.device).slice);
     let Some(chosen) = solution.chosen.iter().find(skipping) else { return Ok(()) };
     let gate = GateName::new(DraGate::OptionalNodeOperations, table.context.profile);
-    Err(NodeFailure::SkipNodeOperationsOff {
+    Err(NodeError::SkipNodeOperationsOff {
         claim: table.claim_name(table.alternative(chosen.alternative)),
         device: Box::new(table.id(chosen.device)),
         slice: name_of(table.candidate(chosen.device).slice).to_owned(),

@@ -17,7 +17,7 @@ pub enum Outcome {
     /// The devices on the node do not satisfy the claims.
     Unsatisfied,
     /// The node can't be used at the moment, but other nodes may be.
-    FailedOnNode(NodeFailure),
+    FailedOnNode(NodeError),
     /// The budget was exhausted before the search had a result.
     Stopped(Stopped),
 }
@@ -38,7 +38,7 @@ pub enum Fit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
-pub enum NodeFailure {
+pub enum NodeError {
     /// A request asks for all devices, but a pool of the node is incomplete: its driver is updating the slices.
     #[error(
         "claim {claim}, request {request}: asks for all devices, but resource pool {pool} is currently being updated"
@@ -90,7 +90,7 @@ pub enum NodeFailure {
     },
 }
 
-impl NodeFailure {
+impl NodeError {
     /// Returns the feature gate whose absence is the failure.
     pub(crate) const fn gate_off(&self) -> Option<GateName> {
         match self {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{DistinctState, DraGate, MatchState, Quantity, Scalar, ValueSet, Violation};
+use dra_attrs::{DistinctState, DraGate, MatchState, Quantity, Scalar, ValueSet, MatchError};
 use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;
 
@@ -43,7 +43,7 @@ pub(crate) enum Rejection<'s> {
     Tainted(&'s DeviceTaint),
     Constraint {
         index: ConstraintIx,
-        violation: Violation,
+        violation: MatchError,
     },
     NoCapacity,
 }
@@ -93,7 +93,7 @@ impl<'s> ConstraintState<'s> {
         }
     }
 
-    fn push(&mut self, device: &ValueSet<'s>) -> Result<(), Violation> {
+    fn push(&mut self, device: &ValueSet<'s>) -> Result<(), MatchError> {
         match self {
             Self::Match(state) => state.push(device),
             Self::Distinct(state) => state.push(device),

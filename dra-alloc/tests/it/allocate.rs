@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use dra_alloc::explain::Detail;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, Limit, NodeFailure, Outcome, Profile,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, Limit, NodeError, Outcome, Profile,
     Stopped,
 };
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -278,7 +278,7 @@ fn all_devices_need_all_pools() {
     slices[1] = pool("nic.example.com", "node-1", json!([{"name": "nic"}, {"name": "nic"}]));
     let cluster = Cluster::new(slices);
     let outcome = cluster.allocate("node-1", &all);
-    assert!(matches!(outcome, Outcome::FailedOnNode(NodeFailure::PoolInvalid { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::FailedOnNode(NodeError::PoolInvalid { .. })), "{outcome:?}");
     assert!(cluster.devices("node-1", &some(1)).is_some(), "other requests do without the pool");
     let outcome = cluster.allocate("node-1", &some(2));
     let Outcome::FailedOnNode(failure) = outcome else { panic!("{outcome:?}") };

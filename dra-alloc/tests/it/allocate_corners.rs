@@ -1,6 +1,6 @@
 //! Tests of rare inputs of the allocator, and of the order in which problems are reported.
 
-use dra_alloc::{AllocateError, DraGate, Ix, NodeFailure, Outcome, RequestError};
+use dra_alloc::{AllocateError, DraGate, Ix, NodeError, Outcome, RequestError};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json, to_value};
 
@@ -123,12 +123,12 @@ fn what_is_wrong_first_is_what_is_said() {
 
     // Request by request: the devices of a request for all devices are searched before the next request is read.
     let incomplete = answer(&[of(json!([all(), unknown()]), json!([{}]))]);
-    assert!(matches!(incomplete, Ok(Outcome::FailedOnNode(NodeFailure::PoolIncomplete { .. }))), "{incomplete:?}");
+    assert!(matches!(incomplete, Ok(Outcome::FailedOnNode(NodeError::PoolIncomplete { .. }))), "{incomplete:?}");
     let list = json!([{"name": "list", "firstAvailable": [
         {"name": "all", "deviceClassName": "gpu", "allocationMode": "All"}, {"name": "unknown", "deviceClassName": "none"},
     ]}]);
     let incomplete = answer(&[of(list, json!([]))]);
-    assert!(matches!(incomplete, Ok(Outcome::FailedOnNode(NodeFailure::PoolIncomplete { .. }))), "{incomplete:?}");
+    assert!(matches!(incomplete, Ok(Outcome::FailedOnNode(NodeError::PoolIncomplete { .. }))), "{incomplete:?}");
     let class =
         |answer| matches!(answer, Err(AllocateError::Request { source: RequestError::ClassNotFound { .. }, .. }));
     assert!(class(answer(&[of(json!([unknown(), all()]), json!([]))])));

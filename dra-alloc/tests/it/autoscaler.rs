@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_alloc::autoscaler::{
-    ClaimRelease, Departure, NodeCopy, NodeUtilization, PoolName, TemplateRules, Unreservable, UtilizationError,
+    ClaimRelease, Departure, NodeCopy, NodeUtilization, PoolName, TemplateRules, ReservationError, UtilizationError,
     pools_ready, release, reserve, utilization,
 };
 use dra_alloc::claims::ClaimKey;
@@ -245,7 +245,7 @@ fn all_claims_are_reserved_or_none() {
         reserve(&coming, None, &cache(vec![claim("a", &["0"], &[], None), claim("b", &["1"], &full, None)]), options);
     assert_eq!(error.unwrap_err().to_string(), "claim ns/b already has max number of reservations set, can't add more");
     let error = reserve(&coming, None, &cache(Vec::new()), options).unwrap_err();
-    assert!(matches!(error, Unreservable::NotFound { .. }), "{error}");
+    assert!(matches!(error, ReservationError::NotFound { .. }), "{error}");
 }
 
 /// Pools of a node that are complete or not, with counters that devices consume within their limits.

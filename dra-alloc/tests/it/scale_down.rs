@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::autoscaler::{ClusterSnapshot, NodeRemoval, PlacementRefusal, RemovalObstacle, ScaleSimulator};
-use dra_alloc::pods::{ClaimTracker, GroupRound, MemberRefusal, PodCycle, PodOptions};
+use dra_alloc::autoscaler::{ClusterSnapshot, NodeRemoval, PlacementError, RemovalError, ScaleSimulator};
+use dra_alloc::pods::{ClaimTracker, GroupRound, MemberError, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Budget, Classes, DeviceId, Inventory, Profile, allocated_devices};
 use dra_attrs::node_selector_matches;
@@ -378,10 +378,10 @@ fn what_can_go_leaves_every_pod_its_devices() {
         moved += answer.removal.moved.iter().filter(|moved| moved.cycle.is_some()).count();
         for node in &answer.kept {
             let kind = match &node.obstacle {
-                RemovalObstacle::NoPlace { .. } => "no place",
-                RemovalObstacle::DeviceHeld { .. } => "held",
-                RemovalObstacle::ClaimStranded { .. } => "stranded",
-                RemovalObstacle::OwnedClaimShared { .. } => "owned",
+                RemovalError::NoPlace { .. } => "no place",
+                RemovalError::DeviceHeld { .. } => "held",
+                RemovalError::ClaimStranded { .. } => "stranded",
+                RemovalError::OwnedClaimShared { .. } => "owned",
                 other => panic!("{other}"),
             };
             *kept.entry(kind).or_default() += 1;
@@ -390,11 +390,11 @@ fn what_can_go_leaves_every_pod_its_devices() {
         for node in &candidates {
             let obstacle = simulator.remove_nodes(&mut inventory, &tracker, &snapshot, [*node]);
             if let Err(obstacle) = obstacle
-                && let RemovalObstacle::NoPlace { reason, .. } = &*obstacle
+                && let RemovalError::NoPlace { reason, .. } = &*obstacle
             {
                 assert!(matches!(
                     reason,
-                    PlacementRefusal::Unschedulable(MemberRefusal::NoNode(_) | MemberRefusal::Blocked(_))
+                    PlacementError::Unschedulable(MemberError::NoNode(_) | MemberError::Blocked(_))
                 ));
                 assert!(
                     remove_really(&world, &BTreeSet::from([*node]), None).is_none(),

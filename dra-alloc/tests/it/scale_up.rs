@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dra_alloc::autoscaler::{
-    NodeTemplate, NodeTemplateError, PlacementRefusal, ScaleSimulator, ScaleUp, ScaleUpError, UnknownAttribute,
+    NodeTemplate, NodeTemplateError, PlacementError, ScaleSimulator, ScaleUp, ScaleUpError, UnknownAttributeError,
 };
-use dra_alloc::pods::{ClaimTracker, MAX_CONSUMERS, MemberRefusal, PodCycle, PodOptions};
+use dra_alloc::pods::{ClaimTracker, MAX_CONSUMERS, MemberError, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -168,7 +168,7 @@ fn the_answer_is_that_of_a_new_inventory() {
         let is_blocked = |pod: &&Pod| {
             let reason = answer.refused.iter().find(|refused| Some(&refused.pod.name) == pod.metadata.name.as_ref());
             let reason = reason.map(|refused| &refused.reason);
-            matches!(reason, Some(PlacementRefusal::Unschedulable(MemberRefusal::Blocked(_))))
+            matches!(reason, Some(PlacementError::Unschedulable(MemberError::Blocked(_))))
         };
         // Claims that no scheduler tries on a node at all are not the allocator's.
         let (skipped, tried): (Vec<&Pod>, Vec<&Pod>) = question.pods.iter().partition(is_blocked);
@@ -355,7 +355,7 @@ fn an_attribute_that_nobody_knows_is_neither_yes_nor_no() {
             NodeTemplate::new(node("new"), [slice("new", devices)]).unwrap().with_unknown_attributes([&root]);
         let answer = simulator.scale_up(&mut Inventory::default(), &tracker, &template, &pods).unwrap();
         let unknown = answer.refused.iter().filter_map(|refused| match &refused.reason {
-            PlacementRefusal::UnknownAttribute(UnknownAttribute::InClaim { claim, attribute }) => {
+            PlacementError::UnknownAttribute(UnknownAttributeError::InClaim { claim, attribute }) => {
                 assert_eq!(*attribute, root);
                 Some(claim.name.clone())
             }

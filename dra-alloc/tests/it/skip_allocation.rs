@@ -3,7 +3,7 @@
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::wire::{read, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
-use dra_alloc::{Allocator, Budget, Classes, DraGate, Inventory, InventoryEvent, NodeFailure, Outcome, Share};
+use dra_alloc::{Allocator, Budget, Classes, DraGate, Inventory, InventoryEvent, NodeError, Outcome, Share};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
@@ -125,7 +125,7 @@ fn kep_with_the_gate_off_fails_the_claim_of_a_chosen_device() {
     let both = claim("pair", json!([request("g", "gpu", json!({})), request("c", "cpu", json!({}))]), json!([]));
     let outcome = cluster.allocate("node-1", &[both]);
     let Outcome::FailedOnNode(failure) = &outcome else { panic!("{outcome:?}") };
-    let NodeFailure::SkipNodeOperationsOff { claim: name, slice, gate, .. } = failure else { panic!("{failure}") };
+    let NodeError::SkipNodeOperationsOff { claim: name, slice, gate, .. } = failure else { panic!("{failure}") };
     assert_eq!((name.as_str(), slice.as_str()), ("default/pair", "node-1-cpu.example.com"));
     assert_eq!(gate.name, "DRAOptionalNodePreparation");
     assert!(failure.to_string().contains("DRAOptionalNodePreparation"));
@@ -135,7 +135,7 @@ fn kep_with_the_gate_off_fails_the_claim_of_a_chosen_device() {
         {"name": "cpu", "deviceClassName": "cpu"}, {"name": "spare", "deviceClassName": "spare"},
     ]}]);
     let outcome = cluster.allocate("node-1", &[claim("list", list, json!([]))]);
-    assert!(matches!(outcome, Outcome::FailedOnNode(NodeFailure::SkipNodeOperationsOff { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::FailedOnNode(NodeError::SkipNodeOperationsOff { .. })), "{outcome:?}");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn kep_with_the_gate_off_does_not_turn_to_another_device_of_the_request() {
     let named = |name, class| claim(name, json!([request("r", class, json!({}))]), json!([]));
     // The error names the claim of the device, not the first claim.
     let outcome = cluster.allocate("node-1", &[named("plain", "gpu"), named("skipping", "cpu")]);
-    let Outcome::FailedOnNode(NodeFailure::SkipNodeOperationsOff { claim, slice, .. }) = &outcome else {
+    let Outcome::FailedOnNode(NodeError::SkipNodeOperationsOff { claim, slice, .. }) = &outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!((claim.as_str(), slice.as_str()), ("default/skipping", "a"));

@@ -325,7 +325,7 @@ pub enum NumaNodeValue<'a> {
 /// Reason that an attribute is not a valid `resource.kubernetes.io/numaNode`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotANumaNode {
+pub enum NumaValueError {
     /// The attribute has no valid value.
     #[error(transparent)]
     Value(#[from] ValueError),
@@ -344,16 +344,16 @@ impl<'a> NumaNodeValue<'a> {
     /// Both or neither is set, the list is empty, or the value is of another type.
     ///
     /// ```
-    /// use dra_attrs::numa::{NotANumaNode, NumaNodeValue};
+    /// use dra_attrs::numa::{NumaValueError, NumaNodeValue};
     /// use k8s_openapi::api::resource::v1::DeviceAttribute;
     /// let text = DeviceAttribute { string: Some("0".into()), ..Default::default() };
-    /// assert_eq!(NumaNodeValue::parse(&text), Err(NotANumaNode::Type { field: "string" }));
+    /// assert_eq!(NumaNodeValue::parse(&text), Err(NumaValueError::Type { field: "string" }));
     /// ```
-    pub fn parse(attribute: &'a DeviceAttribute) -> Result<Self, NotANumaNode> {
+    pub fn parse(attribute: &'a DeviceAttribute) -> Result<Self, NumaValueError> {
         match AttributeValue::parse(attribute)? {
             AttributeValue::Int(node) => Ok(Self::Scalar(node)),
             AttributeValue::Ints(nodes) => Ok(Self::List(nodes)),
-            other => Err(NotANumaNode::Type { field: other.field() }),
+            other => Err(NumaValueError::Type { field: other.field() }),
         }
     }
 }

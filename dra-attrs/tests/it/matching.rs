@@ -1,6 +1,6 @@
 //! Table of matchAttribute and distinctAttribute cases.
 
-use dra_attrs::{DistinctState, Ix, ListTypes, MatchState, Profile, Scalar, ValueSet, Violation};
+use dra_attrs::{DistinctState, Ix, ListTypes, MatchState, Profile, Scalar, ValueSet, MatchError};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::{int, ints, string, version};
@@ -8,7 +8,7 @@ use super::{int, ints, string, version};
 const GATES: [ListTypes; 3] = [ListTypes::Enabled, ListTypes::Disabled, ListTypes::Refused];
 
 /// Result of pushing devices: the position of the first failing device and its violation.
-type Verdict = Result<(), (usize, Violation)>;
+type Verdict = Result<(), (usize, MatchError)>;
 
 fn matches(devices: &[Option<DeviceAttribute>], lists: ListTypes) -> Verdict {
     let mut state = MatchState::new();
@@ -23,7 +23,7 @@ fn distinct(devices: &[Option<DeviceAttribute>], lists: ListTypes) -> Verdict {
 fn push_all<'a>(
     devices: &'a [Option<DeviceAttribute>],
     lists: ListTypes,
-    mut push: impl FnMut(ValueSet<'a>) -> Result<(), Violation>,
+    mut push: impl FnMut(ValueSet<'a>) -> Result<(), MatchError>,
 ) -> Verdict {
     for (index, device) in devices.iter().enumerate() {
         push(ValueSet::from_attribute(device.as_ref(), lists)).map_err(|violation| (index, violation))?;
@@ -35,8 +35,8 @@ fn push_all<'a>(
 fn table_with_list_types() {
     // req: 6072-MATCH-2
     let bool = |value| DeviceAttribute { bool: Some(value), ..DeviceAttribute::default() };
-    let no_match = Err((1, Violation::NothingInCommon));
-    let repeated = Err((1, Violation::Repeated { with: Ix::from(0) }));
+    let no_match = Err((1, MatchError::NothingInCommon));
+    let repeated = Err((1, MatchError::Repeated { with: Ix::from(0) }));
     let rows = [
         (int(4), int(4), Ok(()), repeated),
         (int(4), int(6), no_match, Ok(())),
@@ -64,14 +64,14 @@ fn table_with_list_types() {
 #[test]
 fn absent_and_empty_violate() {
     for lists in GATES {
-        assert_eq!(matches(&[None], lists), Err((0, Violation::Missing)));
-        assert_eq!(distinct(&[None], lists), Err((0, Violation::Missing)));
-        assert_eq!(matches(&[Some(int(0)), None], lists), Err((1, Violation::Missing)));
-        assert_eq!(distinct(&[Some(int(0)), None], lists), Err((1, Violation::Missing)));
+        assert_eq!(matches(&[None], lists), Err((0, MatchError::Missing)));
+        assert_eq!(distinct(&[None], lists), Err((0, MatchError::Missing)));
+        assert_eq!(matches(&[Some(int(0)), None], lists), Err((1, MatchError::Missing)));
+        assert_eq!(distinct(&[Some(int(0)), None], lists), Err((1, MatchError::Missing)));
     }
     for empty in [ints(&[]), DeviceAttribute::default()] {
-        assert_eq!(matches(&[Some(empty.clone())], ListTypes::Enabled), Err((0, Violation::NoValue)));
-        assert_eq!(distinct(&[Some(int(1)), Some(empty)], ListTypes::Enabled), Err((1, Violation::NoValue)));
+        assert_eq!(matches(&[Some(empty.clone())], ListTypes::Enabled), Err((0, MatchError::NoValue)));
+        assert_eq!(distinct(&[Some(int(1)), Some(empty)], ListTypes::Enabled), Err((1, MatchError::NoValue)));
     }
 }
 
@@ -79,11 +79,11 @@ fn absent_and_empty_violate() {
 fn scalars_need_no_gate() {
     // req: 6072-MATCH-1, 6072-MATCH-10
     for lists in GATES {
-        assert_eq!(matches(&[Some(int(4)), Some(int(6))], lists), Err((1, Violation::NothingInCommon)));
+        assert_eq!(matches(&[Some(int(4)), Some(int(6))], lists), Err((1, MatchError::NothingInCommon)));
         assert_eq!(matches(&[Some(int(4)), Some(int(4))], lists), Ok(()));
         assert_eq!(distinct(&[Some(int(4)), Some(int(6))], lists), Ok(()));
-        assert_eq!(distinct(&[Some(int(4)), Some(int(4))], lists), Err((1, Violation::Repeated { with: Ix::from(0) })));
-        assert_eq!(matches(&[Some(int(1)), Some(string("1"))], lists), Err((1, Violation::NothingInCommon)));
+        assert_eq!(distinct(&[Some(int(4)), Some(int(4))], lists), Err((1, MatchError::Repeated { with: Ix::from(0) })));
+        assert_eq!(matches(&[Some(int(1)), Some(string("1"))], lists), Err((1, MatchError::NothingInCommon)));
     }
 }
 
@@ -91,12 +91,12 @@ fn scalars_need_no_gate() {
 fn lists_with_the_gate_off() {
     let list = || Some(ints(&[4]));
     let scalar = || Some(int(4));
-    let off = Violation::ListTypesOff;
+    let off = MatchError::ListTypesOff;
     let shipped = ListTypes::off(Profile::V1_37);
     assert_eq!(matches(&[list()], shipped), Ok(()));
     assert_eq!(matches(&[list(), list()], shipped), Err((1, off)));
     assert_eq!(matches(&[scalar(), list()], shipped), Err((1, off)));
-    assert_eq!(matches(&[list(), scalar()], shipped), Err((1, Violation::NothingInCommon)));
+    assert_eq!(matches(&[list(), scalar()], shipped), Err((1, MatchError::NothingInCommon)));
     assert_eq!(distinct(&[scalar(), list()], shipped), Err((1, off)));
     assert_eq!(distinct(&[list(), scalar()], shipped), Ok(()));
 
@@ -106,15 +106,15 @@ fn lists_with_the_gate_off() {
     assert_eq!(distinct(&[list()], kep), Err((0, off)));
     // An attribute without any value is no list.
     let empty = || Some(DeviceAttribute::default());
-    assert_eq!(matches(&[empty()], kep), Err((0, Violation::NoValue)));
-    assert_eq!(matches(&[scalar(), empty()], shipped), Err((1, Violation::NoValue)));
+    assert_eq!(matches(&[empty()], kep), Err((0, MatchError::NoValue)));
+    assert_eq!(matches(&[scalar(), empty()], shipped), Err((1, MatchError::NoValue)));
 }
 
 #[test]
 fn intersection_is_over_all_devices() {
     // req: 6072-MATCH-3
     let devices = [Some(ints(&[1, 2])), Some(ints(&[2, 3])), Some(ints(&[1, 3]))];
-    assert_eq!(matches(&devices, ListTypes::Enabled), Err((2, Violation::NothingInCommon)));
+    assert_eq!(matches(&devices, ListTypes::Enabled), Err((2, MatchError::NothingInCommon)));
     for pair in [&devices[..2], &devices[1..]] {
         assert_eq!(matches(pair, ListTypes::Enabled), Ok(()));
     }
@@ -139,7 +139,7 @@ fn story_3_matches_across_quadrants_by_list_only() {
     // req: 6072-MATCH-5, 6072-MATCH-11
     let lists = [ints(&[5, 4, 6, 7]), ints(&[6, 4, 5, 7])];
     assert_eq!(common(&lists), [4, 5, 6, 7].map(Scalar::Int));
-    assert_eq!(matches(&[Some(int(5)), Some(int(6))], ListTypes::Enabled), Err((1, Violation::NothingInCommon)));
+    assert_eq!(matches(&[Some(int(5)), Some(int(6))], ListTypes::Enabled), Err((1, MatchError::NothingInCommon)));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn pop_gives_back_what_a_push_narrowed() {
     let mut state = MatchState::new();
     state.push(&set(&wide)).unwrap();
     state.push(&set(&narrow)).unwrap();
-    assert_eq!(state.push(&set(&other)), Err(Violation::NothingInCommon));
+    assert_eq!(state.push(&set(&other)), Err(MatchError::NothingInCommon));
     assert_eq!(state.common(), [Scalar::Int(1)]);
     state.pop();
     state.push(&set(&other)).unwrap();
@@ -177,13 +177,13 @@ fn pop_gives_back_what_a_push_narrowed() {
 fn distinct_remembers_every_device() {
     // A, B, A: the third device is compared with the first, not only with the second.
     let devices = [Some(string("a")), Some(string("b")), Some(string("a"))];
-    assert_eq!(distinct(&devices, ListTypes::Enabled), Err((2, Violation::Repeated { with: Ix::from(0) })));
+    assert_eq!(distinct(&devices, ListTypes::Enabled), Err((2, MatchError::Repeated { with: Ix::from(0) })));
     let mut state = DistinctState::new();
     let set = |index: usize| ValueSet::from_attribute(devices[index].as_ref(), ListTypes::Enabled);
     state.push(&set(0)).unwrap();
     state.push(&set(1)).unwrap();
     state.pop();
-    assert_eq!(state.push(&set(2)), Err(Violation::Repeated { with: Ix::from(0) }));
+    assert_eq!(state.push(&set(2)), Err(MatchError::Repeated { with: Ix::from(0) }));
     state.pop();
     assert_eq!(state.push(&set(2)), Ok(()));
 }
@@ -205,7 +205,7 @@ fn a_set_is_sorted_without_duplicates_and_displayed() {
     };
     assert_eq!(shown(Some(&ints(&[6, 4, 4, 5]))), (3, "4,5,6".to_owned()));
     assert_eq!(shown(Some(&string("a"))), (1, "\"a\"".to_owned()));
-    assert_eq!(shown(None), (0, Violation::Missing.to_string()));
+    assert_eq!(shown(None), (0, MatchError::Missing.to_string()));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn without_a_value_with_the_gate_off() {
         let (empty, scalar) = (|| Some(empty.clone()), || Some(int(4)));
         let shipped = ListTypes::off(Profile::V1_37);
         assert_eq!(matches(&[empty()], shipped), Ok(()), "the first device is not looked at");
-        assert_eq!(matches(&[empty(), scalar()], shipped), Err((1, Violation::NothingInCommon)));
+        assert_eq!(matches(&[empty(), scalar()], shipped), Err((1, MatchError::NothingInCommon)));
         assert_eq!(distinct(&[empty(), scalar()], shipped), Ok(()));
         assert!(matches(&[scalar(), empty()], shipped).is_err());
         assert!(distinct(&[scalar(), empty()], shipped).is_err());

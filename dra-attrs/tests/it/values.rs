@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::numa::{NotANumaNode, NumaNodeValue};
+use dra_attrs::numa::{NumaValueError, NumaNodeValue};
 use dra_attrs::{AttributeValue, DeviceAttributesError, Ix, Scalar, ValueError, Version, check_device_attributes};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
@@ -100,11 +100,11 @@ fn a_numa_node_is_int_or_ints() {
     assert_eq!(NumaNodeValue::parse(&ints(&[4, 5])), Ok(NumaNodeValue::List(&[4, 5])));
     let both = DeviceAttribute { int: Some(4), ..ints(&[4]) };
     let fields = vec!["int", "ints"];
-    assert_eq!(NumaNodeValue::parse(&both), Err(NotANumaNode::Value(ValueError::SeveralValues { fields })));
-    assert_eq!(NumaNodeValue::parse(&DeviceAttribute::default()), Err(NotANumaNode::Value(ValueError::NoValue)));
+    assert_eq!(NumaNodeValue::parse(&both), Err(NumaValueError::Value(ValueError::SeveralValues { fields })));
+    assert_eq!(NumaNodeValue::parse(&DeviceAttribute::default()), Err(NumaValueError::Value(ValueError::NoValue)));
     let flag = DeviceAttribute { bool: Some(true), ..DeviceAttribute::default() };
     for (attribute, field) in [(string("4"), "string"), (flag, "bool"), (version("4.0.0"), "version")] {
-        assert_eq!(NumaNodeValue::parse(&attribute), Err(NotANumaNode::Type { field }));
+        assert_eq!(NumaNodeValue::parse(&attribute), Err(NumaValueError::Type { field }));
     }
 }
 

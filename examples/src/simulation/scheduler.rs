@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::explain::Detail;
-use dra_alloc::pods::{BindStep, ClaimTracker, GroupRound, NodeRefusal, PodCycle, PodExplanation, PreBind, StatusCode};
+use dra_alloc::pods::{BindStep, ClaimTracker, GroupRound, NodeFilterError, PodCycle, PodExplanation, PreBind, StatusCode};
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Ix, NodeVerdicts, allocated_devices};
 use k8s_openapi::api::core::v1::{Node, Pod, PodResourceClaim, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -185,7 +185,7 @@ impl<'s> Scheduler<'s> {
                     cycle.record(name, verdict);
                     return Ok(Some((index, name.to_owned())));
                 }
-                Some(NodeRefusal::TimedOut { .. }) => *stopped += 1,
+                Some(NodeFilterError::TimedOut { .. }) => *stopped += 1,
                 Some(refusal) if refusal.code() == StatusCode::Error => {
                     return Err(Unplaced::invalid(refusal));
                 }
@@ -203,7 +203,7 @@ impl<'s> Scheduler<'s> {
         let Some(fits_empty @ None) = self.fits_empty.get_mut(kind) else { return Unplaced::NoRoom(None) };
         let fits = nodes.iter().any(|node| {
             let verdict = cycle.filter(node, &self.allocator, &empty, now, Budget::work(WORK));
-            matches!(verdict.refusal(), None | Some(NodeRefusal::TimedOut { .. }))
+            matches!(verdict.refusal(), None | Some(NodeFilterError::TimedOut { .. }))
         });
         *fits_empty = Some(fits);
         let state = if fits { self.tracker.state() } else { &empty };

@@ -36,7 +36,7 @@ pub struct RateLimiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many requests, try again in {wait:?}")]
 #[non_exhaustive]
-pub struct RateLimited {
+pub struct RateLimitError {
     /// Time until the user's bucket has a token again.
     pub wait: Duration,
 }
@@ -52,14 +52,14 @@ impl RateLimiter {
     ///
     /// # Errors
     /// The bucket is empty; the error has the time to wait. A refusal takes no token.
-    pub fn take(&mut self, user: &str, now: Timestamp) -> Result<(), RateLimited> {
+    pub fn take(&mut self, user: &str, now: Timestamp) -> Result<(), RateLimitError> {
         let now = now.as_nanosecond();
         let refill = i128::try_from(self.refill.as_nanos()).unwrap_or(i128::MAX);
         let full_at = self.full_at.get(user).copied().unwrap_or(now).max(now).saturating_add(refill);
         let room = refill.saturating_mul(self.burst.get().into());
         let wait = full_at.saturating_sub(now).saturating_sub(room);
         if wait > 0 {
-            return Err(RateLimited { wait: duration(wait) });
+            return Err(RateLimitError { wait: duration(wait) });
         }
         self.full_at.insert(user.to_owned(), full_at);
         Ok(())

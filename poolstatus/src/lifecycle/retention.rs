@@ -21,7 +21,7 @@ pub const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ttlSecondsAfterComplete {seconds}: must not be negative")]
 #[non_exhaustive]
-pub struct NegativeTtl {
+pub struct TtlError {
     /// The negative time to live, in seconds.
     pub seconds: i64,
 }
@@ -45,10 +45,10 @@ pub fn is_ttl_expired(
     ttl_seconds: Option<i64>,
     completion: Option<Timestamp>,
     now: Timestamp,
-) -> Result<bool, NegativeTtl> {
+) -> Result<bool, TtlError> {
     let Some(seconds) = ttl_seconds else { return Ok(false) };
     if seconds < 0 {
-        return Err(NegativeTtl { seconds });
+        return Err(TtlError { seconds });
     }
     let expiry = completion.map(|done| done.checked_add(SignedDuration::from_secs(seconds)));
     // An expiry beyond the last timestamp never comes.

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use poolstatus::kep;
 use poolstatus::lifecycle::{
-    COMPLETED_TTL, NegativeTtl, PENDING_TTL, RateLimiter, RequestController, RequestDecision, RequestPhase,
+    COMPLETED_TTL, TtlError, PENDING_TTL, RateLimiter, RequestController, RequestDecision, RequestPhase,
     is_retention_expired, is_ttl_expired, status_age,
 };
 use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, OBJECTIVE, is_objective_met};
@@ -216,7 +216,7 @@ fn seconds_to_live() {
     for (ttl, completion, at, expected) in rows {
         assert_eq!(is_ttl_expired(ttl, completion, at), Ok(expected), "{ttl:?} {at}");
     }
-    let refused: Result<bool, NegativeTtl> = is_ttl_expired(Some(-1), None, now());
+    let refused: Result<bool, TtlError> = is_ttl_expired(Some(-1), None, now());
     assert_eq!(refused.unwrap_err().to_string(), "ttlSecondsAfterComplete -1: must not be negative");
 }
 

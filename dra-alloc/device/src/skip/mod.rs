@@ -89,7 +89,7 @@ pub enum WireForm {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("skipNodeOperations: the bool form can't say that only {operation} is skipped")]
 #[non_exhaustive]
-pub struct NotExpressible {
+pub struct WireFormError {
     /// The only operation that is skipped.
     pub operation: &'static str,
 }
@@ -152,20 +152,20 @@ impl SkipSet {
     /// declaration, because an unnecessary call of a driver is safe.
     ///
     /// ```
-    /// use dra_device::skip::{NotExpressible, SkipDeclaration, SkipSet, WireForm};
+    /// use dra_device::skip::{WireFormError, SkipDeclaration, SkipSet, WireForm};
     /// let only_unprepare = SkipSet { unprepare: true, ..SkipSet::NONE };
     /// let refused = only_unprepare.to_declaration(WireForm::Bool).unwrap_err();
     /// assert_eq!(refused.operation, "NodeUnprepareResources");
     /// let list = only_unprepare.to_declaration(WireForm::List)?;
     /// assert_eq!(list, SkipDeclaration::List(vec!["NodeUnprepareResources".to_owned()]));
-    /// # Ok::<(), NotExpressible>(())
+    /// # Ok::<(), WireFormError>(())
     /// ```
-    pub fn to_declaration(self, form: WireForm) -> Result<SkipDeclaration, NotExpressible> {
+    pub fn to_declaration(self, form: WireForm) -> Result<SkipDeclaration, WireFormError> {
         match (form, self.prepare, self.unprepare) {
             (_, false, false) => Ok(SkipDeclaration::Absent),
             (WireForm::Bool, true, true) => Ok(SkipDeclaration::Bool(true)),
-            (WireForm::Bool, true, false) => Err(NotExpressible { operation: NODE_PREPARE_RESOURCES }),
-            (WireForm::Bool, false, true) => Err(NotExpressible { operation: NODE_UNPREPARE_RESOURCES }),
+            (WireForm::Bool, true, false) => Err(WireFormError { operation: NODE_PREPARE_RESOURCES }),
+            (WireForm::Bool, false, true) => Err(WireFormError { operation: NODE_UNPREPARE_RESOURCES }),
             (WireForm::List, ..) if self.future => Ok(SkipDeclaration::List(vec![ALL_OPERATIONS.to_owned()])),
             (WireForm::List, prepare, unprepare) => {
                 let names = [(prepare, NODE_PREPARE_RESOURCES), (unprepare, NODE_UNPREPARE_RESOURCES)];
@@ -215,7 +215,7 @@ impl SkipDeclaration {
     ///
     /// # Errors
     /// The bool form can't express that only one of the operations is skipped.
-    pub fn to_form(&self, form: WireForm) -> Result<Self, NotExpressible> {
+    pub fn to_form(&self, form: WireForm) -> Result<Self, WireFormError> {
         match (self, form) {
             (Self::Absent, _) | (Self::Bool(_), WireForm::Bool) | (Self::List(_), WireForm::List) => Ok(self.clone()),
             (Self::Bool(false), WireForm::List) => Ok(Self::List(Vec::new())),

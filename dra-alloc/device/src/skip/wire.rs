@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{NotExpressible, SkipDeclaration, WireForm};
+use super::{WireFormError, SkipDeclaration, WireForm};
 
 const KEY: &str = "skipNodeOperations";
 
@@ -65,15 +65,15 @@ pub fn read<T: SkipField>(json: Value) -> Result<T, serde_json::Error> {
 /// assert_eq!(slice, json!({"spec": {"skipNodeOperations": []}}));
 /// let refused = normalize_to_list::<ResourceSlice>(json!({"spec": {"skipNodeOperations": 7}})).unwrap_err();
 /// assert_eq!(refused.field, "spec.skipNodeOperations");
-/// # Ok::<(), dra_device::skip::wire::NotADeclaration>(())
+/// # Ok::<(), dra_device::skip::wire::DeclarationError>(())
 /// ```
-pub fn normalize_to_list<T: SkipField>(mut json: Value) -> Result<Value, NotADeclaration> {
+pub fn normalize_to_list<T: SkipField>(mut json: Value) -> Result<Value, DeclarationError> {
     let mut problem = None;
     for_each_field(&mut json, T::PATH, "", &mut |object, place| {
         let Some(declaration) = object.get_mut(KEY) else { return };
         match serde_json::from_value::<SkipDeclaration>(declaration.take()) {
             Ok(read) => *declaration = read.to_kube().into(),
-            Err(_) => drop(problem.get_or_insert_with(|| NotADeclaration { field: format!("{place}.{KEY}") })),
+            Err(_) => drop(problem.get_or_insert_with(|| DeclarationError { field: format!("{place}.{KEY}") })),
         }
     });
     problem.map_or(Ok(json), Err)
@@ -83,7 +83,7 @@ pub fn normalize_to_list<T: SkipField>(mut json: Value) -> Result<Value, NotADec
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: neither a bool nor a list of operation names")]
 #[non_exhaustive]
-pub struct NotADeclaration {
+pub struct DeclarationError {
     /// Path of the field.
     pub field: String,
 }
@@ -127,7 +127,7 @@ pub fn write<T: SkipField>(object: &T, form: WireForm) -> Result<Value, WriteErr
 pub enum WriteError {
     /// The wire form can't express the object's `skipNodeOperations`.
     #[error(transparent)]
-    NotExpressible(#[from] NotExpressible),
+    NotExpressible(#[from] WireFormError),
     /// The object can't be serialized.
     #[error("{reason}")]
     Json {

@@ -2,7 +2,7 @@
 
 use dra_attrs::Profile;
 use dra_device::skip::{
-    ALL_OPERATIONS, NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES, NotExpressible, SkipDeclaration, SkipSet,
+    ALL_OPERATIONS, NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES, WireFormError, SkipDeclaration, SkipSet,
     WireForm,
 };
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ fn from_one_form_to_the_other() {
     for (wire, form, expected) in rows {
         let written = read(wire.clone()).to_form(form);
         let written = written.map(|declaration| serde_json::to_value(declaration).unwrap());
-        let written = written.map_err(|NotExpressible { operation, .. }| operation);
+        let written = written.map_err(|WireFormError { operation, .. }| operation);
         assert_eq!(written, expected, "{wire}");
     }
 }

@@ -7,7 +7,7 @@ use crate::kubelet::Answers;
 /// Reason why a claim of a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ClaimFailure {
+pub enum ClaimError {
     /// The driver has produced no result for the claim, which is a mistake of the driver.
     #[error("the driver has no result for the claim")]
     NoResult,
@@ -23,22 +23,22 @@ pub enum ClaimFailure {
 /// kubelet then ignores the body.
 ///
 /// ```
-/// use dra_node::driver::{ClaimFailure, claim_answers};
+/// use dra_node::driver::{ClaimError, claim_answers};
 /// use dra_node::kubelet::Answers;
 /// let outcomes = Answers::from([("a".to_owned(), Ok(vec!["gpu-0"]))]);
 /// let answers = claim_answers(["a", "b", "a"], outcomes);
 /// assert_eq!(answers[0], ("a".to_owned(), Ok(vec!["gpu-0"])));
-/// assert_eq!(answers[1..], [("b".to_owned(), Err(ClaimFailure::NoResult))]);
+/// assert_eq!(answers[1..], [("b".to_owned(), Err(ClaimError::NoResult))]);
 /// ```
 pub fn claim_answers<'a, T>(
     asked: impl IntoIterator<Item = &'a str>,
     outcomes: Answers<T>,
-) -> Vec<(String, Result<T, ClaimFailure>)> {
+) -> Vec<(String, Result<T, ClaimError>)> {
     let mut outcomes: BTreeMap<String, _> = outcomes.into_iter().collect();
     let mut seen = BTreeSet::new();
     let answer = |uid: &str| match outcomes.remove(uid) {
-        Some(outcome) => (uid.to_owned(), outcome.map_err(ClaimFailure::Failed)),
-        None => (uid.to_owned(), Err(ClaimFailure::NoResult)),
+        Some(outcome) => (uid.to_owned(), outcome.map_err(ClaimError::Failed)),
+        None => (uid.to_owned(), Err(ClaimError::NoResult)),
     };
     asked.into_iter().filter(|uid| seen.insert(*uid)).map(answer).collect()
 }

@@ -63,17 +63,17 @@ impl MetadataVersion {
     /// assert_eq!(MetadataVersion::written(37, &[V1beta1, V1alpha1])?, [V1beta1, V1alpha1]);
     /// assert_eq!(MetadataVersion::written(36, &[V1beta1, V1alpha1])?, [V1alpha1]);
     /// assert!(MetadataVersion::written(37, &[V1alpha1]).is_err());
-    /// # Ok::<(), dra_node::driver::V1beta1Required>(())
+    /// # Ok::<(), dra_node::driver::MetadataVersionError>(())
     /// ```
     ///
     /// # Errors
     /// From 1.37 on, v1beta1 must be among them.
-    pub fn written(minor: u32, asked: &[Self]) -> Result<Vec<Self>, V1beta1Required> {
+    pub fn written(minor: u32, asked: &[Self]) -> Result<Vec<Self>, MetadataVersionError> {
         if minor < V1BETA1_SINCE {
             return Ok(vec![Self::V1alpha1]);
         }
         if !asked.contains(&Self::V1beta1) {
-            return Err(V1beta1Required);
+            return Err(MetadataVersionError);
         }
         let mut seen = BTreeSet::new();
         Ok(asked.iter().copied().filter(|version| seen.insert(*version)).collect())
@@ -84,7 +84,7 @@ impl MetadataVersion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("device metadata: v1beta1 must be among the versions from Kubernetes 1.37 on")]
 #[non_exhaustive]
-pub struct V1beta1Required;
+pub struct MetadataVersionError;
 
 /// Document with the metadata of a claim's devices. All versions have these fields.
 ///

@@ -46,7 +46,7 @@ mod sockets;
 mod wanted;
 mod withdraw;
 
-pub use answer::{ClaimFailure, claim_answers};
+pub use answer::{ClaimError, claim_answers};
 pub use authority::AuthorityRewriter;
 pub use cdi::{
     CDI_DIRECTORY, CdiDevice, CdiDeviceNode, CdiEdits, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNameError,
@@ -61,13 +61,13 @@ pub use health::{DEFAULT_HEALTH_TIMEOUT, DeviceHealth, HealthReporter, HealthSta
 pub use layout::{Chunk, Layout};
 pub use ledger::{
     ClaimLookup, ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
-    NodeContext, NotStarted, PrepareRefusal, StartAction, StartUp, TOMBSTONE_TIME,
+    NodeContext, NotStarted, PrepareClaimError, StartAction, StartUp, TOMBSTONE_TIME,
 };
 pub use limits::SliceLimits;
 pub use memory::{Answered, Memory, NextStep, WriteAnswer, WriteFailure};
 pub use metadata::{
     ClaimMetadata, DeviceMetadata, MetadataDevice, MetadataFile, MetadataOwner, MetadataPathError, MetadataReadError,
-    MetadataRequest, MetadataVersion, POD_CLAIM_NAME, V1beta1Required, metadata_requests, next_metadata_generation,
+    MetadataRequest, MetadataVersion, POD_CLAIM_NAME, MetadataVersionError, metadata_requests, next_metadata_generation,
 };
 pub use names::{decode_index, generate_name, slice_name};
 pub use partitions::{PartitionsLeft, left_by_type};
@@ -82,5 +82,5 @@ pub use registration::{
 };
 pub use slice_plan::{SliceContents, SlicePlan};
 pub use slice_write::SliceWrite;
-pub use sockets::{PathTooLong, data_socket, kubelet_authority, registrar_socket};
+pub use sockets::{SocketPathError, data_socket, kubelet_authority, registrar_socket};
 pub use withdraw::withdraw_others;

@@ -12,7 +12,7 @@ const MAX_PATH_LEN: usize = 107;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no name of a socket in {directory} is short enough: a path has at most {MAX_PATH_LEN} bytes")]
 #[non_exhaustive]
-pub struct PathTooLong {
+pub struct SocketPathError {
     /// Directory of the socket.
     pub directory: String,
 }
@@ -29,9 +29,9 @@ pub struct PathTooLong {
 /// use dra_node::driver::registrar_socket;
 /// let name = registrar_socket("/var/lib/kubelet/plugins_registry", "gpu.example.com", None)?;
 /// assert_eq!(name, "gpu.example.com-reg.sock");
-/// # Ok::<(), dra_node::driver::PathTooLong>(())
+/// # Ok::<(), dra_node::driver::SocketPathError>(())
 /// ```
-pub fn registrar_socket(directory: &str, driver: &str, pod_uid: Option<&str>) -> Result<String, PathTooLong> {
+pub fn registrar_socket(directory: &str, driver: &str, pod_uid: Option<&str>) -> Result<String, SocketPathError> {
     match pod_uid {
         None => shortest_fitting(directory, [format!("{driver}-reg.sock")]),
         Some(uid) => {
@@ -55,9 +55,9 @@ pub fn registrar_socket(directory: &str, driver: &str, pod_uid: Option<&str>) ->
 /// ```
 /// use dra_node::driver::data_socket;
 /// assert_eq!(data_socket("/var/lib/kubelet/plugins/gpu.example.com", None)?, "dra.sock");
-/// # Ok::<(), dra_node::driver::PathTooLong>(())
+/// # Ok::<(), dra_node::driver::SocketPathError>(())
 /// ```
-pub fn data_socket(directory: &str, pod_uid: Option<&str>) -> Result<String, PathTooLong> {
+pub fn data_socket(directory: &str, pod_uid: Option<&str>) -> Result<String, SocketPathError> {
     match pod_uid {
         None => shortest_fitting(directory, ["dra.sock".to_owned()]),
         Some(uid) => shortest_fitting(directory, [format!("dra-{uid}.sock"), format!("dra-{}.sock", hashed(uid, 8))]),
@@ -77,10 +77,10 @@ pub fn kubelet_authority(path: &str) -> String {
 }
 
 /// Returns the first name that is short enough.
-fn shortest_fitting(directory: &str, names: impl IntoIterator<Item = String>) -> Result<String, PathTooLong> {
+fn shortest_fitting(directory: &str, names: impl IntoIterator<Item = String>) -> Result<String, SocketPathError> {
     let before = directory.trim_end_matches('/').len().saturating_add(1);
     let fitting = names.into_iter().find(|name| before.saturating_add(name.len()) <= MAX_PATH_LEN);
-    fitting.ok_or_else(|| PathTooLong { directory: directory.to_owned() })
+    fitting.ok_or_else(|| SocketPathError { directory: directory.to_owned() })
 }
 
 /// Returns the first `len` bytes of the hash of a text, in the URL-safe alphabet of Base64 without padding.

@@ -1,7 +1,7 @@
 //! Cycles of pods: shared claims, groups, undoing, freeing.
 
 use dra_alloc::pods::{
-    ApiAnswer, BindError, BindStep, Blocked, ClaimLookup, ClaimSituation, ClaimWrite, GroupAllocations, NodeRefusal,
+    ApiAnswer, BindError, BindStep, BlockedError, ClaimLookup, ClaimSituation, ClaimWrite, GroupAllocations, NodeFilterError,
     PodCycle, PostFilter, PreBind, QueueHint, StatusCode, claims_score, hint_after_claim_change,
 };
 use dra_alloc::{Allocator, Budget, DeviceId, DraGate, GateSet, Profile};
@@ -22,13 +22,13 @@ fn the_second_pod_of_a_shared_claim_is_reserved_too() {
         &world.round,
         world.options,
     );
-    assert!(matches!(waits, Err(Blocked::InFlight { .. })));
+    assert!(matches!(waits, Err(BlockedError::InFlight { .. })));
     world.bind(&mut first).unwrap();
     // Before the watch shows the write: what was written is assumed.
     let mut second = world.begin(&pod("q", &["c"], None), None);
     assert!(!second.needs_allocation());
     let elsewhere = world.filter(&second, "n2");
-    assert!(matches!(elsewhere.refusal(), Some(NodeRefusal::OutOfReach { .. })));
+    assert!(matches!(elsewhere.refusal(), Some(NodeFilterError::OutOfReach { .. })));
     let verdict = world.filter(&second, "n1");
     assert_eq!(verdict.refusal(), None);
     second.record("n1", verdict);
@@ -51,7 +51,7 @@ fn a_claim_of_unusable_nodes_blocks_its_pod() {
     let pod = pod("p", &["c"], None);
     let blocked =
         PodCycle::pre_filter(&pod, None, &world.tracker, &world.classes, &world.round, world.options).unwrap_err();
-    let Blocked::NodeSelector { problems } = blocked else { panic!("{blocked:?}") };
+    let BlockedError::NodeSelector { problems } = blocked else { panic!("{blocked:?}") };
     let of = "nodeSelectorTerms[0]";
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -105,7 +105,7 @@ fn a_pending_claim_keeps_its_own_allocation_and_its_node() {
     let second = pod("q", &["c", "d"], Some("g"));
     let cycle = world.begin(&second, Some(&of_group));
     assert!(matches!(cycle.claims()[0].situation(), ClaimSituation::Pending(_)));
-    assert!(matches!(world.filter(&cycle, "n2").refusal(), Some(NodeRefusal::OutOfReach { .. })));
+    assert!(matches!(world.filter(&cycle, "n2").refusal(), Some(NodeFilterError::OutOfReach { .. })));
     let mut cycle = world.reserve(&second, Some(&of_group), "n1");
     assert_eq!(cycle.claims()[0].chosen(), first.claims()[0].chosen());
     assert_ne!(cycle.claims()[1].chosen(), first.claims()[0].chosen());
@@ -190,7 +190,7 @@ fn a_write_without_an_answer_is_looked_for() {
         assert_eq!((world.reserved_for("c"), world.tracker.state().len()), (vec!["p".to_owned()], 1));
         // The watch has not shown it yet.
         let next = world.begin(&pod("q", &["d"], None), None);
-        assert_eq!(world.filter(&next, "n1").refusal(), Some(&NodeRefusal::CannotAllocate));
+        assert_eq!(world.filter(&next, "n1").refusal(), Some(&NodeFilterError::CannotAllocate));
     }
 }
 
@@ -327,7 +327,7 @@ fn a_claim_is_not_remembered_as_out_of_reach_where_the_allocator_said_no() {
     let world = World::new(2, [allocated("c", "n2", "a", &[]), claim("d", 3)]);
     let mut cycle = world.begin(&pod("p", &["c", "d"], None), None);
     let verdict = world.filter(&cycle, "n1");
-    assert_eq!(verdict.refusal(), Some(&NodeRefusal::CannotAllocate));
+    assert_eq!(verdict.refusal(), Some(&NodeFilterError::CannotAllocate));
     cycle.record("n1", verdict);
     assert_eq!(cycle.post_filter(0), PostFilter::Nothing);
 }
@@ -402,6 +402,6 @@ fn a_node_that_does_not_declare_the_feature_of_an_allocation_is_refused() {
     world.options = world.options.with_gates(GateSet::default().with(DraGate::OptionalNodeOperations));
     let cycle = world.begin(&pod("p", &["c"], None), None);
     let verdict = world.filter(&cycle, "n1");
-    assert!(matches!(verdict.refusal(), Some(NodeRefusal::FeatureNotDeclared { .. })));
+    assert!(matches!(verdict.refusal(), Some(NodeFilterError::FeatureNotDeclared { .. })));
     assert_eq!(verdict.refusal().unwrap().code(), StatusCode::UnschedulableAndUnresolvable);
 }

@@ -1,7 +1,7 @@
 //! Entries of pods and groups: names, owners, consumers, room for consumers.
 
 use dra_alloc::pods::{
-    Blocked, ClaimTracker, Consumer, MAX_CONSUMERS, PodCycle, PodOptions, StatusCode, can_reserve, consumer_of_entry,
+    BlockedError, ClaimTracker, Consumer, MAX_CONSUMERS, PodCycle, PodOptions, StatusCode, can_reserve, consumer_of_entry,
     pre_enqueue,
 };
 use dra_alloc::{DraGate, GateSet, Profile};
@@ -11,7 +11,7 @@ use serde_json::{from_value, json};
 
 use super::world::{World, claim, group, pod};
 
-fn blocked(world: &World, pod: &Pod) -> Blocked {
+fn blocked(world: &World, pod: &Pod) -> BlockedError {
     let begun = PodCycle::pre_filter(pod, None, &world.tracker, &world.classes, &world.round, world.options);
     begun.unwrap_err()
 }

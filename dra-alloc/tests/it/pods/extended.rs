@@ -2,8 +2,8 @@
 
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::{
-    ApiAnswer, BindError, BindStep, Blocked, ClaimLookup, ClaimWrite, ExtendedRequests, ExtendedRequestsError,
-    NodeRefusal, PodCycle, PodExplanation, PodOptions, PostFilter, PreBind, QueueHint, ResourceProvider,
+    ApiAnswer, BindError, BindStep, BlockedError, ClaimLookup, ClaimWrite, ExtendedRequests, ExtendedRequestsError,
+    NodeFilterError, PodCycle, PodExplanation, PodOptions, PostFilter, PreBind, QueueHint, ResourceProvider,
     hint_after_claim_change,
 };
 use dra_alloc::{Allocator, Budget, Classes, DraGate, GateSet, Profile};
@@ -106,7 +106,7 @@ fn amounts_are_read_by_value_and_bounded() {
     let bad = extended_pod("p", &[(GPUS, "two")]);
     let world = World::new(1, []);
     let begun = PodCycle::pre_filter(&bad, None, &world.tracker, &world.classes, &world.round, world.options);
-    assert!(matches!(begun, Err(Blocked::Requests { .. })));
+    assert!(matches!(begun, Err(BlockedError::Requests { .. })));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_claim_that_is_left_over_is_deleted_first() {
     world.watch();
     let cycle = world.begin(&pod, None);
     let verdict = world.filter(&cycle, "n1");
-    assert!(matches!(verdict.refusal(), Some(NodeRefusal::LeftOver { .. })));
+    assert!(matches!(verdict.refusal(), Some(NodeFilterError::LeftOver { .. })));
     let decision = cycle.post_filter(0);
     assert_eq!(decision.reason(), "deletion of ResourceClaim completed");
     let mut touched = made_claim(&world).unwrap();
@@ -352,6 +352,6 @@ fn an_explanation_says_what_its_requests_are() {
 fn devices_of_claims_are_not_given_to_extended_resources() {
     let world = World::new(1, [allocated("c", "n1", "a", &["x"])]);
     let cycle = world.begin(&extended_pod("p", &[(GPUS, "2")]), None);
-    assert!(matches!(world.filter(&cycle, "n1").refusal(), Some(NodeRefusal::CannotAllocate)));
+    assert!(matches!(world.filter(&cycle, "n1").refusal(), Some(NodeFilterError::CannotAllocate)));
     assert!(world.tracker.claim("ns", "c").is_some() && node("n1").status.is_none());
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::explain::Detail;
-use dra_alloc::pods::{ClaimTracker, GangSearch, MemberRefusal, PodCycle, PodOptions};
+use dra_alloc::pods::{ClaimTracker, GangSearch, MemberError, PodCycle, PodOptions};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
@@ -191,7 +191,7 @@ fn pods_of_a_group_share_its_claim_and_the_gang_gives_all_back() {
     let pods = [pod("a", &["shared"], Some("g")), pod("b", &["shared"], Some("g")), pod("c", &["big"], Some("g"))];
     let refusal = search.place(&pods, Some(&of_group), &mut world.tracker).unwrap_err();
     assert_eq!((usize::from(refusal.member), refusal.pod.name.as_str()), (2, "c"));
-    let MemberRefusal::NoNode(explanation) = &refusal.reason else { panic!("{refusal}") };
+    let MemberError::NoNode(explanation) = &refusal.reason else { panic!("{refusal}") };
     assert_eq!(explanation.holdings.len(), 2);
     assert_eq!(*world.tracker.state(), before);
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dra_alloc::declared_features::{DeclaredFeature, NotAdmitted, check_admission};
+use dra_alloc::declared_features::{DeclaredFeature, AdmissionError, check_admission};
 use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, operations_duration, skips_total};
 use dra_alloc::kubelet::{
     CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan, Prepare,
@@ -45,7 +45,7 @@ pub(crate) enum AgentError {
     },
     /// The pod is rejected before its claims are looked at.
     #[error("{}: {_0}", _0.reason())]
-    NotAdmitted(#[from] NotAdmitted),
+    NotAdmitted(#[from] AdmissionError),
     /// The pod can't start now.
     #[error("{FAILED_PREPARE}: {_0}")]
     Prepare(#[from] PrepareError),

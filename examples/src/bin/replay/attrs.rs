@@ -8,7 +8,7 @@ use dra_attrs::numa::{
 };
 use dra_attrs::{
     DistinctState, FullyQualifiedName, ListTypes, MatchState, PciAddress, PcieRootError, Quantity, QuantityError,
-    SysfsMap, ValueSet, Violation, lookup_by_name, pcie_root_attribute,
+    SysfsMap, ValueSet, MatchError, lookup_by_name, pcie_root_attribute,
 };
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use serde::Deserialize;
@@ -194,7 +194,7 @@ pub(super) fn matching(input: Value) -> Result<Operation, Refusal> {
         let (mut same, mut distinct) = (MatchState::new(), DistinctState::new());
         let failed_at = stopwatch.run(|| {
             sets.iter().position(|set| {
-                let pushed: Result<(), Violation> = match input.kind {
+                let pushed: Result<(), MatchError> = match input.kind {
                     ConstraintKind::Match => same.push(set),
                     ConstraintKind::Distinct => distinct.push(set),
                 };

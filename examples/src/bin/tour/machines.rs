@@ -12,7 +12,7 @@ use dra_attrs::numa::{
     Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
     numa_node_attribute,
 };
-use dra_attrs::{ListTypes, MatchState, NUMA_NODE, PciAddress, SysfsMap, ValueSet, Violation};
+use dra_attrs::{ListTypes, MatchState, NUMA_NODE, PciAddress, SysfsMap, ValueSet, MatchError};
 use examples::machine::{Machine, MachineError};
 use examples::sysfs::SysfsDir;
 use k8s_openapi::api::core::v1::Node;
@@ -209,7 +209,7 @@ fn verdict(left: &Result<NumaNodeAttribute, NumaError>, right: &Result<NumaNodeA
     });
     match pushed {
         Ok(()) => format!("match: {}", join(state.common())),
-        Err(Violation::NothingInCommon) => "-".to_owned(),
+        Err(MatchError::NothingInCommon) => "-".to_owned(),
         Err(violation) => violation.to_string(),
     }
 }

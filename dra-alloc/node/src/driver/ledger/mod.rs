@@ -74,7 +74,7 @@ pub use checkpoint::LedgerError;
 pub use entry::{EntryState, HeldDevice, LedgerEntry};
 pub use node::NodeContext;
 pub use plan::{ClaimPlan, ClaimReply, LedgerStep};
-pub use prepare::PrepareRefusal;
+pub use prepare::PrepareClaimError;
 pub use start::{ClaimLookup, CleanUp, StartAction, StartUp};
 
 /// Time for which an unprepared claim is remembered: longer than a call of the kubelet may be on its way.

@@ -15,7 +15,7 @@ use crate::kubelet::ClaimRef;
 /// Reason why a claim is not prepared. Nothing was done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PrepareRefusal {
+pub enum PrepareClaimError {
     /// The API server has no claim of that name.
     #[error("the claim does not exist")]
     ClaimNotFound,
@@ -70,8 +70,8 @@ impl Ledger {
         claim: &ClaimRef,
         stored: Option<&ResourceClaim>,
         now: Timestamp,
-    ) -> Result<ClaimPlan, PrepareRefusal> {
-        let stored = stored.ok_or(PrepareRefusal::ClaimNotFound)?;
+    ) -> Result<ClaimPlan, PrepareClaimError> {
+        let stored = stored.ok_or(PrepareClaimError::ClaimNotFound)?;
         let wanted = own_devices(node, claim, stored)?;
         let uid = claim.uid.as_str();
         let entry = self.entries.get(uid);
@@ -81,7 +81,7 @@ impl Ledger {
         check_distinct(node, &wanted)?;
         let resource_version = stored.metadata.resource_version.as_ref();
         if entry.is_none() && self.was_unprepared(uid, resource_version, now) {
-            return Err(PrepareRefusal::StalePrepare);
+            return Err(PrepareClaimError::StalePrepare);
         }
         let of_this_boot = entry.filter(|entry| entry.is_of_boot(node.boot_id()));
         if let Some(entry) = of_this_boot.filter(|entry| entry.state == EntryState::Completed) {
@@ -89,7 +89,7 @@ impl Ledger {
                 let plan = ClaimPlan::new(uid, ClaimReply::Stored, &[LedgerStep::EnsureCdi]);
                 Ok(ClaimPlan { stored: entry.devices.clone(), ..plan })
             } else {
-                Err(PrepareRefusal::Reallocated)
+                Err(PrepareClaimError::Reallocated)
             };
         }
         self.check_free(node, uid, &wanted)?;
@@ -110,13 +110,13 @@ impl Ledger {
 
     /// Checks that no other claim of this boot, in any state, has a device of `wanted`: the last line of defence, since a
     /// pod that was deleted by force frees its devices in the API before its containers have ended.
-    fn check_free(&self, node: &NodeContext<'_>, uid: &str, wanted: &[HeldDevice]) -> Result<(), PrepareRefusal> {
+    fn check_free(&self, node: &NodeContext<'_>, uid: &str, wanted: &[HeldDevice]) -> Result<(), PrepareClaimError> {
         for device in wanted {
             let holder =
                 self.others(node, uid).find(|(_, entry)| entry.devices.iter().any(|held| node.conflict(device, held)));
             if let Some((holder, _)) = holder {
                 let HeldDevice { pool, device, .. } = device.clone();
-                return Err(PrepareRefusal::InUse { pool, device, claim: holder.to_owned() });
+                return Err(PrepareClaimError::InUse { pool, device, claim: holder.to_owned() });
             }
         }
         Ok(())
@@ -142,17 +142,17 @@ fn own_devices(
     node: &NodeContext<'_>,
     claim: &ClaimRef,
     stored: &ResourceClaim,
-) -> Result<Vec<HeldDevice>, PrepareRefusal> {
+) -> Result<Vec<HeldDevice>, PrepareClaimError> {
     if stored.metadata.uid.as_deref() != Some(claim.uid.as_str()) {
-        return Err(PrepareRefusal::ClaimReplaced);
+        return Err(PrepareClaimError::ClaimReplaced);
     }
     let allocation: Option<&AllocationResult> = stored.status.as_ref().and_then(|status| status.allocation.as_ref());
-    let allocation = allocation.ok_or(PrepareRefusal::NotAllocated)?;
+    let allocation = allocation.ok_or(PrepareClaimError::NotAllocated)?;
     Ok(own_results(allocation, node.driver()).map(HeldDevice::from).collect())
 }
 
 /// Checks that no two devices of a claim exclude each other.
-fn check_distinct(node: &NodeContext<'_>, wanted: &[HeldDevice]) -> Result<(), PrepareRefusal> {
+fn check_distinct(node: &NodeContext<'_>, wanted: &[HeldDevice]) -> Result<(), PrepareClaimError> {
     let twice = wanted
         .iter()
         .enumerate()
@@ -160,7 +160,7 @@ fn check_distinct(node: &NodeContext<'_>, wanted: &[HeldDevice]) -> Result<(), P
     match twice {
         None => Ok(()),
         Some((_, device)) => {
-            Err(PrepareRefusal::DeviceTwiceInClaim { pool: device.pool.clone(), device: device.device.clone() })
+            Err(PrepareClaimError::DeviceTwiceInClaim { pool: device.pool.clone(), device: device.device.clone() })
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Results, configurations and answers of claims.
 
 use dra_node::driver::{
-    ClaimFailure, ConfigError, ConfigSource, claim_answers, device_configs, own_results, request_names,
+    ClaimError, ConfigError, ConfigSource, claim_answers, device_configs, own_results, request_names,
 };
 use dra_node::kubelet::Answers;
 use k8s_openapi::api::resource::v1::AllocationResult;
@@ -79,9 +79,9 @@ fn an_answer_for_each_claim_that_was_asked() {
         ("u9".to_owned(), Ok(9)),
     ]);
     let answers = claim_answers(["u3", "u2", "u1", "u2"], outcomes);
-    let failed = ClaimFailure::Failed("device lost".to_owned());
+    let failed = ClaimError::Failed("device lost".to_owned());
     assert_eq!(
         answers,
-        [("u3".to_owned(), Err(failed)), ("u2".to_owned(), Err(ClaimFailure::NoResult)), ("u1".to_owned(), Ok(1))]
+        [("u3".to_owned(), Err(failed)), ("u2".to_owned(), Err(ClaimError::NoResult)), ("u1".to_owned(), Ok(1))]
     );
 }

@@ -2,7 +2,7 @@
 
 use dra_node::driver::{
     ClaimLookup, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerError, LedgerStep, NodeContext,
-    PrepareRefusal, StartAction,
+    PrepareClaimError, StartAction,
 };
 use dra_node::kubelet::ClaimRef;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -41,7 +41,7 @@ fn asked() -> ClaimRef {
     ClaimRef::new("ns", "c1", "u1")
 }
 
-fn prepare(ledger: &Ledger, results: Value) -> Result<Vec<LedgerStep>, PrepareRefusal> {
+fn prepare(ledger: &Ledger, results: Value) -> Result<Vec<LedgerStep>, PrepareClaimError> {
     ledger.plan_prepare(&node(), &asked(), Some(&claim(results)), NOW).map(|plan| plan.steps().to_vec())
 }
 
@@ -51,16 +51,16 @@ const FRESH: [LedgerStep; 4] =
 #[test]
 fn the_first_reason_counts() {
     let held = ledger(json!({"u2": entry("Started", "b1", json!([result("a")]))}));
-    assert_eq!(held.plan_prepare(&node(), &asked(), None, NOW).unwrap_err(), PrepareRefusal::ClaimNotFound);
+    assert_eq!(held.plan_prepare(&node(), &asked(), None, NOW).unwrap_err(), PrepareClaimError::ClaimNotFound);
     let mut other = claim(json!([]));
     other.metadata.uid = Some("u9".to_owned());
-    assert_eq!(held.plan_prepare(&node(), &asked(), Some(&other), NOW).unwrap_err(), PrepareRefusal::ClaimReplaced);
+    assert_eq!(held.plan_prepare(&node(), &asked(), Some(&other), NOW).unwrap_err(), PrepareClaimError::ClaimReplaced);
     other.metadata.uid = Some("u1".to_owned());
     other.status = None;
-    assert_eq!(held.plan_prepare(&node(), &asked(), Some(&other), NOW).unwrap_err(), PrepareRefusal::NotAllocated);
-    let twice = PrepareRefusal::DeviceTwiceInClaim { pool: "p".to_owned(), device: "a".to_owned() };
+    assert_eq!(held.plan_prepare(&node(), &asked(), Some(&other), NOW).unwrap_err(), PrepareClaimError::NotAllocated);
+    let twice = PrepareClaimError::DeviceTwiceInClaim { pool: "p".to_owned(), device: "a".to_owned() };
     assert_eq!(prepare(&held, json!([result("b"), result("a"), result("a")])).unwrap_err(), twice);
-    let in_use = PrepareRefusal::InUse { pool: "p".to_owned(), device: "a".to_owned(), claim: "u2".to_owned() };
+    let in_use = PrepareClaimError::InUse { pool: "p".to_owned(), device: "a".to_owned(), claim: "u2".to_owned() };
     assert_eq!(prepare(&held, json!([result("b"), result("a")])).unwrap_err(), in_use);
     assert_eq!(in_use.to_string(), "device p/a is in use by claim u2");
 }
@@ -71,7 +71,7 @@ fn a_claim_without_devices_of_the_driver() {
     let plan = Ledger::default().plan_prepare(&node(), &asked(), Some(&claim(foreign.clone())), NOW).unwrap();
     assert_eq!((plan.reply(), plan.steps()), (ClaimReply::Empty, [].as_slice()));
     let had_one = ledger(json!({"u1": entry("Completed", "b1", json!([result("a")]))}));
-    assert_eq!(prepare(&had_one, foreign).unwrap_err(), PrepareRefusal::Reallocated);
+    assert_eq!(prepare(&had_one, foreign).unwrap_err(), PrepareClaimError::Reallocated);
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn devices_that_overlap_are_as_one() {
         ledger.plan_prepare(&node, &asked(), Some(&claim(results)), NOW).map(|plan| plan.steps().to_vec())
     };
     let part = ledger(json!({"u2": entry("Completed", "b1", json!([result("part-0")]))}));
-    assert!(matches!(plan(&part, &["card"]), Err(PrepareRefusal::InUse { device, .. }) if device == "card"));
+    assert!(matches!(plan(&part, &["card"]), Err(PrepareClaimError::InUse { device, .. }) if device == "card"));
     assert_eq!(plan(&part, &["part-1"]).unwrap(), FRESH);
-    assert!(matches!(plan(&Ledger::default(), &["part-0", "card"]), Err(PrepareRefusal::DeviceTwiceInClaim { .. })));
+    assert!(matches!(plan(&Ledger::default(), &["part-0", "card"]), Err(PrepareClaimError::DeviceTwiceInClaim { .. })));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_late_retry_does_not_recreate() {
     ledger.start(&plan);
     ledger.complete("u1", &[]).unwrap();
     ledger.remove("u1", NOW);
-    assert_eq!(prepare(&ledger, json!([result("a")])).unwrap_err(), PrepareRefusal::StalePrepare);
+    assert_eq!(prepare(&ledger, json!([result("a")])).unwrap_err(), PrepareClaimError::StalePrepare);
     let mut changed = wanted.clone();
     changed.metadata.resource_version = Some("8".to_owned());
     assert!(ledger.plan_prepare(&node(), &asked(), Some(&changed), NOW).is_ok(), "the claim has changed since");

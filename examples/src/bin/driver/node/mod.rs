@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use dra_alloc::driver::{
     CdiDevice, CdiEdits, CdiKind, CdiNameError, CdiSpec, CdiSpecError, ClaimLookup, ClaimPlan, ClaimReply, CleanUp,
-    HeldDevice, Ledger, LedgerError, LedgerStep, NodeContext, NotStarted, PrepareRefusal, StartAction,
+    HeldDevice, Ledger, LedgerError, LedgerStep, NodeContext, NotStarted, PrepareClaimError, StartAction,
     cdi_device_names,
 };
 #[cfg(feature = "grpc")]
@@ -40,7 +40,7 @@ pub(crate) enum NodeError {
     Ledger { path: PathBuf, error: LedgerError },
     /// The claim can't be prepared now.
     #[error(transparent)]
-    Refused(#[from] PrepareRefusal),
+    Refused(#[from] PrepareClaimError),
     /// The claim or driver gives no name of CDI.
     #[error(transparent)]
     CdiName(#[from] CdiNameError),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::driver::{
-    ClaimFailure, ClaimLookup, ClaimPlan, ClaimReply, ConditionReport, ConfigError, DeviceReport, DeviceStatusError,
-    Ledger, LedgerEntry, NodeContext, PrepareRefusal, StartAction, claim_answers, device_configs, merge_device_status,
+    ClaimError, ClaimLookup, ClaimPlan, ClaimReply, ConditionReport, ConfigError, DeviceReport, DeviceStatusError,
+    Ledger, LedgerEntry, NodeContext, PrepareClaimError, StartAction, claim_answers, device_configs, merge_device_status,
     request_names,
 };
 use dra_alloc::kubelet::{Answers, ClaimRef};
@@ -165,17 +165,17 @@ fn planned(plan: &ClaimPlan) -> Value {
     json!({"reply": reply, "actions": plan.steps(), "dropEntries": plan.dropped_entries()})
 }
 
-fn refusal_of_prepare(refusal: &PrepareRefusal) -> Value {
+fn refusal_of_prepare(refusal: &PrepareClaimError) -> Value {
     match refusal {
-        PrepareRefusal::ClaimNotFound => refused("ClaimNotFound", json!({})),
-        PrepareRefusal::ClaimReplaced => refused("ClaimReplaced", json!({})),
-        PrepareRefusal::NotAllocated => refused("NotAllocated", json!({})),
-        PrepareRefusal::StalePrepare => refused("StalePrepare", json!({})),
-        PrepareRefusal::Reallocated => refused("Reallocated", json!({})),
-        PrepareRefusal::DeviceTwiceInClaim { pool, device } => {
+        PrepareClaimError::ClaimNotFound => refused("ClaimNotFound", json!({})),
+        PrepareClaimError::ClaimReplaced => refused("ClaimReplaced", json!({})),
+        PrepareClaimError::NotAllocated => refused("NotAllocated", json!({})),
+        PrepareClaimError::StalePrepare => refused("StalePrepare", json!({})),
+        PrepareClaimError::Reallocated => refused("Reallocated", json!({})),
+        PrepareClaimError::DeviceTwiceInClaim { pool, device } => {
             refused("DeviceTwiceInClaim", json!({"pool": pool, "device": device}))
         }
-        PrepareRefusal::InUse { pool, device, claim } => {
+        PrepareClaimError::InUse { pool, device, claim } => {
             refused("InUse", json!({"pool": pool, "device": device, "claim": claim}))
         }
         other => refused("Other", json!({"message": other.to_string()})),
@@ -193,10 +193,10 @@ fn start_action(action: StartAction) -> &'static str {
     }
 }
 
-fn claim_answer((uid, outcome): (String, Result<Vec<Value>, ClaimFailure>)) -> Value {
+fn claim_answer((uid, outcome): (String, Result<Vec<Value>, ClaimError>)) -> Value {
     match outcome {
         Ok(devices) => json!({"uid": uid, "devices": devices}),
-        Err(ClaimFailure::Failed(message)) => json!({"uid": uid, "error": {"kind": "Failed", "message": message}}),
+        Err(ClaimError::Failed(message)) => json!({"uid": uid, "error": {"kind": "Failed", "message": message}}),
         Err(_) => json!({"uid": uid, "error": {"kind": "NoResult"}}),
     }
 }

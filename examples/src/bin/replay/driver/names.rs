@@ -2,7 +2,7 @@
 
 use dra_alloc::Ix;
 use dra_alloc::driver::{
-    PathTooLong, data_socket, decode_index, generate_name, kubelet_authority, registrar_socket, slice_name,
+    SocketPathError, data_socket, decode_index, generate_name, kubelet_authority, registrar_socket, slice_name,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -43,6 +43,6 @@ fn answer(question: &NamesInput) -> Value {
     }
 }
 
-fn socket(name: Result<String, PathTooLong>) -> Value {
+fn socket(name: Result<String, SocketPathError>) -> Value {
     name.map_or_else(|_| json!({"error": {"kind": "PathTooLong"}}), |name| json!({"value": name}))
 }

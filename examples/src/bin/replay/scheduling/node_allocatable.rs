@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{
-    NodeAllocatable, NodeAllocatableRefusal, StatusCode, claim_of_entry, with_node_allocatable_resources,
+    NodeAllocatable, NodeResourcesRefusal, StatusCode, claim_of_entry, with_node_allocatable_resources,
 };
 use dra_alloc::{Inventory, allocated_devices};
 use dra_attrs::{ClaimAmounts, Resources};
@@ -62,7 +62,7 @@ pub(crate) fn node_allocatable(input: Value) -> Result<Operation, Refusal> {
         match refusals {
             Err(error) => json!({"error": error.to_string()}),
             Ok(refusals) => {
-                let code = refusals.iter().map(NodeAllocatableRefusal::code).max().unwrap_or(StatusCode::Success);
+                let code = refusals.iter().map(NodeResourcesRefusal::code).max().unwrap_or(StatusCode::Success);
                 let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
                 let status: Vec<Value> = taken.amounts.iter().map(status).collect();
                 json!({"status": status, "demand": taken.demand, "fit": code, "reasons": reasons})

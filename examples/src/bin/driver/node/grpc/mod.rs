@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dra_alloc::driver::{PathTooLong, PluginInfo, PluginService, Registration, data_socket, registrar_socket};
+use dra_alloc::driver::{SocketPathError, PluginInfo, PluginService, Registration, data_socket, registrar_socket};
 use examples::grpc_api::dra::dra_plugin_server::DraPluginServer;
 use examples::grpc_api::health::dra_resource_health_server::DraResourceHealthServer;
 use examples::grpc_api::registration::registration_server::RegistrationServer;
@@ -43,7 +43,7 @@ pub(crate) struct Sockets {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
     #[error(transparent)]
-    PathTooLong(#[from] PathTooLong),
+    PathTooLong(#[from] SocketPathError),
     #[error("{socket}: {error}")]
     Socket { socket: PathBuf, error: io::Error },
     #[error(transparent)]
