@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dra_attrs::numa::{NumaNode, NumaTopology};
-use dra_attrs::{DistinctState, ListTypes, MatchState, Quantity, ValueSet, MatchError};
+use dra_attrs::{DistinctState, ListTypes, MatchError, MatchState, Quantity, ValueSet};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 const NODES: [u32; 3] = [8, 64, 1024];

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dra_alloc::pods::{
-    ApiAnswer, BindStep, ClaimTracker, ClaimWrite, Consumer, FINALIZER, GroupRound, PodCycle, PodOptions, PreBind,
+    ApiResponse, BindStep, ClaimTracker, ClaimWrite, Consumer, FINALIZER, GroupRound, PodCycle, PodOptions, PreBind,
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, DraGate, GateSet, Inventory, Outcome, Profile};
@@ -217,7 +217,7 @@ impl Scheduler for Tracked {
                     BindStep::Write(ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim }) => {
                         let stored = server.write(work.number, claim);
                         tracker.observe(Arc::clone(&stored))?;
-                        let answer = ApiAnswer::Object(Box::new(ResourceClaim::clone(&stored)));
+                        let answer = ApiResponse::Object(Box::new(ResourceClaim::clone(&stored)));
                         binding.answer(&mut cycle, tracker, answer, now);
                     }
                     BindStep::Done => return Ok(true),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dra_alloc::{
-    AllocatedState, Allocator, Attempt, Budget, Classes, Fit, FollowedNodes, Inventory, InventoryEvent, Ix,
+    AllocatedState, Allocator, Attempt, Budget, Classes, Fit, FollowedNodes, Index, Inventory, InventoryEvent,
     NodeVerdicts, Outcome, Profile,
 };
 use k8s_openapi::api::core::v1::Node;
@@ -68,7 +68,7 @@ struct Scheduler {
     keeps_verdicts: bool,
     verdicts: NodeVerdicts<usize>,
     /// Node that the last pod has taken.
-    latest: Ix<Node>,
+    latest: Index<Node>,
     asked: usize,
 }
 
@@ -88,7 +88,7 @@ impl Scheduler {
         } else {
             let (nodes, from) = (&self.nodes, usize::from(self.latest));
             let mut order = (from..nodes.len()).chain(0..from).inspect(|_| self.asked += 1);
-            Ix::from(order.find(|node| fit(&attempt, &nodes[*node]) == Fit::Yes)?)
+            Index::from(order.find(|node| fit(&attempt, &nodes[*node]) == Fit::Yes)?)
         };
         self.latest = found;
         let found = usize::from(found);
@@ -105,9 +105,9 @@ fn first_fit(
     followed: &mut FollowedNodes<'_, usize, Node>,
     nodes: &[Node],
     kind: usize,
-    from: Ix<Node>,
+    from: Index<Node>,
     asked: &mut usize,
-) -> Option<Ix<Node>> {
+) -> Option<Index<Node>> {
     for node in followed.undecided(&kind, from) {
         *asked += 1;
         match fit(attempt, &nodes[usize::from(node)]) {
@@ -138,7 +138,7 @@ impl Day {
             nodes,
             keeps_verdicts: self.keeps_verdicts,
             verdicts: NodeVerdicts::default(),
-            latest: Ix::FIRST,
+            latest: Index::FIRST,
             asked: 0,
         };
         let mut leaving: BTreeMap<(usize, usize), ResourceClaim> = BTreeMap::new();

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use benches::objects::{GPU, by_name, class, node};
-use dra_alloc::{AllocatedState, Allocator, Classes, DraGate, GateSet, Inventory, Ix, NodeVerdicts, Profile};
+use dra_alloc::{AllocatedState, Allocator, Classes, DraGate, GateSet, Index, Inventory, NodeVerdicts, Profile};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceClaim, ResourcePool, ResourceSlice, ResourceSliceSpec};
 use serde_json::{from_value, json};
@@ -92,7 +92,7 @@ fn measure(nodes: usize, devices: usize) -> [f64; MADE.len()] {
     done();
     let mut verdicts = NodeVerdicts::default();
     let mut followed = verdicts.follow(&allocator, &state, &objects);
-    (0..nodes).for_each(|node| followed.refuse(&"kind", Ix::from(node)));
+    (0..nodes).for_each(|node| followed.refuse(&"kind", Index::from(node)));
     done();
     assert_eq!((inventory.slices().count(), state.len()), (nodes, nodes * devices.len()));
     bytes.try_into().unwrap()

@@ -78,7 +78,7 @@ pub use cluster::classes::Classes;
 pub use cluster::inventory::{Inventory, InventoryEvent, InventoryLayer};
 pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, ForgetOutcome, Layer, StateError};
 #[doc(no_inline)]
-pub use dra_attrs::{DraGate, DroppedField, GateName, GateSet, Ix, Profile};
+pub use dra_attrs::{DraGate, DroppedField, GateName, GateSet, Index, Profile};
 pub use dra_device::{
     DeviceId, DeviceIdError, InventoryError, MAX_DEVICES_PER_CLAIM, allocated_devices, claims, pool, skip, taint,
     validate_conditions, version,

@@ -10,11 +10,11 @@ use serde::{Serialize, Serializer};
 /// Position of a `T` in a list of `T`s, counted from 0.
 ///
 /// ```
-/// use dra_attrs::Ix;
+/// use dra_attrs::Index;
 /// use k8s_openapi::api::resource::v1::DeviceConstraint;
 ///
 /// let constraints = [DeviceConstraint::default(), DeviceConstraint::default()];
-/// let second: Ix<DeviceConstraint> = Ix::from(1);
+/// let second: Index<DeviceConstraint> = Index::from(1);
 /// assert!(second.of(&constraints).is_some_and(|found| std::ptr::eq(found, &constraints[1])));
 /// assert_eq!((second.to_string(), usize::from(second)), ("1".to_owned(), 1));
 /// ```
@@ -22,19 +22,19 @@ use serde::{Serialize, Serializer};
 /// A position of one kind is not one of another:
 ///
 /// ```compile_fail,E0308
-/// use dra_attrs::Ix;
+/// use dra_attrs::Index;
 /// use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceRequest};
 ///
-/// let first: Ix<DeviceConstraint> = Ix::FIRST;
+/// let first: Index<DeviceConstraint> = Index::FIRST;
 /// let requests: Vec<DeviceRequest> = Vec::new();
 /// let _ = first.of(&requests);
 /// ```
-pub struct Ix<T> {
+pub struct Index<T> {
     number: usize,
     list: PhantomData<fn() -> T>,
 }
 
-impl<T> Ix<T> {
+impl<T> Index<T> {
     /// The position of the first element.
     pub const FIRST: Self = Self { number: 0, list: PhantomData };
 
@@ -45,73 +45,73 @@ impl<T> Ix<T> {
     }
 }
 
-impl<T> From<usize> for Ix<T> {
+impl<T> From<usize> for Index<T> {
     #[inline]
     fn from(number: usize) -> Self {
         Self { number, list: PhantomData }
     }
 }
 
-impl<T> From<Ix<T>> for usize {
+impl<T> From<Index<T>> for usize {
     #[inline]
-    fn from(ix: Ix<T>) -> Self {
+    fn from(ix: Index<T>) -> Self {
         ix.number
     }
 }
 
 // Derived implementations would require the same traits of `T`, whose values a position does not contain.
 
-impl<T> Clone for Ix<T> {
+impl<T> Clone for Index<T> {
     #[inline]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Ix<T> {}
+impl<T> Copy for Index<T> {}
 
-impl<T> PartialEq for Ix<T> {
+impl<T> PartialEq for Index<T> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number
     }
 }
 
-impl<T> Eq for Ix<T> {}
+impl<T> Eq for Index<T> {}
 
-impl<T> PartialOrd for Ix<T> {
+impl<T> PartialOrd for Index<T> {
     #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Ix<T> {
+impl<T> Ord for Index<T> {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         self.number.cmp(&other.number)
     }
 }
 
-impl<T> Hash for Ix<T> {
+impl<T> Hash for Index<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.number.hash(state);
     }
 }
 
-impl<T> fmt::Debug for Ix<T> {
+impl<T> fmt::Debug for Index<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.number.fmt(f)
     }
 }
 
-impl<T> fmt::Display for Ix<T> {
+impl<T> fmt::Display for Index<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.number.fmt(f)
     }
 }
 
-impl<T> Serialize for Ix<T> {
+impl<T> Serialize for Index<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.number.serialize(serializer)
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use crate::dns::declared_subdomain_problems;
-use crate::ix::Ix;
+use crate::ix::Index;
 
 /// Largest length of a label value, and of the name in a label key, in bytes.
 pub const MAX_LEN: usize = 63;
@@ -88,7 +88,7 @@ fn is_name(text: &str) -> bool {
 #[non_exhaustive]
 pub struct LabelSelectorError {
     /// Position of the requirement in `matchExpressions`.
-    pub index: Ix<LabelSelectorRequirement>,
+    pub index: Index<LabelSelectorRequirement>,
     /// The unknown operator.
     pub operator: String,
 }
@@ -121,7 +121,7 @@ pub fn selector_matches(
     for (index, requirement) in selector.match_expressions.iter().flatten().enumerate() {
         let holds = requirement_holds(requirement, labels.get(&requirement.key));
         matches &= holds
-            .ok_or_else(|| LabelSelectorError { index: Ix::from(index), operator: requirement.operator.clone() })?;
+            .ok_or_else(|| LabelSelectorError { index: Index::from(index), operator: requirement.operator.clone() })?;
     }
     Ok(matches)
 }

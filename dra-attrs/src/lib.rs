@@ -27,7 +27,7 @@
 //!   strictly; [`check_device_attributes`] for the limits of one device.
 //! - **Constraints** (KEP-4381, KEP-5491): [`MatchState`] and [`DistinctState`] decide `matchAttribute` and
 //!   `distinctAttribute` over [`ValueSet`]s, read leniently as the allocator of kube-scheduler does.
-//! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`Ix`] (a position in a list),
+//! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`Index`] (a position in a list),
 //!   [`Resources`], [`ClaimAmounts`], [`node_selector_matches`], [`saturate_times`], and the modules [`label`], [`dns`] and [`format`](mod@format) with the API server's rules
 //!   for names.
 //!
@@ -86,8 +86,8 @@ pub use dra_gate::{DraGate, GateName};
 pub use dropped_field::DroppedField;
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet, nearest_name};
-pub use ix::Ix;
-pub use matching::{DistinctState, ListTypes, MatchState, ValueSet, MatchError};
+pub use ix::Index;
+pub use matching::{DistinctState, ListTypes, MatchError, MatchState, ValueSet};
 pub use name::{
     FullyQualifiedName, MAX_DOMAIN_LEN, MAX_ID_LEN, NameError, QualifiedName, STANDARD_DOMAIN, lookup_by_name,
 };

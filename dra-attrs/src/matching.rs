@@ -14,7 +14,7 @@ use std::slice;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ix::Ix;
+use crate::ix::Index;
 use crate::k8s::DeviceAttribute;
 use crate::profile::Profile;
 use crate::value::Scalar;
@@ -73,7 +73,7 @@ pub enum MatchError {
     #[error("shares a value with device {with}")]
     Repeated {
         /// Position of the earlier device, counted from 0 in the order of the pushes.
-        with: Ix<ValueSet<'static>>,
+        with: Index<ValueSet<'static>>,
     },
 }
 
@@ -321,14 +321,14 @@ fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec
 /// State of a `distinctAttribute` constraint: the values of the pushed devices, each with its device.
 ///
 /// ```
-/// use dra_attrs::{DistinctState, Ix, ListTypes, ValueSet, MatchError};
+/// use dra_attrs::{DistinctState, Index, ListTypes, ValueSet, MatchError};
 /// use k8s_openapi::api::resource::v1::DeviceAttribute;
 ///
 /// let a = DeviceAttribute { string: Some("eth0".into()), ..Default::default() };
 /// let set = ValueSet::from_attribute(Some(&a), ListTypes::Enabled);
 /// let mut state = DistinctState::new();
 /// state.push(&set)?;
-/// assert_eq!(state.push(&set), Err(MatchError::Repeated { with: Ix::from(0) }));
+/// assert_eq!(state.push(&set), Err(MatchError::Repeated { with: Index::from(0) }));
 /// assert_eq!(state.taken().next().unwrap().to_string(), "\"eth0\"");
 /// # Ok::<(), MatchError>(())
 /// ```
@@ -358,7 +358,7 @@ impl<'a> DistinctState<'a> {
         let position = self.levels.len();
         let values = device.values_at(position)?;
         if let Some(&with) = values.iter().find_map(|value| self.taken.get(value)) {
-            return Err(MatchError::Repeated { with: Ix::from(with) });
+            return Err(MatchError::Repeated { with: Index::from(with) });
         }
         self.taken.extend(values.iter().map(|value| (*value, position)));
         self.log.extend_from_slice(values);

@@ -7,7 +7,7 @@
 
 use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 
-use crate::ix::Ix;
+use crate::ix::Index;
 
 /// Error of a node selector with a requirement that can't be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,11 +15,11 @@ use crate::ix::Ix;
 #[non_exhaustive]
 pub struct NodeSelectorError {
     /// Position of the term in `nodeSelectorTerms`.
-    pub term: Ix<NodeSelectorTerm>,
+    pub term: Index<NodeSelectorTerm>,
     /// List of the term that has the requirement: `matchExpressions` or `matchFields`.
     pub field: &'static str,
     /// Position of the requirement in its list.
-    pub index: Ix<NodeSelectorRequirement>,
+    pub index: Index<NodeSelectorRequirement>,
     /// The rule that the requirement breaks.
     pub reason: &'static str,
 }
@@ -50,12 +50,16 @@ pub fn node_selector_matches(selector: &NodeSelector, node: &Node) -> Result<boo
     let mut any = false;
     // Every term is read, since an unusable requirement anywhere makes the selector unusable.
     for (index, term) in selector.node_selector_terms.iter().enumerate() {
-        any |= term_matches(term, node, Ix::from(index))?;
+        any |= term_matches(term, node, Index::from(index))?;
     }
     Ok(any)
 }
 
-fn term_matches(term: &NodeSelectorTerm, node: &Node, index: Ix<NodeSelectorTerm>) -> Result<bool, NodeSelectorError> {
+fn term_matches(
+    term: &NodeSelectorTerm,
+    node: &Node,
+    index: Index<NodeSelectorTerm>,
+) -> Result<bool, NodeSelectorError> {
     let labels = node.metadata.labels.as_ref();
     let expressions = term.match_expressions.iter().flatten().enumerate().map(|(position, requirement)| {
         let value = labels.and_then(|labels| labels.get(&requirement.key));
@@ -68,7 +72,8 @@ fn term_matches(term: &NodeSelectorTerm, node: &Node, index: Ix<NodeSelectorTerm
     let (mut empty, mut all) = (true, true);
     for (field, position, holds) in expressions.chain(fields) {
         empty = false;
-        all &= holds.map_err(|reason| NodeSelectorError { term: index, field, index: Ix::from(position), reason })?;
+        all &=
+            holds.map_err(|reason| NodeSelectorError { term: index, field, index: Index::from(position), reason })?;
     }
     Ok(all && !empty)
 }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::ix::Ix;
+use crate::ix::Index;
 use crate::k8s::DeviceAttribute;
 use crate::name::{NameError, QualifiedName};
 use crate::semver;
@@ -114,7 +114,7 @@ pub enum ValueError {
         /// Field of the `DeviceAttribute`, such as `ints`.
         field: &'static str,
         /// Position of the text in a list; 0 for a scalar.
-        index: Ix<Scalar<'static>>,
+        index: Index<Scalar<'static>>,
         /// Length of the text, in bytes.
         len: usize,
     },
@@ -124,7 +124,7 @@ pub enum ValueError {
         /// Field of the `DeviceAttribute`, such as `ints`.
         field: &'static str,
         /// Position of the text in a list; 0 for a scalar.
-        index: Ix<Scalar<'static>>,
+        index: Index<Scalar<'static>>,
         /// The text that is not a semantic version.
         text: String,
         /// Description of the error.
@@ -165,7 +165,7 @@ impl<'a> AttributeValue<'a> {
         value
             .elements()
             .enumerate()
-            .try_for_each(|(index, scalar)| check_scalar(value.field(), Ix::from(index), scalar))?;
+            .try_for_each(|(index, scalar)| check_scalar(value.field(), Index::from(index), scalar))?;
         Ok(value)
     }
 
@@ -247,7 +247,7 @@ impl<'a> AttributeValue<'a> {
     }
 }
 
-fn check_scalar(field: &'static str, index: Ix<Scalar<'static>>, scalar: Scalar<'_>) -> Result<(), ValueError> {
+fn check_scalar(field: &'static str, index: Index<Scalar<'static>>, scalar: Scalar<'_>) -> Result<(), ValueError> {
     let (Scalar::String(text) | Scalar::Version(text)) = scalar else { return Ok(()) };
     if text.len() > MAX_ATTRIBUTE_TEXT_LEN {
         return Err(ValueError::TooLong { field, index, len: text.len() });

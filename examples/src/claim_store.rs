@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{ApiAnswer, ClaimWrite};
+use dra_alloc::pods::{ApiResponse, ClaimWrite};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -14,14 +14,14 @@ const MAX_PREFIX: usize = 58;
 /// Claims as an API server stores them, each in a version of its own.
 ///
 /// ```
-/// use dra_alloc::pods::{ApiAnswer, ClaimWrite};
+/// use dra_alloc::pods::{ApiResponse, ClaimWrite};
 /// use examples::claim_store::ClaimStore;
 /// use k8s_openapi::api::resource::v1::ResourceClaim;
 /// let mut store = ClaimStore::default();
 /// let read = store.put(ResourceClaim::default());
 /// store.put(ResourceClaim::default()); // somebody else writes
 /// let late = store.call(&ClaimWrite::Update { claim: Box::new(read) });
-/// assert!(matches!(late, ApiAnswer::Conflict(_)));
+/// assert!(matches!(late, ApiResponse::Conflict(_)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimStore {
@@ -52,23 +52,23 @@ impl ClaimStore {
     }
 
     /// Carries out a call of a scheduler and returns the server's answer. A pod's status is accepted and not kept.
-    pub fn call(&mut self, write: &ClaimWrite) -> ApiAnswer {
+    pub fn call(&mut self, write: &ClaimWrite) -> ApiResponse {
         let key = match write {
-            ClaimWrite::Create { claim } => return ApiAnswer::Object(Box::new(self.create(claim))),
-            ClaimWrite::PatchPodStatus { .. } => return ApiAnswer::Done,
+            ClaimWrite::Create { claim } => return ApiResponse::Object(Box::new(self.create(claim))),
+            ClaimWrite::PatchPodStatus { .. } => return ApiResponse::Done,
             ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim } => {
                 ClaimKey::from_metadata(&claim.metadata)
             }
             ClaimWrite::PatchReservation { namespace, name, .. }
             | ClaimWrite::Delete { namespace, name, .. }
             | ClaimWrite::Get { namespace, name } => ClaimKey::new(namespace, name),
-            _ => return ApiAnswer::Failed("a call that this server does not know".to_owned()),
+            _ => return ApiResponse::Failed("a call that this server does not know".to_owned()),
         };
         let Some(stored) = self.claims.get(&key).cloned() else {
             if matches!(write, ClaimWrite::Get { .. }) {
-                return ApiAnswer::Done;
+                return ApiResponse::Done;
             }
-            return ApiAnswer::Failed(format!("resourceclaims.resource.k8s.io {:?} not found", key.name));
+            return ApiResponse::Failed(format!("resourceclaims.resource.k8s.io {:?} not found", key.name));
         };
         let changed = match write {
             ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim }
@@ -86,12 +86,12 @@ impl ClaimStore {
             ClaimWrite::PatchReservation { consumer, .. } => without_consumer(stored, consumer),
             ClaimWrite::Delete { .. } if stored.metadata.finalizers.iter().flatten().next().is_none() => {
                 self.remove(&key);
-                return ApiAnswer::Done;
+                return ApiResponse::Done;
             }
             ClaimWrite::Delete { .. } => being_deleted(stored),
-            _ => return ApiAnswer::Object(Box::new(stored)),
+            _ => return ApiResponse::Object(Box::new(stored)),
         };
-        ApiAnswer::Object(Box::new(self.put(changed)))
+        ApiResponse::Object(Box::new(self.put(changed)))
     }
 
     /// Stores a new claim, whose name is completed by a number, and whose UID is made of the name.
@@ -114,8 +114,8 @@ fn being_deleted(mut claim: ResourceClaim) -> ResourceClaim {
 
 /// Returns the answer to a write of a claim that has changed since it was read.
 #[must_use]
-pub fn conflict(name: &str) -> ApiAnswer {
-    ApiAnswer::Conflict(format!(
+pub fn conflict(name: &str) -> ApiResponse {
+    ApiResponse::Conflict(format!(
         "Operation cannot be fulfilled on resourceclaims.resource.k8s.io {name:?}: the object has been modified"
     ))
 }

@@ -14,7 +14,7 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 /// Largest number of public modules in all libraries together.
 const MAX_PUBLIC_MODULES: usize = 40;
 
-/// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
+/// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Index<T>`.
 const COUNTS: [&str; 62] = [
     "affected",
     "allocated",
@@ -460,7 +460,7 @@ fn positions_are_typed() {
         others.extend(names.iter().filter(|name| !COUNTS.contains(name)).map(|name| format!("{name} in {line}")));
     }
     assert!(found > 60, "{found}");
-    assert_eq!(others, Vec::<String>::new(), "a position is an `Ix<T>`; the name of a count goes into COUNTS");
+    assert_eq!(others, Vec::<String>::new(), "a position is an `Index<T>`; the name of a count goes into COUNTS");
 }
 
 #[test]

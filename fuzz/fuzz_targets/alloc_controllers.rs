@@ -4,7 +4,7 @@
 
 use dra_alloc::autoscaler::{Departure, NodeCopy, TemplateRules, pools_ready, release, utilization};
 use dra_alloc::claim_controller::{
-    ClaimController, ControllerAnswer, ControllerCall, OwnerFate, QueueKey, SyncStep, clean,
+    ClaimController, ControllerCall, ControllerResponse, OwnerPhase, QueueKey, SyncStep, clean,
 };
 use dra_alloc::eviction::{Evictions, RulePreview, RuleUpdate, TaintIndex, evict, rule_update, rule_warning};
 use dra_alloc::pods::PodOptions;
@@ -63,13 +63,15 @@ fn work(controller: &mut ClaimController, key: &QueueKey, budget: usize) {
             ControllerCall::CreateClaim { mut claim } => {
                 claim.metadata.name = Some(format!("{key}-{made}"));
                 controller.observe_claim(claim.clone());
-                ControllerAnswer::Claim(claim)
+                ControllerResponse::Claim(claim)
             }
-            ControllerCall::Update { claim } | ControllerCall::UpdateStatus { claim } => ControllerAnswer::Claim(claim),
+            ControllerCall::Update { claim } | ControllerCall::UpdateStatus { claim } => {
+                ControllerResponse::Claim(claim)
+            }
             ControllerCall::GetConsumer { consumer, .. } => {
-                ControllerAnswer::Consumer((consumer.uid.len() % 2 == 0).then_some(consumer.uid))
+                ControllerResponse::Consumer((consumer.uid.len() % 2 == 0).then_some(consumer.uid))
             }
-            _ => ControllerAnswer::Done,
+            _ => ControllerResponse::Done,
         };
         sync.answer(answer);
     }
@@ -91,13 +93,13 @@ fuzz_target!(|text: &[u8]| {
 
     for claim in &claims {
         let mut cleaned = claim.clone();
-        for step in clean(claim, |consumer| consumer.uid.len() % 2 == 0, OwnerFate::Stays) {
+        for step in clean(claim, |consumer| consumer.uid.len() % 2 == 0, OwnerPhase::Stays) {
             if let Some(ControllerCall::Update { claim } | ControllerCall::UpdateStatus { claim }) = step.call(&cleaned)
             {
                 cleaned = *claim;
             }
         }
-        assert_eq!(clean(&cleaned, |consumer| consumer.uid.len() % 2 == 0, OwnerFate::Stays), []);
+        assert_eq!(clean(&cleaned, |consumer| consumer.uid.len() % 2 == 0, OwnerPhase::Stays), []);
     }
 
     let _ = release(&pods, &claims, Departure::Removed);

@@ -4,7 +4,7 @@
 
 use dra_alloc::driver::{
     Chunk, Layout, Memory, NodeChoice, OnDropped, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
-    SliceWrite, dropped, left_by_type, plan, reconcile,
+    SliceWrite, dropped, left_by_type, reconcile, split_into_slices,
 };
 use dra_alloc::pool::validate_pool;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
@@ -22,7 +22,7 @@ fuzz_target!(|text: &[u8]| {
     let pool = PoolSpec::new("d", "p", NodeChoice::Node("n")).with_devices(&devices).with_counter_sets(&sets);
     let (limits, layout) = (SliceLimits::for_minor(minor), Layout::Sticky(SliceContents::from_slices(&stored)));
     let chunk = if is_small { Chunk::Always64 } else { Chunk::WhenNeeded };
-    let Ok(plan) = plan(&pool, &limits, chunk, &layout) else { return };
+    let Ok(plan) = split_into_slices(&pool, &limits, chunk, &layout) else { return };
     assert!(plan.slices.iter().flat_map(|slice| &slice.devices).all(|devices| devices.len() <= limits.max_devices));
     let scope = PoolScope { driver: "d", pool: "p", node_name: Some("n"), owner: None };
     let options = ReconcileOptions { on_dropped: OnDropped::Report, ..ReconcileOptions::default() };

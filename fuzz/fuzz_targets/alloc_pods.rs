@@ -3,7 +3,7 @@
 #![no_main]
 
 use dra_alloc::pods::{
-    ApiAnswer, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind,
+    ApiResponse, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind,
     hint_after_claim_change, pre_enqueue,
 };
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, GateSet, Inventory, Profile};
@@ -68,20 +68,20 @@ fuzz_target!(|bytes: &[u8]| {
                 let Some((cycle, binding)) = &mut cycles[index] else { continue };
                 let BindStep::Write(write) = binding.next(cycle, &mut tracker, now) else { continue };
                 let answer = match write {
-                    _ if step[1] & 32 != 0 => ApiAnswer::Conflict("conflict".to_owned()),
-                    _ if step[1] & 128 != 0 => ApiAnswer::Failed("failed".to_owned()),
+                    _ if step[1] & 32 != 0 => ApiResponse::Conflict("conflict".to_owned()),
+                    _ if step[1] & 128 != 0 => ApiResponse::Failed("failed".to_owned()),
                     ClaimWrite::Update { mut claim } | ClaimWrite::UpdateStatus { mut claim } => {
                         claim.metadata.resource_version = Some(version.to_string());
-                        ApiAnswer::Object(claim)
+                        ApiResponse::Object(claim)
                     }
                     ClaimWrite::Create { mut claim } => {
                         claim.metadata.name = Some(format!("{}-extended", NAMES[index]));
                         claim.metadata.uid = Some(format!("{}-extended-{version}", NAMES[index]));
                         claim.metadata.resource_version = Some(version.to_string());
-                        ApiAnswer::Object(claim)
+                        ApiResponse::Object(claim)
                     }
-                    ClaimWrite::PatchPodStatus { .. } => ApiAnswer::Done,
-                    _ => ApiAnswer::Object(Box::new(claim)),
+                    ClaimWrite::PatchPodStatus { .. } => ApiResponse::Done,
+                    _ => ApiResponse::Object(Box::new(claim)),
                 };
                 binding.answer(cycle, &mut tracker, answer, now);
             }
@@ -91,12 +91,12 @@ fuzz_target!(|bytes: &[u8]| {
                     let mut calls = cycle.unreserve(&mut tracker);
                     while let Some(write) = calls.next() {
                         let answer = match write {
-                            _ if step[1] & 32 != 0 => ApiAnswer::Conflict("conflict".to_owned()),
+                            _ if step[1] & 32 != 0 => ApiResponse::Conflict("conflict".to_owned()),
                             ClaimWrite::Update { mut claim } => {
                                 claim.metadata.resource_version = Some(version.to_string());
-                                ApiAnswer::Object(claim)
+                                ApiResponse::Object(claim)
                             }
-                            _ => ApiAnswer::Done,
+                            _ => ApiResponse::Done,
                         };
                         calls.answer(&mut tracker, answer);
                     }
@@ -111,7 +111,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut doubts = tracker.calls_in_doubt();
     while doubts.next().is_some() {
         // Each of these claims is gone.
-        doubts.answer(&mut tracker, ApiAnswer::Done);
+        doubts.answer(&mut tracker, ApiResponse::Done);
     }
     assert_eq!(tracker.in_flight().count(), 0, "something stays in flight");
     let names: Vec<String> = NAMES.iter().flat_map(|name| [(*name).to_owned(), format!("{name}-extended")]).collect();

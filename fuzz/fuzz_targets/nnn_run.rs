@@ -4,7 +4,7 @@
 use dra_attrs::Profile;
 use libfuzzer_sys::fuzz_target;
 use nnn::{
-    Assumed, Behavior, FailedStage, NominatingInfo, NominationTracker, NominationOptions, PodSnapshot, PreFlight,
+    Assumed, Behavior, FailedStage, NominatingInfo, NominationOptions, NominationTracker, PodSnapshot, PreFlight,
     ScheduledCondition, TrackerInput,
 };
 

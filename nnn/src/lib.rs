@@ -67,7 +67,7 @@ pub use binding::start::PreFlight;
 pub use commands::{Command, ConditionChange, NoPatchReason, PatchDecision, decide_patch};
 pub use config::{Behavior, NominationGate, NominationOptions};
 #[doc(no_inline)]
-pub use dra_attrs::{GateSet, Ix, Profile, Resources};
+pub use dra_attrs::{GateSet, Index, Profile, Resources};
 pub use nomination::{
     NodeFit, NominatingInfo, Nomination, NominationEvent, NominationState, NominationTransition, Nominator,
     TransitionError, decide_nomination_update, filter_with_nominated_pods, fits_unreserved_resources,

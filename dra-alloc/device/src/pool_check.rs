@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Bound;
 
 use dra_attrs::numa::NumaNodeValue;
-use dra_attrs::{FieldPath, Ix, NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PciAddress, Quantity};
+use dra_attrs::{FieldPath, Index, NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PciAddress, Quantity};
 use k8s_openapi::api::resource::v1::{CounterSet, Device, DeviceAttribute, DeviceCounterConsumption, ResourceSlice};
 
 use crate::pool::slice_devices;
@@ -22,14 +22,14 @@ pub enum PoolMistake {
         /// Name of the devices.
         device: String,
         /// Slices with a device of the name.
-        slices: Vec<Ix<ResourceSlice>>,
+        slices: Vec<Index<ResourceSlice>>,
     },
     /// Two counter sets have the same name. kube-scheduler allocates nothing from the pool.
     DuplicateCounterSet {
         /// Name of the counter sets.
         counter_set: String,
         /// Slices with a counter set of the name.
-        slices: Vec<Ix<ResourceSlice>>,
+        slices: Vec<Index<ResourceSlice>>,
     },
     /// A device consumes from a counter set that the pool does not have.
     CounterSetMissing {
@@ -119,7 +119,7 @@ impl fmt::Display for PoolMistake {
 #[non_exhaustive]
 pub struct PoolFinding {
     /// Slice with the field.
-    pub slice: Ix<ResourceSlice>,
+    pub slice: Index<ResourceSlice>,
     /// Path of the field in the slice.
     pub field: String,
     /// Mistake that the field makes.
@@ -228,7 +228,7 @@ impl<'a> Check<'_, 'a> {
                 None => at.child("counterSet").to_string(),
                 Some(counter) => at.child("counters").key(counter).to_string(),
             };
-            check.findings.push(PoolFinding { slice: Ix::from(place.0), field, mistake });
+            check.findings.push(PoolFinding { slice: Index::from(place.0), field, mistake });
         };
         let named = || (device.name.clone(), consumption.counter_set.clone());
         let Some(&(_, set)) = self.sets.get(consumption.counter_set.as_str()) else {
@@ -262,7 +262,7 @@ impl<'a> Check<'_, 'a> {
             let Some(reason) = problem(value) else { continue };
             let mistake = PoolMistake::StandardAttribute { device: device.name.clone(), attribute, reason };
             let field = format!("spec.devices[{}].attributes[{attribute}]", place.1);
-            self.findings.push(PoolFinding { slice: Ix::from(place.0), field, mistake });
+            self.findings.push(PoolFinding { slice: Index::from(place.0), field, mistake });
         }
     }
 
@@ -271,7 +271,7 @@ impl<'a> Check<'_, 'a> {
         let mut unused: Vec<(Place, &str)> = unused.map(|(name, (place, _))| (*place, *name)).collect();
         unused.sort_unstable();
         self.findings.extend(unused.into_iter().map(|(place, name)| PoolFinding {
-            slice: Ix::from(place.0),
+            slice: Index::from(place.0),
             field: format!("spec.sharedCounters[{}]", place.1),
             mistake: PoolMistake::CounterSetUnused { counter_set: name.to_owned() },
         }));
@@ -281,7 +281,7 @@ impl<'a> Check<'_, 'a> {
     fn report_second(&mut self, places: &[Place], list: &str, mistake: PoolMistake) {
         let (slice, position) = places.get(1).copied().unwrap_or_default();
         let field = format!("spec.{list}[{position}].name");
-        self.findings.push(PoolFinding { slice: Ix::from(slice), field, mistake });
+        self.findings.push(PoolFinding { slice: Index::from(slice), field, mistake });
     }
 }
 
@@ -316,8 +316,8 @@ fn in_order(duplicates: BTreeMap<&str, Vec<Place>>) -> Vec<(&str, Vec<Place>)> {
 }
 
 /// Returns the slices of places, each once.
-fn slices_of(places: &[Place]) -> Vec<Ix<ResourceSlice>> {
-    let mut slices: Vec<Ix<ResourceSlice>> = places.iter().map(|(slice, _)| Ix::from(*slice)).collect();
+fn slices_of(places: &[Place]) -> Vec<Index<ResourceSlice>> {
+    let mut slices: Vec<Index<ResourceSlice>> = places.iter().map(|(slice, _)| Index::from(*slice)).collect();
     slices.dedup();
     slices
 }
@@ -375,7 +375,7 @@ fn check_agreement(slices: &[&ResourceSlice]) -> Vec<PoolFinding> {
     let Some((first, others)) = slices.split_first() else { return Vec::new() };
     let finding = |(field, mistake, same): (&str, PoolMistake, Same)| {
         let other: usize = others.iter().position(|other| !same(first, other))?;
-        Some(PoolFinding { slice: Ix::from(other.saturating_add(1)), field: field.to_owned(), mistake })
+        Some(PoolFinding { slice: Index::from(other.saturating_add(1)), field: field.to_owned(), mistake })
     };
     checks.into_iter().filter_map(finding).collect()
 }

@@ -7,19 +7,19 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::OnceLock;
 
-use dra_attrs::{Ix, node_selector_matches};
+use dra_attrs::{Index, node_selector_matches};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::verdict::Verdict;
-use crate::explain::{Cause, ClaimName, Detail, Explanation, LikeNodes, Reason, Refused, explain};
+use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::Context;
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
-use crate::search::{LikeSearches, allocate_on, fits_on};
+use crate::search::{EquivalentSearches, allocate_on, fits_on};
 
 /// Attempt to allocate claims together: the claims, read once for any number of nodes and threads.
 ///
@@ -66,15 +66,15 @@ pub struct Attempt<'c> {
     allocated: Vec<AllocatedClaim<'c>>,
     /// Copies of all claims for explanations, made for the first one. Those with an allocation request nothing.
     explained: OnceLock<Vec<ResourceClaim>>,
-    like_nodes: LikeNodes,
+    equivalent_nodes: EquivalentNodes,
     /// Searches for further nodes; `None` if there is one node.
-    like_searches: Option<LikeSearches>,
+    like_searches: Option<EquivalentSearches>,
 }
 
 /// A claim with an allocation in its status. The allocator leaves that allocation unchanged.
 struct AllocatedClaim<'c> {
     /// Position among all claims of the call.
-    index: Ix<ResourceClaim>,
+    index: Index<ResourceClaim>,
     claim: &'c ResourceClaim,
     allocation: &'c AllocationResult,
 }
@@ -89,7 +89,7 @@ impl<'c> Attempt<'c> {
         for (index, claim) in claims.into_iter().enumerate() {
             let claim: &ResourceClaim = claim.borrow();
             match claim.status.as_ref().and_then(|status| status.allocation.as_ref()) {
-                Some(allocation) => allocated.push(AllocatedClaim { index: Ix::from(index), claim, allocation }),
+                Some(allocation) => allocated.push(AllocatedClaim { index: Index::from(index), claim, allocation }),
                 None => pending.push(claim),
             }
         }
@@ -101,14 +101,14 @@ impl<'c> Attempt<'c> {
             plan,
             allocated,
             explained: OnceLock::new(),
-            like_nodes: LikeNodes::default(),
+            equivalent_nodes: EquivalentNodes::default(),
             like_searches: None,
         }
     }
 
     /// Makes the attempt one for several nodes.
     pub(super) fn for_nodes(mut self) -> Self {
-        self.like_searches = Some(LikeSearches::default());
+        self.like_searches = Some(EquivalentSearches::default());
         self
     }
 
@@ -217,8 +217,8 @@ impl<'c> Attempt<'c> {
         }
         let claims = self.explained.get_or_init(|| self.claims_to_explain());
         let plan = self.allocated.is_empty().then_some(&self.plan);
-        let like_nodes = &self.like_nodes;
-        let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted, like_nodes };
+        let equivalent_nodes = &self.equivalent_nodes;
+        let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted, equivalent_nodes };
         let meter = Meter::new(budget.of_explanation(effort.work));
         let explanation = explain(&self.context, self.detail, &refused, node, &meter);
         (explanation, effort.work.saturating_add(meter.effort().work))

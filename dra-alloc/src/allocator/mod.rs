@@ -30,7 +30,7 @@ use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
 use crate::search::context::Context;
 use crate::search::share::{ShareIds, share_id};
-use crate::search::{PruningRules, Shortcuts};
+use crate::search::{Elisions, PruningRules};
 
 pub use attempt::Attempt;
 pub use cluster_summary::cluster_summary;
@@ -162,7 +162,7 @@ impl<'a> Allocator<'a> {
             gates: self.gates,
             profile: self.profile,
             pruning: PruningRules::default(),
-            shortcuts: Shortcuts::default(),
+            shortcuts: Elisions::default(),
         }
     }
 

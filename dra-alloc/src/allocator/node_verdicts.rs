@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use hashbrown::HashTable;
 use k8s_openapi::api::core::v1::Node;
 use smallvec::SmallVec;
@@ -27,7 +27,7 @@ use crate::cluster::state::{AllocatedState, PoolUses};
 /// ([`NodeVerdicts::forget_node`]); with other classes, other options or another list of nodes the verdicts begin anew.
 ///
 /// ```
-/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Fit, Inventory, Ix, NodeVerdicts, Profile};
+/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Fit, Inventory, Index, NodeVerdicts, Profile};
 /// use k8s_openapi::api::core::v1::Node;
 /// use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 /// use serde_json::{from_value, json};
@@ -49,7 +49,7 @@ use crate::cluster::state::{AllocatedState, PoolUses};
 /// let mut first_fit = |state: &AllocatedState| {
 ///     let mut open = verdicts.follow(&allocator, state, &nodes);
 ///     let (attempt, mut asked) = (allocator.attempt(state, [&claim]), 0);
-///     for node in open.undecided(&"one GPU", Ix::FIRST) {
+///     for node in open.undecided(&"one GPU", Index::FIRST) {
 ///         asked += 1;
 ///         match attempt.fits(&nodes[usize::from(node)], Budget::default()) {
 ///             Ok(Fit::Yes) => return (Some(node), asked),
@@ -63,7 +63,7 @@ use crate::cluster::state::{AllocatedState, PoolUses};
 ///
 /// let mut state = AllocatedState::default();
 /// state.hold(&DeviceId::new("gpu.example.com", "a", "gpu-0"));
-/// assert_eq!(first_fit(&state), (Some(Ix::from(1)), 2));
+/// assert_eq!(first_fit(&state), (Some(Index::from(1)), 2));
 /// state.hold(&DeviceId::new("gpu.example.com", "b", "gpu-0"));
 /// assert_eq!(first_fit(&state), (None, 1));
 /// assert_eq!(first_fit(&state), (None, 0));
@@ -154,7 +154,7 @@ impl<K: Ord> NodeVerdicts<K> {
     }
 
     /// Forgets the refusals of a node, whose Node object has changed.
-    pub fn forget_node(&mut self, node: Ix<Node>) {
+    pub fn forget_node(&mut self, node: Index<Node>) {
         self.forget(usize::from(node));
     }
 
@@ -244,7 +244,7 @@ impl<K: Ord + Clone, N: Borrow<Node>> FollowedNodes<'_, K, N> {
     ///
     /// # Complexity
     /// Linear in the number of these nodes, and in a sixty-fourth of the others.
-    pub fn undecided(&self, kind: &K, from: Ix<Node>) -> impl Iterator<Item = Ix<Node>> + use<K, N> {
+    pub fn undecided(&self, kind: &K, from: Index<Node>) -> impl Iterator<Item = Index<Node>> + use<K, N> {
         let known = self.verdicts.kinds.get(kind).map(|refusals| refusals.undecided.clone());
         let undecided = known.unwrap_or_else(|| Bits::all(self.nodes.len()));
         let from = usize::from(from).min(self.nodes.len());
@@ -257,13 +257,13 @@ impl<K: Ord + Clone, N: Borrow<Node>> FollowedNodes<'_, K, N> {
             }
             let node = found.filter(|node| !is_round || *node < from)?;
             next = node + 1;
-            Some(Ix::from(node))
+            Some(Index::from(node))
         })
     }
 
     /// Returns true if a node has refused a kind of pods, and would do so again.
     #[must_use]
-    pub fn has_refused(&self, kind: &K, node: Ix<Node>) -> bool {
+    pub fn has_refused(&self, kind: &K, node: Index<Node>) -> bool {
         let refusals = self.verdicts.kinds.get(kind);
         refusals.is_some_and(|refusals| !refusals.undecided.contains(usize::from(node)))
     }
@@ -273,7 +273,7 @@ impl<K: Ord + Clone, N: Borrow<Node>> FollowedNodes<'_, K, N> {
     ///
     /// # Complexity
     /// Linear in the number of pools that the node sees.
-    pub fn refuse(&mut self, kind: &K, node: Ix<Node>) {
+    pub fn refuse(&mut self, kind: &K, node: Index<Node>) {
         let position = usize::from(node);
         let Some(object) = self.nodes.get(position) else { return };
         if let Some(None) = self.verdicts.nodes.get(position) {

@@ -85,7 +85,10 @@ impl Placing {
                 continue;
             }
             if consumers.len() >= MAX_CONSUMERS {
-                return Err(PlacementError::ClaimFull { claim: key, full: ClaimFullError { consumers: consumers.len() } });
+                return Err(PlacementError::ClaimFull {
+                    claim: key,
+                    full: ClaimFullError { consumers: consumers.len() },
+                });
             }
             new.push((key, consumer.to_owned()));
         }

@@ -9,9 +9,10 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
-use crate::claim_controller::{CleanStep, OwnerFate, clean};
+use crate::claim_controller::{CleanStep, OwnerPhase, clean};
 use crate::pods::{
-    ClaimFullError, ClaimLookup, ConsumerError, PodOptions, can_reserve, claim_of_entry, consumer_of_entry, is_reserved_for,
+    ClaimFullError, ClaimLookup, ConsumerError, PodOptions, can_reserve, claim_of_entry, consumer_of_entry,
+    is_reserved_for,
 };
 
 /// Way in which pods go.
@@ -113,7 +114,7 @@ fn released_claim(
         _ if is_owned && departure != Departure::Unscheduled => ClaimRelease::Deleted,
         Departure::Unscheduled if was_allocated && (is_owned || left.is_empty()) => ClaimRelease::Deallocated,
         Departure::Removed
-            if clean(claim, |consumer| !goes(consumer), OwnerFate::Stays).contains(&CleanStep::Deallocate) =>
+            if clean(claim, |consumer| !goes(consumer), OwnerPhase::Stays).contains(&CleanStep::Deallocate) =>
         {
             ClaimRelease::Deallocated
         }

@@ -78,7 +78,7 @@ impl ControllerCall {
 /// Answer of the API server to a [`ControllerCall`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum ControllerAnswer {
+pub enum ControllerResponse {
     /// The claim as it was created or is stored now.
     Claim(Box<ResourceClaim>),
     /// The UID of a pod or pod group; `None` if there is none of that name.

@@ -9,7 +9,7 @@ use crate::pods::FINALIZER;
 /// Fate of the pod that owns a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum OwnerFate {
+pub enum OwnerPhase {
     /// The claim has no owner, its owner is not known, or it may still run: the claim stays, if need be until the garbage
     /// collector takes it.
     #[default]
@@ -71,19 +71,19 @@ impl CleanStep {
 /// A claim without entries is deleted if its pod is done. Applied to the result, the rule has no further step.
 ///
 /// ```
-/// use dra_alloc::claim_controller::{CleanStep, OwnerFate, clean};
+/// use dra_alloc::claim_controller::{CleanStep, OwnerPhase, clean};
 /// use k8s_openapi::api::resource::v1::ResourceClaim;
 /// use serde_json::{from_value, json};
 /// let claim: ResourceClaim = from_value(json!({"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]},
 ///     "spec": {}, "status": {"allocation": {}, "reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]}}))?;
-/// assert_eq!(clean(&claim, |_| true, OwnerFate::Stays), []);
-/// assert_eq!(clean(&claim, |_| false, OwnerFate::Stays), [CleanStep::Deallocate, CleanStep::RemoveFinalizer]);
+/// assert_eq!(clean(&claim, |_| true, OwnerPhase::Stays), []);
+/// assert_eq!(clean(&claim, |_| false, OwnerPhase::Stays), [CleanStep::Deallocate, CleanStep::RemoveFinalizer]);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn clean(
     claim: &ResourceClaim,
     stays: impl Fn(&ResourceClaimConsumerReference) -> bool,
-    owner: OwnerFate,
+    owner: OwnerPhase,
 ) -> Vec<CleanStep> {
     let reserved = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let left: Vec<_> = reserved.iter().filter(|consumer| stays(consumer)).cloned().collect();
@@ -99,7 +99,7 @@ pub fn clean(
         steps.extend(is_allocated.then_some(CleanStep::Deallocate));
         steps.push(CleanStep::RemoveFinalizer);
     }
-    if is_unused && owner == OwnerFate::Done {
+    if is_unused && owner == OwnerPhase::Done {
         steps.push(CleanStep::Delete);
     }
     steps

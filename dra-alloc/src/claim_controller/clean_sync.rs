@@ -6,8 +6,8 @@ use dra_device::claims::ClaimKey;
 use dra_device::internal::{PodFields, controller as controller_of};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 
-use super::call::{ControllerAnswer, ControllerCall};
-use super::clean::{CleanStep, OwnerFate, clean};
+use super::call::{ControllerCall, ControllerResponse};
+use super::clean::{CleanStep, OwnerPhase, clean};
 use super::controller::{ClaimController, is_done};
 use super::error::SyncError;
 use super::step::SyncStep;
@@ -25,7 +25,7 @@ enum Fate {
 #[derive(Clone, Debug)]
 pub(super) struct CleanSync {
     claim: Box<ResourceClaim>,
-    owner: OwnerFate,
+    owner: OwnerPhase,
     fates: Vec<Fate>,
     /// Steps that are left; `None` while a fate is unknown.
     steps: Option<VecDeque<CleanStep>>,
@@ -64,15 +64,15 @@ impl CleanSync {
         SyncStep::Done
     }
 
-    pub(super) fn answer(&mut self, answer: ControllerAnswer) {
+    pub(super) fn answer(&mut self, answer: ControllerResponse) {
         let unknown = self.unknown();
-        if let ControllerAnswer::Failed(text) = answer {
+        if let ControllerResponse::Failed(text) = answer {
             let is_deletion = self.steps.as_ref().is_some_and(|steps| steps.front() == Some(&CleanStep::Delete));
             let claim = ClaimKey::from_metadata(&self.claim.metadata);
             self.failed =
                 Some(if is_deletion { SyncError::NotDeleted { claim, text } } else { SyncError::Call { text } });
         } else if let Some(consumer) = unknown {
-            let found = matches!(answer, ControllerAnswer::Consumer(Some(uid)) if uid == consumer.uid);
+            let found = matches!(answer, ControllerResponse::Consumer(Some(uid)) if uid == consumer.uid);
             let fate = if found { Fate::Stays } else { Fate::Goes };
             let unknown = self.fates.iter_mut().find(|fate| **fate == Fate::Unknown);
             if let Some(unknown) = unknown {
@@ -80,7 +80,7 @@ impl CleanSync {
             }
         } else {
             self.steps.iter_mut().for_each(|steps| drop(steps.pop_front()));
-            if let ControllerAnswer::Claim(claim) = answer {
+            if let ControllerResponse::Claim(claim) = answer {
                 self.claim = claim;
             }
         }
@@ -118,12 +118,12 @@ impl ClaimController {
     }
 
     /// Determines the fate of the pod that owns a claim.
-    fn fate_of_owner(&self, namespace: &str, claim: &ResourceClaim) -> OwnerFate {
+    fn fate_of_owner(&self, namespace: &str, claim: &ResourceClaim) -> OwnerPhase {
         let owner = controller_of(&claim.metadata).filter(|owner| owner.api_version == "v1" && owner.kind == "Pod");
         let pod = owner.and_then(|owner| Some((owner, self.pods.get(&ClaimKey::new(namespace, &owner.name))?)));
         match pod {
-            Some((owner, pod)) if pod.uid() != owner.uid || is_done(pod) => OwnerFate::Done,
-            _ => OwnerFate::Stays,
+            Some((owner, pod)) if pod.uid() != owner.uid || is_done(pod) => OwnerPhase::Done,
+            _ => OwnerPhase::Stays,
         }
     }
 }

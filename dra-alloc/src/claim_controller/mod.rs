@@ -7,7 +7,7 @@
 //! order. [`clean`] is the rule for one claim.
 //!
 //! ```
-//! use dra_alloc::claim_controller::{ClaimController, ControllerAnswer, ControllerCall, SyncStep};
+//! use dra_alloc::claim_controller::{ClaimController, ControllerResponse, ControllerCall, SyncStep};
 //! use dra_alloc::pods::PodOptions;
 //! use dra_alloc::Profile;
 //! use k8s_openapi::api::core::v1::Pod;
@@ -29,10 +29,10 @@
 //! assert_eq!(claim.metadata.generate_name.as_deref(), Some("p-a-"));
 //! claim.metadata.name = Some("p-a-x7k2p".to_owned()); // the API server gives it a name
 //! controller.observe_claim(claim.clone());
-//! sync.answer(ControllerAnswer::Claim(claim));
+//! sync.answer(ControllerResponse::Claim(claim));
 //! let SyncStep::Call(ControllerCall::RecordClaims { body, .. }) = sync.next_step() else { panic!("the name is not recorded") };
 //! assert_eq!(body["status"]["resourceClaimStatuses"][0]["resourceClaimName"], "p-a-x7k2p");
-//! sync.answer(ControllerAnswer::Done);
+//! sync.answer(ControllerResponse::Done);
 //! assert!(matches!(sync.next_step(), SyncStep::Done));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -53,11 +53,11 @@ mod queue;
 mod step;
 mod sync;
 
-pub use call::{ControllerAnswer, ControllerCall, PodGroupVersion};
-pub use clean::{CleanStep, OwnerFate, clean};
+pub use call::{ControllerCall, ControllerResponse, PodGroupVersion};
+pub use clean::{CleanStep, OwnerPhase, clean};
 pub use controller::ClaimController;
 pub use error::{ClaimMakingError, SyncError};
 pub use made_claim::generate_name;
-pub use queue::{QueueKeyError, QueueKey, QueueKind};
+pub use queue::{QueueKey, QueueKeyError, QueueKind};
 pub use step::SyncStep;
 pub use sync::ControllerSync;

@@ -9,7 +9,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use serde_json::json;
 
-use super::call::{ControllerAnswer, ControllerCall};
+use super::call::{ControllerCall, ControllerResponse};
 use super::controller::{ClaimController, group_entries, is_allocated, is_on_node, pod_entries};
 use super::error::{ClaimMakingError, SyncError};
 use super::owner::{EntrySituation, recorded};
@@ -134,12 +134,12 @@ impl OwnerSync {
         }
     }
 
-    pub(super) fn answer(&mut self, answer: ControllerAnswer) {
+    pub(super) fn answer(&mut self, answer: ControllerResponse) {
         let step = if matches!(self.steps.front(), Some(Step::Fail(_))) { None } else { self.steps.pop_front() };
         let Some(step) = step else { return };
         match (step, answer) {
-            (step, ControllerAnswer::Failed(text)) => self.fail(step, text),
-            (Step::Create { entry, .. }, ControllerAnswer::Claim(claim)) => {
+            (step, ControllerResponse::Failed(text)) => self.fail(step, text),
+            (Step::Create { entry, .. }, ControllerResponse::Claim(claim)) => {
                 self.names.insert(entry, claim.metadata.name.unwrap_or_default());
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! Work on one key, call by call.
 
-use super::call::ControllerAnswer;
+use super::call::ControllerResponse;
 use super::clean_sync::CleanSync;
 use super::controller::ClaimController;
 use super::owner_sync::OwnerSync;
@@ -58,7 +58,7 @@ impl ControllerSync {
     }
 
     /// Returns the answer to the last call. Without a call it is ignored.
-    pub fn answer(&mut self, answer: ControllerAnswer) {
+    pub fn answer(&mut self, answer: ControllerResponse) {
         match &mut self.work {
             Work::Owner(sync) => sync.answer(answer),
             Work::Claim(sync) => sync.answer(answer),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use jiff::Timestamp;
 use k8s_openapi::api::resource::v1::DeviceTaint;
 
@@ -28,7 +28,7 @@ pub enum EvictionReason<'a> {
         /// Name of the device.
         device: &'a str,
         /// Position of the taint among those of the device.
-        taint: Ix<DeviceTaint>,
+        taint: Index<DeviceTaint>,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use dra_device::internal::name_of as slice_name;
 use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, ResourceSlice};
@@ -69,8 +69,9 @@ impl<'a> TaintIndex<'a> {
     ) -> impl Iterator<Item = (EvictionReason<'a>, &'a DeviceTaint)> {
         let published = self.devices.get(&[driver, pool, device]);
         let own = published.into_iter().flat_map(|published| published.device.taints.iter().flatten().enumerate());
-        let own = own
-            .map(move |(index, taint)| (EvictionReason::Slice { driver, pool, device, taint: Ix::from(index) }, taint));
+        let own = own.map(move |(index, taint)| {
+            (EvictionReason::Slice { driver, pool, device, taint: Index::from(index) }, taint)
+        });
         let by_rule = self.rules.of_device([driver, pool, device]);
         let by_rule =
             by_rule.map(|rule| (EvictionReason::Rule { name: name_of(rule), uid: uid_of(rule) }, &rule.spec.taint));

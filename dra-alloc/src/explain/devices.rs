@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{DraGate, FeatureGate, GateName, Ix, Quantity, QuantityFormat, ValueSet, MatchError};
+use dra_attrs::{DraGate, FeatureGate, GateName, Index, MatchError, Quantity, QuantityFormat, ValueSet};
 use k8s_openapi::api::resource::v1::Device;
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ use crate::search::counters::Shortage;
 use crate::search::ix::{AlternativeIx, ClaimIx, ColumnIx, DeviceIx, IxRange, PoolIx, next};
 use crate::search::request::{Alternative, Claim, Mode};
 use crate::search::{
-    CapacityCheck, CapacityMiss, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Shortcut, Table,
+    CapacityCheck, CapacityMiss, Elision, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Table,
 };
 
 /// Largest number of devices listed for one reason, and of values listed for one request.
@@ -190,7 +190,7 @@ fn or_error(rejection: Result<Option<DeviceRejection>, AllocateError>) -> Option
 /// their capacities, the selectors read their driver alone, and they are plain, without binding conditions that would be off.
 fn are_alike(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> bool {
     let (asked, pool) = (table.alternative(alternative), table.candidates.pool(pool));
-    table.context.shortcuts.has(Shortcut::LikeDevices)
+    table.context.shortcuts.has(Elision::LikeDevices)
         && asked.capacity.is_empty()
         && asked.reads_driver_alone(table.context.selectors)
         && pool.is_plain()
@@ -262,7 +262,7 @@ fn held(table: &Table<'_>, device: DeviceIx) -> DeviceRejection {
 }
 
 fn selector_false(selector: Expression<'_>) -> DeviceRejection {
-    let (expression, selector_ix) = (selector.text.unwrap_or_default().to_owned(), Ix::from(selector.index));
+    let (expression, selector_ix) = (selector.text.unwrap_or_default().to_owned(), Index::from(selector.index));
     match selector.owner {
         Owner::Class(_) => DeviceRejection::Class { selector: selector_ix, expression },
         Owner::Claim => DeviceRejection::Selector { selector: selector_ix, expression },

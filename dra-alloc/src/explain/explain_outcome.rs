@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::Node;
 
+use super::equivalent_nodes::NodeKind;
 use super::explanation::{Cause, Detail, Explanation, Reason};
-use super::like_nodes::NodeKind;
 use super::reasons::reasons;
 use super::refused::Refused;
 use super::suggest::{gates, suggestions};
@@ -31,12 +31,12 @@ pub(crate) fn explain(
         Outcome::FailedOnNode(NodeError::InvalidPools { .. }) => unsatisfied(what_if(), detail),
         Outcome::Unsatisfied => {
             let kind = refused.plan.and_then(|plan| NodeKind::read(context, plan, node, meter));
-            if let Some(known) = kind.as_ref().and_then(|kind| refused.like_nodes.find(kind, meter)) {
+            if let Some(known) = kind.as_ref().and_then(|kind| refused.equivalent_nodes.find(kind, meter)) {
                 return Some(known);
             }
             let explanation = unsatisfied(what_if(), detail)?;
             if let Some(kind) = kind.filter(|_| meter.check().is_ok()) {
-                refused.like_nodes.remember(kind, &explanation, meter.effort().work);
+                refused.equivalent_nodes.remember(kind, &explanation, meter.effort().work);
             }
             Some(explanation)
         }

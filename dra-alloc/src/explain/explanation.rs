@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::{GateName, Ix, Quantity, MatchError};
+use dra_attrs::{GateName, Index, MatchError, Quantity};
 use dra_device::pool::PoolProblem;
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector, DeviceTaint, DeviceToleration, ResourceClaim};
 use serde::{Deserialize, Serialize};
@@ -175,7 +175,7 @@ pub enum Cause {
 #[non_exhaustive]
 pub struct ClaimName {
     /// Position among the claims of the call.
-    pub index: Ix<ResourceClaim>,
+    pub index: Index<ResourceClaim>,
     /// Name, as `namespace/name`.
     pub name: String,
 }
@@ -200,7 +200,7 @@ pub struct ConstraintName {
     /// Claim of the constraint.
     pub claim: ClaimName,
     /// Position in the claim's list of constraints.
-    pub index: Ix<DeviceConstraint>,
+    pub index: Index<DeviceConstraint>,
     /// Field of the constraint: `matchAttribute` or `distinctAttribute`.
     pub field: &'static str,
     /// Attribute that the constraint compares.
@@ -241,14 +241,14 @@ pub enum DeviceRejection {
     /// A selector of the device class is false for the device.
     Class {
         /// Position of the selector in the class.
-        selector: Ix<DeviceSelector>,
+        selector: Index<DeviceSelector>,
         /// CEL expression of the selector.
         expression: String,
     },
     /// A selector of the request is false for the device.
     Selector {
         /// Position of the selector in the request.
-        selector: Ix<DeviceSelector>,
+        selector: Index<DeviceSelector>,
         /// CEL expression of the selector.
         expression: String,
     },

@@ -42,10 +42,10 @@
 mod bottleneck;
 mod device_list;
 mod devices;
+mod equivalent_nodes;
 mod explain_outcome;
 mod explanation;
 mod headline;
-mod like_nodes;
 mod names;
 mod reasons;
 mod refused;
@@ -55,10 +55,10 @@ mod unsat_core;
 mod what_if;
 
 pub use device_list::DeviceList;
+pub(crate) use equivalent_nodes::EquivalentNodes;
 pub(crate) use explain_outcome::explain;
 pub use explanation::{
     Bottleneck, Cause, ClaimName, ConstraintName, Detail, DeviceRejection, Explanation, Reason, RequestName,
     Suggestion, Taint,
 };
-pub(crate) use like_nodes::LikeNodes;
 pub(crate) use refused::Refused;

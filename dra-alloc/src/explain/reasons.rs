@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use dra_device::MAX_DEVICES_PER_CLAIM;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
@@ -15,7 +15,7 @@ use crate::cluster::inventory::pool::PoolState;
 use crate::search::ix::{AlternativeIx, ByAlternative, ClaimIx};
 use crate::search::request::{Claim, ConstraintKind, Request};
 use crate::search::stopped::{Limit, Stopped};
-use crate::search::{Shortcut, Table};
+use crate::search::{Elision, Table};
 
 /// Usable devices of a node for each request of an unsatisfiable core.
 struct CoreView<'t, 's> {
@@ -90,7 +90,7 @@ impl<'t, 's> CoreView<'t, 's> {
     fn lacking(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore<'_>, detail: Detail) -> Vec<Reason> {
         let mut reasons = Vec::new();
         // The only request of a core is the core, which is known to be impossible.
-        let is_known = core.is_one_request() && self.table.context.shortcuts.has(Shortcut::KnownCore);
+        let is_known = core.is_one_request() && self.table.context.shortcuts.has(Elision::KnownCore);
         for (claim, request) in self.requests().filter(|(_, request)| self.possible(request).next().is_none()) {
             let at = self.name(claim, request);
             // A device that consumes a negative amount of a counter may make others usable: ask before reporting the
@@ -181,7 +181,7 @@ struct Sizes {
 fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
     let mut claims = claims.to_vec();
     for (index, claim) in claims.iter_mut().enumerate() {
-        let is_its = Ix::from(index) == at.claim.index;
+        let is_its = Index::from(index) == at.claim.index;
         if let Some(requests) = claim.spec.as_mut().and_then(|spec| spec.devices.as_mut()?.requests.as_mut()) {
             requests.retain(|request| is_its && request.name == at.request);
         }

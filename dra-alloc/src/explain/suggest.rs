@@ -1,6 +1,6 @@
 //! Suggestions: changes of gates, claims or other allocations, each verified by a search.
 
-use dra_attrs::{DraGate, FeatureGate, GateName, Ix};
+use dra_attrs::{DraGate, FeatureGate, GateName, Index};
 use k8s_openapi::api::resource::v1::{DeviceClaim, DeviceToleration, ResourceClaim};
 
 use super::what_if::WhatIf;
@@ -143,6 +143,6 @@ fn remove_constraint(claims: &mut [ResourceClaim], at: &ConstraintName) {
 }
 
 /// Returns the `devices` part of a claim's spec.
-fn devices_of(claims: &mut [ResourceClaim], claim: Ix<ResourceClaim>) -> Option<&mut DeviceClaim> {
+fn devices_of(claims: &mut [ResourceClaim], claim: Index<ResourceClaim>) -> Option<&mut DeviceClaim> {
     claims.get_mut(usize::from(claim))?.spec.as_mut()?.devices.as_mut()
 }

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::what_if::WhatIf;
@@ -88,12 +88,12 @@ fn only(claims: &[ResourceClaim], parts: &BTreeSet<Part>) -> Vec<ResourceClaim> 
 }
 
 /// Keeps the elements of a list at the positions for which `is_kept` is true.
-fn keep<T>(list: &mut Option<Vec<T>>, is_kept: impl Fn(Ix<T>) -> bool) {
+fn keep<T>(list: &mut Option<Vec<T>>, is_kept: impl Fn(Index<T>) -> bool) {
     let mut index = 0;
     if let Some(list) = list {
         list.retain(|_| {
             index += 1;
-            is_kept(Ix::from(index - 1))
+            is_kept(Index::from(index - 1))
         });
     }
 }

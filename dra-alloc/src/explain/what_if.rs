@@ -9,7 +9,7 @@ use super::refused::Refused;
 use crate::search::budget::Meter;
 use crate::search::context::Context;
 use crate::search::request::Plan;
-use crate::search::{Shortcut, is_possible};
+use crate::search::{Elision, is_possible};
 
 /// Largest work of one what-if question.
 const WORK: u64 = 20_000;
@@ -77,7 +77,7 @@ impl<'a> WhatIf<'a> {
     /// without an error are read alike whatever gates are on beside theirs.
     pub(super) fn is_possible_with(&mut self, gate: DraGate) -> bool {
         let is_in_vain = self.refused.is_counted && gate != DraGate::PartitionableDevices;
-        if is_in_vain && self.context.shortcuts.has(Shortcut::GatesInVain) {
+        if is_in_vain && self.context.shortcuts.has(Elision::GatesInVain) {
             self.pass();
             return false;
         }

@@ -9,7 +9,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::lookup::uid_of;
 use super::tracker::ClaimTracker;
-use super::write::{ATTEMPTS, ApiAnswer, ClaimWrite, FINALIZER};
+use super::write::{ATTEMPTS, ApiResponse, ClaimWrite, FINALIZER};
 use crate::cluster::state::ClaimId;
 
 /// Calls that [`PodCycle::unreserve`](super::PodCycle::unreserve) and [`PostFilter`](super::PostFilter) decide on: writes of
@@ -20,8 +20,8 @@ use crate::cluster::state::ClaimId;
 ///
 /// ```
 /// use dra_alloc::GateSet;
-/// use dra_alloc::pods::{ApiAnswer, ClaimCalls, ClaimTracker};
-/// # fn send(_: dra_alloc::pods::ClaimWrite) -> ApiAnswer { ApiAnswer::Done }
+/// use dra_alloc::pods::{ApiResponse, ClaimCalls, ClaimTracker};
+/// # fn send(_: dra_alloc::pods::ClaimWrite) -> ApiResponse { ApiResponse::Done }
 /// # let (mut calls, mut tracker) = (ClaimCalls::default(), ClaimTracker::new(GateSet::default()));
 /// while let Some(write) = calls.next() {
 ///     calls.answer(&mut tracker, send(write));
@@ -70,20 +70,20 @@ impl ClaimCalls {
     /// Takes the answer to the call that [`ClaimCalls::next`] has returned, and tells `tracker` what it shows: until the watch
     /// shows the write, memory would have the claim as it was before. A call of which nobody knows if it was carried out is made
     /// again, or the claim is read first, up to four times. Without an open call it does nothing.
-    pub fn answer(&mut self, tracker: &mut ClaimTracker, answer: ApiAnswer) {
+    pub fn answer(&mut self, tracker: &mut ClaimTracker, answer: ApiResponse) {
         let Some(call) = self.open.pop_front() else { return };
         match answer {
-            ApiAnswer::Object(claim) => {
+            ApiResponse::Object(claim) => {
                 self.remember(tracker, &claim);
                 self.go_on(call, Some(claim), tracker);
             }
-            ApiAnswer::Done => self.go_on(call, None, tracker),
-            ApiAnswer::Conflict(text) => match call {
+            ApiResponse::Done => self.go_on(call, None, tracker),
+            ApiResponse::Conflict(text) => match call {
                 Call::Unprotect(claim) => self.again(Call::Unprotect(claim), &text),
                 call => self.end(&call, &text),
             },
-            ApiAnswer::Lost(text) | ApiAnswer::Unavailable(text) => self.again(call, &text),
-            ApiAnswer::Failed(text) => self.end(&call, &text),
+            ApiResponse::Lost(text) | ApiResponse::Unavailable(text) => self.again(call, &text),
+            ApiResponse::Failed(text) => self.end(&call, &text),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
 use dra_device::internal::of_entry;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
@@ -87,10 +87,10 @@ pub(super) fn claims_of_entries<'c>(
     pod: &'c Pod,
     claims: &'c impl ClaimLookup,
     options: PodOptions,
-) -> impl Iterator<Item = Result<(Ix<PodResourceClaim>, &'c Arc<ResourceClaim>), BlockedError>> {
+) -> impl Iterator<Item = Result<(Index<PodResourceClaim>, &'c Arc<ResourceClaim>), BlockedError>> {
     let found = entries(pod).iter().enumerate().map(move |(index, entry)| {
         let claim = claim_in_cache(pod, entry, claims, options)?;
-        Ok(claim.map(|claim| (Ix::from(index), claim)))
+        Ok(claim.map(|claim| (Index::from(index), claim)))
     });
     found.filter_map(Result::transpose)
 }

@@ -173,5 +173,9 @@ pub struct ClaimFullError {
 pub fn can_reserve(claim: &ResourceClaim, consumer: &Consumer) -> Result<(), ClaimFullError> {
     let reserved = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let is_among = || reserved.iter().any(|entry| entry.uid == consumer.uid());
-    if reserved.len() < MAX_CONSUMERS || is_among() { Ok(()) } else { Err(ClaimFullError { consumers: reserved.len() }) }
+    if reserved.len() < MAX_CONSUMERS || is_among() {
+        Ok(())
+    } else {
+        Err(ClaimFullError { consumers: reserved.len() })
+    }
 }

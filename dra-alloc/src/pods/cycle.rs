@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, Ix};
+use dra_attrs::{DraGate, Index};
 use dra_device::claims::ClaimKey;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
@@ -38,13 +38,13 @@ pub struct PodCycle {
     /// Results of the nodes that passed the filter and have something to allocate.
     pub(super) nodes: BTreeMap<String, NodeResults>,
     /// Claims that can't be used on at least one node.
-    pub(super) out_of_reach: BTreeSet<Ix<CycleClaim>>,
+    pub(super) out_of_reach: BTreeSet<Index<CycleClaim>>,
 }
 
 /// Allocations on one node, of the claims that the cycle has to allocate, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct NodeResults {
-    pub(super) results: Vec<(Ix<CycleClaim>, AllocationResult)>,
+    pub(super) results: Vec<(Index<CycleClaim>, AllocationResult)>,
     /// Requests of the claim for extended resources, if the node needs one.
     pub(super) extended: Option<ExtendedRequests>,
 }
@@ -267,7 +267,7 @@ impl PodCycle {
     }
 
     /// Returns the claims with an allocation on a node, each with it: the one that it has, or the one that the filter has
-    /// found. For [`NodeAllocatable::new`](super::NodeAllocatable::new).
+    /// found. For [`PodNodeResources::new`](super::PodNodeResources::new).
     pub fn allocations_on(&self, node: &str) -> impl Iterator<Item = (&ResourceClaim, &AllocationResult)> {
         let found = self.nodes.get(node);
         self.indexed().filter_map(move |(index, claim)| {
@@ -290,11 +290,11 @@ impl PodCycle {
     }
 
     /// Returns the claims with their positions.
-    pub(super) fn indexed(&self) -> impl Iterator<Item = (Ix<CycleClaim>, &CycleClaim)> {
-        self.claims.iter().enumerate().map(|(index, claim)| (Ix::from(index), claim))
+    pub(super) fn indexed(&self) -> impl Iterator<Item = (Index<CycleClaim>, &CycleClaim)> {
+        self.claims.iter().enumerate().map(|(index, claim)| (Index::from(index), claim))
     }
 
-    pub(super) fn claim_mut(&mut self, index: Ix<CycleClaim>) -> Option<&mut CycleClaim> {
+    pub(super) fn claim_mut(&mut self, index: Index<CycleClaim>) -> Option<&mut CycleClaim> {
         self.claims.get_mut(usize::from(index))
     }
 }

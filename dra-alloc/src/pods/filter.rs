@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, Ix, node_selector_matches};
+use dra_attrs::{DraGate, Index, node_selector_matches};
 use dra_device::claims::ClaimKey;
 use dra_node::declared_features::{CandidateNodes, DeclaredFeature};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerExtendedResourceRequest, Node};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
-use super::binding::binding_report;
+use super::binding_conditions::binding_report;
 use super::cycle::{ClaimSituation, CycleClaim, NodeResults, PodCycle};
 use super::extended_requests::ExtendedRequests;
 use super::extended_resources::ExtendedResourceError;
@@ -90,7 +90,7 @@ fn upstream_text(error: &AllocateError) -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterVerdict {
     outcome: Result<NodeResults, NodeFilterError>,
-    out_of_reach: Vec<Ix<CycleClaim>>,
+    out_of_reach: Vec<Index<CycleClaim>>,
     explanation: Option<Explanation>,
     /// Mappings of the claim for extended resources that the node would need.
     mappings: Vec<ContainerExtendedResourceRequest>,
@@ -217,7 +217,7 @@ impl PodCycle {
         budget: Budget<'_>,
         extended: Option<ExtendedRequests>,
     ) -> Result<NodeResults, Box<(NodeFilterError, Option<Explanation>)>> {
-        let to_allocate = |(_, claim): &(Ix<CycleClaim>, &CycleClaim)| claim.situation == ClaimSituation::ToAllocate;
+        let to_allocate = |(_, claim): &(Index<CycleClaim>, &CycleClaim)| claim.situation == ClaimSituation::ToAllocate;
         let claims = self.indexed().filter(to_allocate);
         let objects: Vec<_> = claims.filter_map(|(_, claim)| claim.object_on_node(extended.as_ref())).collect();
         if objects.is_empty() {
@@ -239,7 +239,7 @@ impl PodCycle {
     /// claims.
     fn results_with(&self, new: Vec<AllocationResult>, extended: Option<ExtendedRequests>) -> NodeResults {
         let mut new = new.into_iter();
-        let of_claim = |(index, claim): (Ix<CycleClaim>, &CycleClaim)| {
+        let of_claim = |(index, claim): (Index<CycleClaim>, &CycleClaim)| {
             let allocation = match &claim.situation {
                 ClaimSituation::Allocated => None,
                 ClaimSituation::Pending(allocation) => Some(AllocationResult::clone(allocation)),

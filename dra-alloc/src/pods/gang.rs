@@ -4,7 +4,7 @@
 //! answer is that of single pods tried one by one; what makes it a gang is that one pod without a node takes all of them
 //! back. No other order is tried, as in kube-scheduler's cycle of a pod group.
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use dra_device::DeviceId;
 use dra_device::internal::of_allocation;
 use jiff::Timestamp;
@@ -69,7 +69,7 @@ pub struct GangPlacement {
 #[non_exhaustive]
 pub struct GangError {
     /// Position of the first pod without a node.
-    pub member: Ix<Pod>,
+    pub member: Index<Pod>,
     /// That pod.
     pub pod: PodIdentity,
     /// Reason why the pod has no node.
@@ -150,7 +150,7 @@ impl<'s> GangSearch<'s> {
                 Err(reason) => {
                     take_back(&mut placed, tracker);
                     let pod = PodIdentity::new(pod, self.options);
-                    return Err(Box::new(GangError { member: Ix::from(index), pod, reason }));
+                    return Err(Box::new(GangError { member: Index::from(index), pod, reason }));
                 }
             }
         }

@@ -10,7 +10,7 @@
 //! | `PreFilter` | [`PodCycle::pre_filter`] | a cycle, nothing to do, or [`BlockedError`] |
 //! | `Filter` | [`PodCycle::filter`], then [`PodCycle::record`] | [`FilterVerdict`] |
 //! | `Score`, `NormalizeScore` | [`PodCycle::score`], [`normalize_scores`] | numbers |
-//! | node resources of devices (KEP-5517) | [`NodeAllocatable`] | amounts, demand, [`NodeResourcesRefusal`] |
+//! | node resources of devices (KEP-5517) | [`PodNodeResources`] | amounts, demand, [`NodeResourcesRefusal`] |
 //! | best fit, an option | [`PodCycle::room_left`] | room that nodes would have left |
 //! | `Reserve` | [`PodCycle::reserve`] | allocations in flight in the tracker |
 //! | `PreBind` | [`PreBind`] | one [`ClaimWrite`] after the other |
@@ -27,7 +27,7 @@
 //!
 //! ```
 //! use dra_alloc::pods::{
-//!     ApiAnswer, BindStep, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind, pre_enqueue,
+//!     ApiResponse, BindStep, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind, pre_enqueue,
 //! };
 //! use dra_alloc::{Allocator, Budget, Classes, Inventory, Profile};
 //! use k8s_openapi::api::core::v1::{Node, Pod};
@@ -66,10 +66,10 @@
 //!     match binding.next(&mut cycle, &mut tracker, now) {
 //!         BindStep::Write(ClaimWrite::UpdateStatus { claim }) => {
 //!             reserved = claim.status.clone().unwrap_or_default().reserved_for.unwrap_or_default();
-//!             binding.answer(&mut cycle, &mut tracker, ApiAnswer::Object(claim), now);
+//!             binding.answer(&mut cycle, &mut tracker, ApiResponse::Object(claim), now);
 //!         }
 //!         BindStep::Write(ClaimWrite::Update { claim }) => {
-//!             binding.answer(&mut cycle, &mut tracker, ApiAnswer::Object(claim), now);
+//!             binding.answer(&mut cycle, &mut tracker, ApiResponse::Object(claim), now);
 //!         }
 //!         step => break assert!(matches!(step, BindStep::Done)),
 //!     }
@@ -81,8 +81,7 @@
 //! Source of the rules: `pkg/scheduler/framework/plugins/dynamicresources` of kube-scheduler 1.36 and 1.37.
 
 mod best_fit;
-mod bind;
-mod binding;
+mod binding_conditions;
 mod blocked;
 mod claim_calls;
 mod claims;
@@ -104,6 +103,7 @@ mod observed;
 mod options;
 mod owner;
 mod post_filter;
+mod pre_bind;
 mod reserve;
 mod score;
 mod selector_problems;
@@ -113,8 +113,7 @@ mod tracker;
 mod write;
 
 pub use best_fit::RoomLeft;
-pub use bind::{BindAction, BindError, BindStep, PreBind};
-pub use binding::{BindingFailure, BindingReport, BindingState, DeviceBinding, binding_report};
+pub use binding_conditions::{BindingFailure, BindingReport, BindingState, DeviceBinding, binding_report};
 pub use blocked::BlockedError;
 pub use claim_calls::ClaimCalls;
 pub use claims::{GroupClaimError, claim_of_entry, claim_of_group_entry, pre_enqueue};
@@ -126,19 +125,20 @@ pub use explanation::{GangHolding, PodExplanation, RefusedNodes, SuggestedChange
 pub use extended_requests::{ExtendedRequests, ExtendedRequestsError};
 pub use extended_resources::{ExtendedResourceError, ResourceProvider};
 pub use filter::{FilterVerdict, NodeFilterError};
-pub use gang::{GangFit, GangPlacement, GangError, GangSearch, MemberError};
+pub use gang::{GangError, GangFit, GangPlacement, GangSearch, MemberError};
 pub use hints::{QueueHint, hint_after_claim_change, hint_after_pod_change};
 pub use identity::PodIdentity;
 pub use lookup::ClaimLookup;
-pub use node_allocatable::{ClaimDevice, NodeAllocatable, NodeAllocatableError, NodeResourcesRefusal};
+pub use node_allocatable::{ClaimDevice, NodeResourcesRefusal, PodNodeResources, PodNodeResourcesError};
 pub use node_allocatable_wire::{claim_amounts_from_json, with_node_allocatable_resources};
 pub use observed::{ClaimChange, ClaimDeletion, Observed};
 pub use options::{DEFAULT_BINDING_TIMEOUT, GroupAllocations, PodOptions};
 pub use owner::{OwnerError, check_group_owner, check_owner};
 pub use post_filter::PostFilter;
+pub use pre_bind::{BindAction, BindError, BindStep, PreBind};
 pub use reserve::ReserveError;
 pub use score::{MAX_NODE_SCORE, ScoreError, claims_score, normalize_scores};
 pub use special_claim::EXTENDED_RESOURCE_CLAIM;
 pub use status_code::StatusCode;
 pub use tracker::ClaimTracker;
-pub use write::{ApiAnswer, ClaimWrite, FINALIZER};
+pub use write::{ApiResponse, ClaimWrite, FINALIZER};

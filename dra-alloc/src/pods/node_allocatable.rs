@@ -30,7 +30,7 @@ const HUGE_PAGES: &str = "hugepages-";
 /// Reason why the node resources of a pod's claims can't be determined. Displayed in kube-scheduler's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NodeAllocatableError {
+pub enum PodNodeResourcesError {
     /// A device of a claim that takes node resources is not published for the node.
     #[error(
         "claim {}, device {}, driver {}: device {} not found in pool {} for driver {}",
@@ -89,7 +89,7 @@ impl ClaimDevice {
 /// Node resources that a pod takes on a node together with its claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct NodeAllocatable {
+pub struct PodNodeResources {
     /// Amounts of each claim that takes any, by the claim's name, as the pod's status reports them.
     pub amounts: Vec<ClaimAmounts>,
     /// Requests of the pod with what its claims take.
@@ -135,7 +135,7 @@ impl NodeResourcesRefusal {
     }
 }
 
-impl NodeAllocatable {
+impl PodNodeResources {
     /// Computes the node resources that a pod takes on a node. `results` are the pod's claims with their allocations: those
     /// that they have, and those that [`PodCycle::filter`](super::PodCycle::filter) has found; see
     /// [`PodCycle::allocations_on`](super::PodCycle::allocations_on).
@@ -145,7 +145,7 @@ impl NodeAllocatable {
     ///
     /// ```
     /// use dra_alloc::Inventory;
-    /// use dra_alloc::pods::NodeAllocatable;
+    /// use dra_alloc::pods::PodNodeResources;
     /// use k8s_openapi::api::core::v1::{Node, Pod};
     /// use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
     /// use serde_json::{from_value, json};
@@ -159,7 +159,7 @@ impl NodeAllocatable {
     ///     "resourceClaims": [{"name": "cpus", "resourceClaimName": "c"}]}}))?;
     /// let node: Node = from_value(json!({"metadata": {"name": "n"}}))?;
     /// let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref()).ok_or("allocated")?;
-    /// let taken = NodeAllocatable::new(&pod, [(&claim, allocation)], &Inventory::new([slice]), &node)?;
+    /// let taken = PodNodeResources::new(&pod, [(&claim, allocation)], &Inventory::new([slice]), &node)?;
     /// assert_eq!(taken.amounts[0].containers, ["a"]);
     /// assert_eq!(taken.demand.quantity("cpu"), "5".parse()?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -175,7 +175,7 @@ impl NodeAllocatable {
         results: impl IntoIterator<Item = (&'c ResourceClaim, &'c AllocationResult)>,
         inventory: &Inventory,
         node: &Node,
-    ) -> Result<Self, NodeAllocatableError> {
+    ) -> Result<Self, PodNodeResourcesError> {
         let mut amounts = Vec::new();
         for (claim, allocation) in results {
             if let Some(mut taken) = amounts_of(claim, allocation, inventory, node)? {
@@ -198,7 +198,7 @@ impl NodeAllocatable {
         pod: &Pod,
         allocatable: &Resources,
         requested: &Resources,
-    ) -> Result<Vec<NodeResourcesRefusal>, NodeAllocatableError> {
+    ) -> Result<Vec<NodeResourcesRefusal>, PodNodeResourcesError> {
         if self.amounts.is_empty() {
             return Ok(Vec::new());
         }
@@ -218,7 +218,7 @@ impl NodeAllocatable {
         Ok(insufficient.collect())
     }
 
-    fn pod_level_refusal(&self, pod: &Pod) -> Result<Option<NodeResourcesRefusal>, NodeAllocatableError> {
+    fn pod_level_refusal(&self, pod: &Pod) -> Result<Option<NodeResourcesRefusal>, PodNodeResourcesError> {
         let Some(spec) = &pod.spec else { return Ok(None) };
         let stated = spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
         let mut needed = Resources::of_containers(spec)?;
@@ -281,7 +281,7 @@ fn amounts_of(
     allocation: &AllocationResult,
     inventory: &Inventory,
     node: &Node,
-) -> Result<Option<ClaimAmounts>, NodeAllocatableError> {
+) -> Result<Option<ClaimAmounts>, PodNodeResourcesError> {
     let key = ClaimKey::from_metadata(&claim.metadata);
     let results: Vec<_> =
         of_allocation(allocation).iter().map(|result| (result, device_on_node(result, inventory, node))).collect();
@@ -291,7 +291,7 @@ fn amounts_of(
     }
     let mut amounts = ClaimAmounts::new(&key.name);
     for (result, device) in results {
-        let no_device = || NodeAllocatableError::NoDevice { at: Box::new(ClaimDevice::new(&key, result)) };
+        let no_device = || PodNodeResourcesError::NoDevice { at: Box::new(ClaimDevice::new(&key, result)) };
         let device = device.ok_or_else(no_device)?;
         for (resource, taken) in resources_of(device) {
             let place = Place { claim: &key, result, resource };
@@ -343,12 +343,12 @@ struct Place<'p> {
 
 impl Place<'_> {
     /// Returns the amount that a device stands for; `None` if it depends on a capacity that is not consumed.
-    fn mapping(&self, mapping: &NodeAllocatableMapping) -> Result<Option<Quantity>, NodeAllocatableError> {
+    fn mapping(&self, mapping: &NodeAllocatableMapping) -> Result<Option<Quantity>, PodNodeResourcesError> {
         let Some(key) = mapping.capacity_key.as_deref().filter(|key| !key.is_empty()) else {
             return mapping.device_multiplier.as_ref().map(|multiplier| self.read(multiplier)).transpose();
         };
         let consumed =
-            self.result.consumed_capacity.as_ref().ok_or_else(|| NodeAllocatableError::NoConsumedCapacity {
+            self.result.consumed_capacity.as_ref().ok_or_else(|| PodNodeResourcesError::NoConsumedCapacity {
                 at: Box::new(ClaimDevice::new(self.claim, self.result)),
                 capacity: key.to_owned(),
                 resource: self.resource.to_owned(),
@@ -359,13 +359,13 @@ impl Place<'_> {
         Ok(Some(factor.map_or(amount, |factor| amount.saturating_mul(factor))))
     }
 
-    fn overhead(&self, overhead: &NodeAllocatableOverhead) -> Result<DeviceOverhead, NodeAllocatableError> {
+    fn overhead(&self, overhead: &NodeAllocatableOverhead) -> Result<DeviceOverhead, PodNodeResourcesError> {
         let read = |amount: &Option<KubeQuantity>| amount.as_ref().map(|amount| self.read(amount)).transpose();
         Ok(DeviceOverhead { per_pod: read(&overhead.per_pod)?, per_container: read(&overhead.per_container)? })
     }
 
-    fn read(&self, amount: &KubeQuantity) -> Result<Quantity, NodeAllocatableError> {
-        Quantity::from_kube(amount).map_err(|source| NodeAllocatableError::Amount {
+    fn read(&self, amount: &KubeQuantity) -> Result<Quantity, PodNodeResourcesError> {
+        Quantity::from_kube(amount).map_err(|source| PodNodeResourcesError::Amount {
             at: Box::new(ClaimDevice::new(self.claim, self.result)),
             resource: self.resource.to_owned(),
             source,

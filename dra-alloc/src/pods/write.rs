@@ -110,7 +110,7 @@ impl ClaimWrite {
 /// after them as well; [`Failed`](Self::Failed) is not: say it only where the server itself has refused the call.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum ApiAnswer {
+pub enum ApiResponse {
     /// The object as it is stored now.
     Object(Box<ResourceClaim>),
     /// The call has succeeded, and its object is no claim or is gone: a pod, or a deleted claim. As the answer to a

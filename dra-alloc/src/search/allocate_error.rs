@@ -1,6 +1,6 @@
 //! Errors of the allocator that do not depend on the node: invalid claims, classes or slices.
 
-use dra_attrs::{Ix, NodeSelectorError, QuantityError};
+use dra_attrs::{Index, NodeSelectorError, QuantityError};
 use dra_device::DeviceId;
 use dra_selector::{CompileError, EvaluationError};
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector};
@@ -29,7 +29,7 @@ pub enum AllocateError {
         /// Namespace and name of the claim.
         claim: String,
         /// Position of the constraint in the claim.
-        index: Ix<DeviceConstraint>,
+        index: Index<DeviceConstraint>,
     },
     /// A claim asks for more devices than an allocation may have.
     #[error("claim {claim}: number of requested devices {devices} exceeds the claim limit of {limit}")]
@@ -55,7 +55,7 @@ pub enum AllocateError {
         /// Object that has the selector, as `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
         /// Position of the selector in its list.
-        index: Ix<DeviceSelector>,
+        index: Index<DeviceSelector>,
         /// Error of the CEL compiler.
         source: CompileError,
     },
@@ -65,7 +65,7 @@ pub enum AllocateError {
         /// Object that has the selector, as `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
         /// Position of the selector in its list.
-        index: Ix<DeviceSelector>,
+        index: Index<DeviceSelector>,
         /// The device on which evaluation failed.
         device: Box<DeviceId>,
         /// Error of the CEL evaluation.
@@ -77,7 +77,7 @@ pub enum AllocateError {
         /// Object that has the selector, as `class NAME`.
         owner: String,
         /// Position of the selector in its list.
-        index: Ix<DeviceSelector>,
+        index: Index<DeviceSelector>,
     },
     /// A derived attribute can't be compiled.
     #[error("compile derived attribute {attribute} failed: {source}")]
@@ -174,7 +174,7 @@ pub enum RequestError {
     #[error("selector #{index}: CEL expression empty (unsupported selector type?)")]
     SelectorEmpty {
         /// Position of the selector in its list.
-        index: Ix<DeviceSelector>,
+        index: Index<DeviceSelector>,
     },
     /// The request names no device class.
     #[error("missing device class name (unsupported request type?)")]

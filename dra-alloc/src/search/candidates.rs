@@ -18,9 +18,9 @@ use dra_selector::internal::SearchedSelector;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 use super::context::Context;
+use super::elisions::Elision;
 use super::ix::{DeviceIx, IxRange, PoolIx, next};
 use super::request::{Alternative, Mode, Plan};
-use super::shortcuts::Shortcut;
 use crate::cluster::inventory::device::{DeviceFacts, Facts};
 use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::cluster::inventory::view::View;
@@ -116,7 +116,7 @@ impl<'s> Candidates<'s> {
         let keeps_held = match universe {
             Universe::All => true,
             Universe::Needed(context, plan) => {
-                !context.shortcuts.has(Shortcut::FreeDevices) || plan.alternatives.iter().any(needs_held)
+                !context.shortcuts.has(Elision::FreeDevices) || plan.alternatives.iter().any(needs_held)
             }
         };
         let mut candidates = Self { view, state, universe, keeps_held, end, seen, last: Cell::new(None) };
@@ -278,7 +278,7 @@ impl<'s> Candidates<'s> {
         match self.universe {
             Universe::All => true,
             Universe::Needed(context, plan) => {
-                !context.shortcuts.has(Shortcut::PoolsByDriver)
+                !context.shortcuts.has(Elision::PoolsByDriver)
                     || plan.alternatives.iter().any(|asked| may_admit(asked, pool, context.selectors))
             }
         }

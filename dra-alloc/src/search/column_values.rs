@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{ListTypes, Scalar, MatchError};
+use dra_attrs::{ListTypes, MatchError, Scalar};
 
 use super::device_set::DeviceSet;
 use super::ix::{ByDevice, ColumnIx, DeviceIx};

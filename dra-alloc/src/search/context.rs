@@ -3,9 +3,9 @@
 use dra_attrs::{DraGate, GateSet, Profile};
 use dra_selector::SelectorCache;
 
+use super::elisions::Elisions;
 use super::pruning_rules::PruningRules;
 use super::share::ShareIds;
-use super::shortcuts::Shortcuts;
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
@@ -21,5 +21,5 @@ pub(crate) struct Context<'a> {
     pub(crate) gates: GateSet<DraGate>,
     pub(crate) profile: Profile,
     pub(crate) pruning: PruningRules,
-    pub(crate) shortcuts: Shortcuts,
+    pub(crate) shortcuts: Elisions,
 }

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{Ix, Quantity, QuantityError};
+use dra_attrs::{Index, Quantity, QuantityError};
 use dra_device::pool::slice_devices;
 use k8s_openapi::api::resource::v1::{Counter, Device, DeviceCounterConsumption, ResourceSlice};
 
@@ -155,7 +155,7 @@ impl<'i> CounterSets<'i> {
         known
             .map(|(index, consumed, set)| {
                 let groups = consumed.compatibility_groups.as_deref().unwrap_or_default();
-                Ok(Consumption { set, groups, amounts: self.amounts(slice, device, Ix::from(index), consumed)? })
+                Ok(Consumption { set, groups, amounts: self.amounts(slice, device, Index::from(index), consumed)? })
             })
             .collect()
     }
@@ -164,7 +164,7 @@ impl<'i> CounterSets<'i> {
         &self,
         slice: &'i ResourceSlice,
         device: &'i Device,
-        index: Ix<DeviceCounterConsumption>,
+        index: Index<DeviceCounterConsumption>,
         consumed: &'i DeviceCounterConsumption,
     ) -> Result<Vec<(CounterIx, i128)>, InvalidCounter<'i>> {
         let amounts = consumed.counters.iter().filter_map(|(name, counter)| {

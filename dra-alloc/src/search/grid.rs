@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::marker::PhantomData;
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 
 /// Number of rows of a page. Tables with more rows are made page by page.
 const PAGE: usize = 128;
@@ -28,15 +28,15 @@ type Page<T> = Box<[OnceCell<T>]>;
 
 impl<C, R, T> Grid<C, R, T> {
     /// Creates the table for columns and rows before the given positions.
-    pub(crate) fn new(columns: Ix<C>, rows: Ix<R>) -> Self {
+    pub(crate) fn new(columns: Index<C>, rows: Index<R>) -> Self {
         Self { columns: columns.into(), rows: rows.into(), cells: OnceCell::new(), kinds: PhantomData }
     }
 
     /// Returns the value of a cell, computing it on first use. Errors are not stored.
     pub(crate) fn get_or_try<E>(
         &self,
-        column: Ix<C>,
-        row: Ix<R>,
+        column: Index<C>,
+        row: Index<R>,
         compute: impl FnOnce() -> Result<T, E>,
     ) -> Result<&T, E> {
         let cell = self.cell(column.into(), row.into());
@@ -48,7 +48,7 @@ impl<C, R, T> Grid<C, R, T> {
     }
 
     /// Returns the value of a cell; `None` if it was not computed.
-    pub(crate) fn get(&self, column: Ix<C>, row: Ix<R>) -> Option<&T> {
+    pub(crate) fn get(&self, column: Index<C>, row: Index<R>) -> Option<&T> {
         self.cells.get()?;
         self.cell(column.into(), row.into()).get()
     }

@@ -3,9 +3,9 @@
 //! Positions of claims, requests and constraints are those in the API objects; the other kinds exist only in the search.
 
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::ops::{self, Deref, DerefMut};
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceConstraint, DeviceRequest, ResourceClaim};
 
 use crate::cluster::expression::Expression;
@@ -19,30 +19,30 @@ pub(crate) enum Columns {}
 pub(crate) enum CounterNames {}
 
 /// Position of a claim in the call.
-pub(crate) type ClaimIx = Ix<ResourceClaim>;
+pub(crate) type ClaimIx = Index<ResourceClaim>;
 /// Position of a request in its claim.
-pub(crate) type RequestIx = Ix<DeviceRequest>;
+pub(crate) type RequestIx = Index<DeviceRequest>;
 /// Position of a request among those of all claims.
 pub(crate) type Place = (ClaimIx, RequestIx);
 /// Position of a constraint in its claim.
-pub(crate) type ConstraintIx = Ix<DeviceConstraint>;
+pub(crate) type ConstraintIx = Index<DeviceConstraint>;
 /// Position of an alternative among those of all requests of all claims.
-pub(crate) type AlternativeIx = Ix<Alternatives>;
+pub(crate) type AlternativeIx = Index<Alternatives>;
 /// Position of a column, which holds the attribute values that constraints compare.
-pub(crate) type ColumnIx = Ix<Columns>;
+pub(crate) type ColumnIx = Index<Columns>;
 /// Position of a selector among those of the class, then of the request.
-pub(crate) type SelectorIx = Ix<Expression<'static>>;
+pub(crate) type SelectorIx = Index<Expression<'static>>;
 /// Position of a pool in the node's view.
-pub(crate) type PoolIx = Ix<Pool>;
+pub(crate) type PoolIx = Index<Pool>;
 /// Position of a device in search order.
-pub(crate) type DeviceIx = Ix<Device>;
+pub(crate) type DeviceIx = Index<Device>;
 
 /// Position of a counter set in its pool.
-pub(crate) type SetIx = Ix<CounterSet>;
+pub(crate) type SetIx = Index<CounterSet>;
 /// Position of a counter among those of all counter sets of its pool.
-pub(crate) type CounterIx = Ix<Counter>;
+pub(crate) type CounterIx = Index<Counter>;
 /// Position of a name among those of all counters of a pool.
-pub(crate) type CounterNameIx = Ix<CounterNames>;
+pub(crate) type CounterNameIx = Index<CounterNames>;
 
 /// Values by claim.
 pub(crate) type ByClaim<T> = IxVec<ResourceClaim, T>;
@@ -86,7 +86,7 @@ impl<K, L> Indexed<K, L> {
     }
 
     /// Returns the value at a position that may be after the last one.
-    pub(crate) fn at<T>(&self, ix: Ix<K>) -> Option<&T>
+    pub(crate) fn at<T>(&self, ix: Index<K>) -> Option<&T>
     where
         L: Deref<Target = [T]>,
     {
@@ -94,7 +94,7 @@ impl<K, L> Indexed<K, L> {
     }
 
     /// Returns the value at a position that may be after the last one.
-    pub(crate) fn at_mut<T>(&mut self, ix: Ix<K>) -> Option<&mut T>
+    pub(crate) fn at_mut<T>(&mut self, ix: Index<K>) -> Option<&mut T>
     where
         L: DerefMut<Target = [T]>,
     {
@@ -116,11 +116,13 @@ impl<K, L> Indexed<K, L> {
     }
 
     /// Returns the values with their positions.
-    pub(crate) fn enumerate<'a, T: 'a>(&'a self) -> impl DoubleEndedIterator<Item = (Ix<K>, &'a T)> + ExactSizeIterator
+    pub(crate) fn enumerate<'a, T: 'a>(
+        &'a self,
+    ) -> impl DoubleEndedIterator<Item = (Index<K>, &'a T)> + ExactSizeIterator
     where
         L: Deref<Target = [T]>,
     {
-        self.list.iter().enumerate().map(|(number, value)| (Ix::from(number), value))
+        self.list.iter().enumerate().map(|(number, value)| (Index::from(number), value))
     }
 
     /// Returns the positions of the values.
@@ -128,21 +130,21 @@ impl<K, L> Indexed<K, L> {
     where
         L: Deref<Target = [T]>,
     {
-        IxRange { start: Ix::FIRST, end: self.end() }
+        IxRange { start: Index::FIRST, end: self.end() }
     }
 
     /// Returns the position after the last value.
-    pub(crate) fn end<T>(&self) -> Ix<K>
+    pub(crate) fn end<T>(&self) -> Index<K>
     where
         L: Deref<Target = [T]>,
     {
-        Ix::from(self.list.len())
+        Index::from(self.list.len())
     }
 }
 
 impl<K, T> IxVec<K, T> {
     /// Adds a value and returns its position.
-    pub(crate) fn push(&mut self, value: T) -> Ix<K> {
+    pub(crate) fn push(&mut self, value: T) -> Index<K> {
         let ix = self.end();
         self.list.push(value);
         ix
@@ -180,18 +182,18 @@ impl<K, L: std::fmt::Debug> std::fmt::Debug for Indexed<K, L> {
 }
 
 // Only for positions that were taken from this list, or from one of the same length. Their kind says so.
-impl<K, L: Index<usize>> Index<Ix<K>> for Indexed<K, L> {
+impl<K, L: ops::Index<usize>> ops::Index<Index<K>> for Indexed<K, L> {
     type Output = L::Output;
 
     #[inline]
-    fn index(&self, ix: Ix<K>) -> &L::Output {
+    fn index(&self, ix: Index<K>) -> &L::Output {
         &self.list[usize::from(ix)]
     }
 }
 
-impl<K, L: IndexMut<usize>> IndexMut<Ix<K>> for Indexed<K, L> {
+impl<K, L: ops::IndexMut<usize>> ops::IndexMut<Index<K>> for Indexed<K, L> {
     #[inline]
-    fn index_mut(&mut self, ix: Ix<K>) -> &mut L::Output {
+    fn index_mut(&mut self, ix: Index<K>) -> &mut L::Output {
         &mut self.list[usize::from(ix)]
     }
 }
@@ -216,8 +218,8 @@ impl<K, T, L: FromIterator<T>> FromIterator<T> for Indexed<K, L> {
 
 /// Positions from `start` to before `end`.
 pub(crate) struct IxRange<K> {
-    pub(crate) start: Ix<K>,
-    pub(crate) end: Ix<K>,
+    pub(crate) start: Index<K>,
+    pub(crate) end: Index<K>,
 }
 
 impl<K> Clone for IxRange<K> {
@@ -235,7 +237,7 @@ impl<K> std::fmt::Debug for IxRange<K> {
 }
 
 impl<K> IxRange<K> {
-    pub(crate) fn new(start: Ix<K>, end: Ix<K>) -> Self {
+    pub(crate) fn new(start: Index<K>, end: Index<K>) -> Self {
         Self { start, end }
     }
 
@@ -249,17 +251,17 @@ impl<K> IxRange<K> {
 }
 
 impl<K> IntoIterator for IxRange<K> {
-    type Item = Ix<K>;
-    type IntoIter = std::iter::Map<std::ops::Range<usize>, fn(usize) -> Ix<K>>;
+    type Item = Index<K>;
+    type IntoIter = std::iter::Map<ops::Range<usize>, fn(usize) -> Index<K>>;
 
     fn into_iter(self) -> Self::IntoIter {
-        (usize::from(self.start)..usize::from(self.end)).map(Ix::from)
+        (usize::from(self.start)..usize::from(self.end)).map(Index::from)
     }
 }
 
 /// Returns the position after `ix`.
-pub(crate) fn next<K>(ix: Ix<K>) -> Ix<K> {
-    Ix::from(usize::from(ix) + 1)
+pub(crate) fn next<K>(ix: Index<K>) -> Index<K> {
+    Index::from(usize::from(ix) + 1)
 }
 
 #[cfg(test)]

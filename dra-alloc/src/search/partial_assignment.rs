@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{DistinctState, DraGate, MatchState, Quantity, Scalar, ValueSet, MatchError};
+use dra_attrs::{DistinctState, DraGate, MatchError, MatchState, Quantity, Scalar, ValueSet};
 use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;
 

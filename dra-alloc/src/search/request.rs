@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use dra_attrs::{DraGate, GateSet, Ix};
+use dra_attrs::{DraGate, GateSet, Index};
 use dra_selector::SelectorCache;
 use dra_selector::internal::SearchedSelector;
 use k8s_openapi::api::resource::v1::{
@@ -248,7 +248,7 @@ impl<'p> Plan<'p> {
         }
         let own = asked.selectors();
         if let Some(index) = own.iter().position(|selector| selector.cel.is_none()) {
-            return Err(RequestError::SelectorEmpty { index: Ix::from(index) });
+            return Err(RequestError::SelectorEmpty { index: Index::from(index) });
         }
         if asked.admin_access().is_some() && !gates.has(DraGate::AdminAccess) {
             return Err(RequestError::AdminAccessOff);

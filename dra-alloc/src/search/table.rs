@@ -4,7 +4,7 @@
 //! alternatives and constraints of the plan.
 
 use dra_attrs::internal::{Decisions, SkipGateOff};
-use dra_attrs::{DraGate, Ix, ListTypes, Quantity, ValueSet, lookup_by_name};
+use dra_attrs::{DraGate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
 use dra_device::taint::untolerated;
@@ -18,11 +18,11 @@ use super::budget::Meter;
 use super::candidates::{Candidate, Candidates, may_admit};
 use super::context::Context;
 use super::counters::{Consumption, CounterSets, InvalidCounter};
+use super::elisions::Elision;
 use super::grid::Grid;
 use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
 use super::known_results::{Known, KnownResults};
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
-use super::shortcuts::Shortcut;
 use crate::cluster::capacity::{Amount, Capacity, Rounding};
 use crate::cluster::expression::{Expression, Owner};
 use crate::cluster::inventory::is_for_one_node;
@@ -110,7 +110,7 @@ impl<'s> Table<'s> {
         let (pools, devices, alternatives) =
             (PoolIx::from(candidates.pool_count()), candidates.end(), plan.alternatives.end());
         let decisions = Decisions::from_profile(context.profile);
-        let one = Ix::from(1);
+        let one = Index::from(1);
         let has = |feature| context.gates.has(feature);
         Self {
             counters: Grid::new(one, pools),
@@ -159,11 +159,7 @@ impl<'s> Table<'s> {
 
     /// Returns the alternative in whose place facts about devices are kept: the first that asks the same of a device.
     pub(super) fn like(&self, alternative: AlternativeIx) -> AlternativeIx {
-        if self.context.shortcuts.has(Shortcut::LikeRequests) {
-            self.alternative(alternative).like
-        } else {
-            alternative
-        }
+        if self.context.shortcuts.has(Elision::LikeRequests) { self.alternative(alternative).like } else { alternative }
     }
 
     /// Returns the number of devices that an alternative needs. `all` has the devices of each `allocationMode: All`
@@ -190,7 +186,7 @@ impl<'s> Table<'s> {
         first: DeviceIx,
     ) -> impl Iterator<Item = DeviceIx> + use<'_, 's> {
         // With one alternative, pools that it rejects have no devices here.
-        let is_shared = self.plan.alternatives.len() > 1 && self.context.shortcuts.has(Shortcut::PoolsByRequest);
+        let is_shared = self.plan.alternatives.len() > 1 && self.context.shortcuts.has(Elision::PoolsByRequest);
         let (mut here, mut admitted_to) = (first, if is_shared { first } else { DeviceIx::from(usize::MAX) });
         std::iter::from_fn(move || {
             while self.candidates.reach(here) {
@@ -318,7 +314,7 @@ impl<'s> Table<'s> {
         device: DeviceIx,
     ) -> Result<bool, AllocateError> {
         let (asked, candidate, index) =
-            (self.alternative(alternative), self.candidate(device), Ix::from(selector.index));
+            (self.alternative(alternative), self.candidate(device), Index::from(selector.index));
         let owner = || match selector.owner {
             Owner::Class(class) => format!("class {class}"),
             Owner::Claim => format!("claim {}", self.claim_name(asked)),
@@ -387,7 +383,7 @@ impl<'s> Table<'s> {
         if is_seen_by_several && let Some(of_device) = results.of_device(position, candidate.device) {
             return known(of_device);
         }
-        let may_be_shared = candidate.facts().is_sound() && self.context.shortcuts.has(Shortcut::EqualValues);
+        let may_be_shared = candidate.facts().is_sound() && self.context.shortcuts.has(Elision::EqualValues);
         let of_values = may_be_shared.then(|| results.of_values(position, selector, input)).flatten();
         let found = match of_values {
             Some(of_values) => known(of_values).map(|_| of_values)?,
@@ -424,7 +420,7 @@ impl<'s> Table<'s> {
             });
             capacities.collect::<Result<Vec<_>, _>>()
         };
-        self.capacities.get_or_try(Ix::FIRST, device, read).map(Vec::as_slice)
+        self.capacities.get_or_try(Index::FIRST, device, read).map(Vec::as_slice)
     }
 
     /// Returns the amounts that an alternative consumes of a device's capacities, or the reason why the capacities do
@@ -509,7 +505,7 @@ impl<'s> Table<'s> {
     pub(crate) fn counters(&self, pool: PoolIx) -> Result<&CounterSets<'s>, AllocateError> {
         let in_use = self.candidates.pool_use(pool);
         let read = || CounterSets::new(self.candidates.pool(pool), in_use);
-        Ok(self.counters.get_or_try(Ix::FIRST, pool, read)?)
+        Ok(self.counters.get_or_try(Index::FIRST, pool, read)?)
     }
 
     /// Returns the device's consumption of its pool's counters.
@@ -517,12 +513,12 @@ impl<'s> Table<'s> {
         let Candidate { pool, slice, device: object, .. } = self.candidate(device);
         let counters = self.counters(pool)?;
         let read = || counters.consumption(slice, object);
-        Ok(self.consumption.get_or_try(Ix::FIRST, device, read)?)
+        Ok(self.consumption.get_or_try(Index::FIRST, device, read)?)
     }
 }
 
 /// Keeps the work of an evaluation, if there is any.
-fn keep<C>(all: &Grid<C, Device, u64>, column: Ix<C>, device: DeviceIx, work: u64) {
+fn keep<C>(all: &Grid<C, Device, u64>, column: Index<C>, device: DeviceIx, work: u64) {
     if work > 0 {
         let _: Result<_, std::convert::Infallible> = all.get_or_try(column, device, || Ok(work));
     }

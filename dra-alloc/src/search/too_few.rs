@@ -15,9 +15,9 @@
 use super::all_devices::{LIMIT, fewest};
 use super::candidates::{Candidates, may_admit};
 use super::context::Context;
+use super::elisions::Elision;
 use super::ix::AlternativeIx;
 use super::request::{Claim, Mode, Plan, Request};
-use super::shortcuts::Shortcut;
 use crate::cluster::inventory::pool::Pool;
 
 /// Number of pools up to which devices are counted. A search on a node with more may end before it has seen them all.
@@ -25,10 +25,10 @@ const FEW_POOLS: usize = 16;
 
 /// Returns true if the search would find neither a solution nor an error, since there are too few devices.
 pub(super) fn has_too_few(context: &Context<'_>, plan: &Plan<'_>, candidates: &Candidates<'_>) -> bool {
-    if context.shortcuts.has(Shortcut::NoDevice) && candidates.is_empty() {
+    if context.shortcuts.has(Elision::NoDevice) && candidates.is_empty() {
         return needs_device(plan);
     }
-    context.shortcuts.has(Shortcut::TooFew)
+    context.shortcuts.has(Elision::TooFew)
         && candidates.pool_count() <= FEW_POOLS
         && is_short(context, plan, candidates)
         && is_harmless(context, plan)

@@ -1,6 +1,6 @@
 //! Tests of rare inputs of the allocator, and of the order in which problems are reported.
 
-use dra_alloc::{AllocateError, DraGate, Ix, NodeError, Outcome, RequestError};
+use dra_alloc::{AllocateError, DraGate, Index, NodeError, Outcome, RequestError};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json, to_value};
 
@@ -138,7 +138,7 @@ fn what_is_wrong_first_is_what_is_said() {
     assert!(matches!(size, Err(AllocateError::TooManyDevices { devices: 33, .. })), "{size:?}");
     let constraint = answer(&[of(json!([]), json!([{}])), of(json!([unknown()]), json!([]))]);
     assert!(
-        matches!(constraint, Err(AllocateError::EmptyConstraint { index, .. }) if index == Ix::FIRST),
+        matches!(constraint, Err(AllocateError::EmptyConstraint { index, .. }) if index == Index::FIRST),
         "{constraint:?}"
     );
     assert!(class(answer(&[of(json!([]), json!([])), of(json!([unknown()]), json!([]))])));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_alloc::autoscaler::{
-    ClaimRelease, Departure, NodeCopy, NodeUtilization, PoolName, TemplateRules, ReservationError, UtilizationError,
+    ClaimRelease, Departure, NodeCopy, NodeUtilization, PoolName, ReservationError, TemplateRules, UtilizationError,
     pools_ready, release, reserve, utilization,
 };
 use dra_alloc::claims::ClaimKey;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::claim_controller::{
-    ClaimController, CleanStep, ControllerAnswer, ControllerCall, OwnerFate, PodGroupVersion, QueueKey, SyncStep,
+    ClaimController, CleanStep, ControllerCall, ControllerResponse, OwnerPhase, PodGroupVersion, QueueKey, SyncStep,
     clean, generate_name,
 };
 use dra_alloc::claims::ClaimKey;
@@ -76,13 +76,13 @@ impl Server {
         Self { controller, claims, calls: Vec::new(), unseen: None, created: 0 }
     }
 
-    fn put(&mut self, claim: ResourceClaim) -> ControllerAnswer {
+    fn put(&mut self, claim: ResourceClaim) -> ControllerResponse {
         self.claims.insert(ClaimKey::from_metadata(&claim.metadata), claim.clone());
         self.controller.observe_claim(claim.clone());
-        ControllerAnswer::Claim(Box::new(claim))
+        ControllerResponse::Claim(Box::new(claim))
     }
 
-    fn call(&mut self, call: ControllerCall) -> ControllerAnswer {
+    fn call(&mut self, call: ControllerCall) -> ControllerResponse {
         let name = |claim: &ResourceClaim| claim.metadata.name.clone().unwrap_or_default();
         match call {
             ControllerCall::CreateClaim { mut claim } => {
@@ -103,7 +103,7 @@ impl Server {
                     })
                     .collect();
                 self.calls.push(format!("record {owner} {} {}", body["apiVersion"].as_str().unwrap(), names.join(" ")));
-                ControllerAnswer::Done
+                ControllerResponse::Done
             }
             ControllerCall::UpdateStatus { claim } => {
                 let status = claim.status.clone().unwrap_or_default();
@@ -123,11 +123,11 @@ impl Server {
                 self.calls.push(format!("delete {}", claim.name));
                 self.claims.remove(&claim);
                 self.controller.observe_claim_deleted(&claim.namespace, &claim.name);
-                ControllerAnswer::Done
+                ControllerResponse::Done
             }
             ControllerCall::GetConsumer { consumer, .. } => {
                 self.calls.push(format!("get {} {}", consumer.resource, consumer.name));
-                ControllerAnswer::Consumer(self.unseen.clone())
+                ControllerResponse::Consumer(self.unseen.clone())
             }
             other => panic!("{other:?}"),
         }
@@ -216,11 +216,11 @@ fn refused_calls_end_the_work() {
     let keys = controller.observe_pod(pod(entries, json!({})));
     let mut sync = controller.sync(&keys[0]);
     assert!(matches!(sync.next_step(), SyncStep::Call(ControllerCall::CreateClaim { .. })));
-    sync.answer(ControllerAnswer::Failed("quota".to_owned()));
+    sync.answer(ControllerResponse::Failed("quota".to_owned()));
     let SyncStep::Failed(error) = sync.next_step() else { panic!("the claim was refused") };
     assert_eq!(error.to_string(), "pod ns/p, PodResourceClaim a: create ResourceClaim : quota");
     assert_eq!(error.event().as_deref(), Some("PodResourceClaim a: create ResourceClaim : quota"));
-    sync.answer(ControllerAnswer::Done);
+    sync.answer(ControllerResponse::Done);
     assert!(matches!(sync.next_step(), SyncStep::Failed(_)), "an error is the end");
 }
 
@@ -466,7 +466,7 @@ proptest! {
 
     #[test]
     fn cleaning_twice_is_cleaning_once((claim, stays, is_done) in any_claim()) {
-        let owner = if is_done { OwnerFate::Done } else { OwnerFate::Stays };
+        let owner = if is_done { OwnerPhase::Done } else { OwnerPhase::Stays };
         let stays = |consumer: &ResourceClaimConsumerReference| {
             stays[consumer.uid.parse::<usize>().unwrap()]
         };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dra_alloc::explain::{Cause, Detail, Explanation, Suggestion};
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Ix, Profile, cluster_summary};
+use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Index, Profile, cluster_summary};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use serde_json::{Value, json};
@@ -521,7 +521,7 @@ fn a_constraint_is_named_by_its_place_in_the_claim() {
     let cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
     let explanation = explained(&cluster, &[claim("training", requests, constraints)]).unwrap();
     let Cause::Together { constraints, .. } = &explanation.reasons[0].cause else { panic!("{explanation}") };
-    assert_eq!(constraints.iter().map(|constraint| constraint.index).collect::<Vec<_>>(), [Ix::from(1)]);
+    assert_eq!(constraints.iter().map(|constraint| constraint.index).collect::<Vec<_>>(), [Index::from(1)]);
     let suggestion = Suggestion::WithoutConstraint { at: constraints[0].clone() };
     assert_eq!(explanation.suggestions, [suggestion]);
 }
@@ -578,13 +578,13 @@ fn a_claim_is_found_by_its_position() {
     let three = claim("training", json!([request("gpu", "gpu", json!({"count": 3}))]), json!([]));
     let explanation = explained(&gpus(3, json!({})), &[one, three]).unwrap();
     let Cause::Together { requests, .. } = &explanation.reasons[0].cause else { panic!("{explanation}") };
-    assert_eq!(requests.iter().map(|at| at.claim.index).collect::<Vec<_>>(), [Ix::from(0), Ix::from(1)]);
+    assert_eq!(requests.iter().map(|at| at.claim.index).collect::<Vec<_>>(), [Index::from(0), Index::from(1)]);
 
     let few = claim("training", json!([request("gpu", "gpu", json!({"count": 4}))]), json!([]));
     let none = claim("training", json!([request("other", "gpu", json!({"count": 1}))]), json!([]));
     let explanation = explained(&gpus(3, json!({})), &[none, few]).unwrap();
     let Cause::Request { at, .. } = &explanation.reasons[0].cause else { panic!("{explanation}") };
-    assert_eq!((at.claim.index, at.request.as_str()), (Ix::from(1), "gpu"));
+    assert_eq!((at.claim.index, at.request.as_str()), (Index::from(1), "gpu"));
 }
 
 /// The claims before the pending one are allocated already.
@@ -595,9 +595,9 @@ fn positions_are_those_of_the_call() {
     let pending = ask(json!({"count": 3}))[0].clone();
     let explanation = explained(&gpus(2, json!({})), &[allocated.clone(), allocated, pending]).unwrap();
     let Cause::Request { at, .. } = &explanation.reasons[0].cause else { panic!("{explanation}") };
-    assert_eq!(at.claim.index, Ix::from(2));
+    assert_eq!(at.claim.index, Index::from(2));
     let [Suggestion::Fewer { at, count }] = &explanation.suggestions[..] else { panic!("{explanation}") };
-    assert_eq!((at.claim.index, *count), (Ix::from(2), 2));
+    assert_eq!((at.claim.index, *count), (Index::from(2), 2));
 }
 
 /// The value of the taint looks like its other parts.

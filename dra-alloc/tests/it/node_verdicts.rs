@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, InventoryEvent, Ix,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Index, Inventory, InventoryEvent,
     NodeVerdicts, Outcome, Profile,
 };
 use k8s_openapi::api::core::v1::Node;
@@ -64,9 +64,9 @@ impl World {
         let mut followed = verdicts.follow(&allocator, state, nodes);
         let mut allocation = None;
         for kind in 0..self.kinds.len() {
-            let undecided: Vec<usize> = followed.undecided(&kind, Ix::FIRST).map(usize::from).collect();
+            let undecided: Vec<usize> = followed.undecided(&kind, Index::FIRST).map(usize::from).collect();
             for (position, node) in nodes.iter().enumerate() {
-                let has_refused = followed.has_refused(&kind, Ix::from(position));
+                let has_refused = followed.has_refused(&kind, Index::from(position));
                 assert_eq!(has_refused, !undecided.contains(&position));
                 let plain = self.ask(fresh, state, node, kind);
                 if has_refused {
@@ -76,7 +76,7 @@ impl World {
                 }
                 counts.asked += 1;
                 match self.ask(inventory, state, node, kind) {
-                    Ok(Outcome::Unsatisfied) => followed.refuse(&kind, Ix::from(position)),
+                    Ok(Outcome::Unsatisfied) => followed.refuse(&kind, Index::from(position)),
                     Ok(Outcome::Allocated(mut results)) => allocation = Some((kind, results.remove(0))),
                     _ => {}
                 }
@@ -97,7 +97,7 @@ fn rule(random: &mut Random) -> Arc<DeviceTaintRule> {
 fn relabel(random: &mut Random, nodes: &mut [Node], verdicts: &mut NodeVerdicts<usize>) {
     let position = random.below(nodes.len());
     nodes[position].metadata.labels = node(random.below(nodes.len())).metadata.labels;
-    verdicts.forget_node(Ix::from(position));
+    verdicts.forget_node(Index::from(position));
 }
 
 #[test]

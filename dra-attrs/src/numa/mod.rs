@@ -9,7 +9,7 @@ mod local_nodes;
 mod topology;
 
 pub use attribute::{
-    NumaValueError, NumaError, NumaForm, NumaNodeAttribute, NumaNodeValue, NumaPlace, numa_node, numa_node_attribute,
+    NumaError, NumaForm, NumaNodeAttribute, NumaNodeValue, NumaPlace, NumaValueError, numa_node, numa_node_attribute,
     physical_node, publish,
 };
 pub use cpu_set::{CpuSet, CpuSetError, MAX_CPUS};

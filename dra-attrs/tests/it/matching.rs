@@ -1,6 +1,6 @@
 //! Table of matchAttribute and distinctAttribute cases.
 
-use dra_attrs::{DistinctState, Ix, ListTypes, MatchState, Profile, Scalar, ValueSet, MatchError};
+use dra_attrs::{DistinctState, Index, ListTypes, MatchError, MatchState, Profile, Scalar, ValueSet};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::{int, ints, string, version};
@@ -36,7 +36,7 @@ fn table_with_list_types() {
     // req: 6072-MATCH-2
     let bool = |value| DeviceAttribute { bool: Some(value), ..DeviceAttribute::default() };
     let no_match = Err((1, MatchError::NothingInCommon));
-    let repeated = Err((1, MatchError::Repeated { with: Ix::from(0) }));
+    let repeated = Err((1, MatchError::Repeated { with: Index::from(0) }));
     let rows = [
         (int(4), int(4), Ok(()), repeated),
         (int(4), int(6), no_match, Ok(())),
@@ -82,7 +82,10 @@ fn scalars_need_no_gate() {
         assert_eq!(matches(&[Some(int(4)), Some(int(6))], lists), Err((1, MatchError::NothingInCommon)));
         assert_eq!(matches(&[Some(int(4)), Some(int(4))], lists), Ok(()));
         assert_eq!(distinct(&[Some(int(4)), Some(int(6))], lists), Ok(()));
-        assert_eq!(distinct(&[Some(int(4)), Some(int(4))], lists), Err((1, MatchError::Repeated { with: Ix::from(0) })));
+        assert_eq!(
+            distinct(&[Some(int(4)), Some(int(4))], lists),
+            Err((1, MatchError::Repeated { with: Index::from(0) }))
+        );
         assert_eq!(matches(&[Some(int(1)), Some(string("1"))], lists), Err((1, MatchError::NothingInCommon)));
     }
 }
@@ -177,13 +180,13 @@ fn pop_gives_back_what_a_push_narrowed() {
 fn distinct_remembers_every_device() {
     // A, B, A: the third device is compared with the first, not only with the second.
     let devices = [Some(string("a")), Some(string("b")), Some(string("a"))];
-    assert_eq!(distinct(&devices, ListTypes::Enabled), Err((2, MatchError::Repeated { with: Ix::from(0) })));
+    assert_eq!(distinct(&devices, ListTypes::Enabled), Err((2, MatchError::Repeated { with: Index::from(0) })));
     let mut state = DistinctState::new();
     let set = |index: usize| ValueSet::from_attribute(devices[index].as_ref(), ListTypes::Enabled);
     state.push(&set(0)).unwrap();
     state.push(&set(1)).unwrap();
     state.pop();
-    assert_eq!(state.push(&set(2)), Err(MatchError::Repeated { with: Ix::from(0) }));
+    assert_eq!(state.push(&set(2)), Err(MatchError::Repeated { with: Index::from(0) }));
     state.pop();
     assert_eq!(state.push(&set(2)), Ok(()));
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::numa::{NumaValueError, NumaNodeValue};
-use dra_attrs::{AttributeValue, DeviceAttributesError, Ix, Scalar, ValueError, Version, check_device_attributes};
+use dra_attrs::numa::{NumaNodeValue, NumaValueError};
+use dra_attrs::{AttributeValue, DeviceAttributesError, Index, Scalar, ValueError, Version, check_device_attributes};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::{int, ints, string, version};
@@ -48,12 +48,12 @@ fn texts_have_64_bytes_and_versions_are_semantic() {
     let long = DeviceAttribute { strings: Some(vec![String::new(), format!("{fits}a")]), ..DeviceAttribute::default() };
     assert_eq!(
         AttributeValue::parse(&long),
-        Err(ValueError::TooLong { field: "strings", index: Ix::from(1), len: 65 })
+        Err(ValueError::TooLong { field: "strings", index: Index::from(1), len: 65 })
     );
     for text in ["v1.2.3", "1.2", "01.2.3", "1.2.3-01", "", "1.2.3 ", "18446744073709551616.0.0"] {
         let error = AttributeValue::parse(&version(text)).map(|_| ()).unwrap_err();
         assert!(
-            matches!(error, ValueError::InvalidVersion { field: "version", index, .. } if index == Ix::FIRST),
+            matches!(error, ValueError::InvalidVersion { field: "version", index, .. } if index == Index::FIRST),
             "{text}: {error}"
         );
     }

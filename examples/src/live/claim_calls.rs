@@ -1,7 +1,7 @@
 //! Calls about claims that `dra_alloc::pods` asks for.
 
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{ApiAnswer, ClaimWrite};
+use dra_alloc::pods::{ApiResponse, ClaimWrite};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -12,7 +12,7 @@ use super::retry::{answered, once};
 
 /// Carries out a call and returns the answer of the server. A write is sent once: if its answer is lost, who asked reads the
 /// claim and decides.
-pub async fn carry_out(client: &Client, write: &ClaimWrite) -> ApiAnswer {
+pub async fn carry_out(client: &Client, write: &ClaimWrite) -> ApiResponse {
     let post = PostParams::default();
     let api = |namespace: &Option<String>| -> Api<ResourceClaim> {
         Api::namespaced(client.clone(), namespace.as_deref().unwrap_or_default())
@@ -36,7 +36,7 @@ pub async fn carry_out(client: &Client, write: &ClaimWrite) -> ApiAnswer {
             let same = Preconditions { uid: Some(uid.clone()), resource_version: None };
             let params = DeleteParams { preconditions: Some(same), ..DeleteParams::default() };
             match once(api.delete(name, &params)).await {
-                Err(error) if trouble(&error) == Trouble::Missing => ApiAnswer::Done,
+                Err(error) if trouble(&error) == Trouble::Missing => ApiResponse::Done,
                 deleted => done(deleted),
             }
         }
@@ -48,11 +48,11 @@ pub async fn carry_out(client: &Client, write: &ClaimWrite) -> ApiAnswer {
         ClaimWrite::Get { namespace, name } => {
             let api: Api<ResourceClaim> = Api::namespaced(client.clone(), namespace);
             match answered(|| api.get(name)).await.outcome {
-                Err(error) if trouble(&error) == Trouble::Missing => ApiAnswer::Done,
+                Err(error) if trouble(&error) == Trouble::Missing => ApiResponse::Done,
                 read => answer(read),
             }
         }
-        other => ApiAnswer::Failed(format!("no such call: {other:?}")),
+        other => ApiResponse::Failed(format!("no such call: {other:?}")),
     }
 }
 
@@ -69,23 +69,23 @@ fn name_of(claim: &ResourceClaim) -> &str {
     claim.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn answer(outcome: Result<ResourceClaim, Error>) -> ApiAnswer {
+fn answer(outcome: Result<ResourceClaim, Error>) -> ApiResponse {
     match outcome {
-        Ok(claim) => ApiAnswer::Object(Box::new(claim)),
+        Ok(claim) => ApiResponse::Object(Box::new(claim)),
         Err(error) => failed(&error),
     }
 }
 
 /// Answers a call whose object is no claim, or is gone.
-fn done<T>(outcome: Result<T, Error>) -> ApiAnswer {
-    outcome.map_or_else(|error| failed(&error), |_| ApiAnswer::Done)
+fn done<T>(outcome: Result<T, Error>) -> ApiResponse {
+    outcome.map_or_else(|error| failed(&error), |_| ApiResponse::Done)
 }
 
-fn failed(error: &Error) -> ApiAnswer {
+fn failed(error: &Error) -> ApiResponse {
     match trouble(error) {
-        Trouble::Conflict => ApiAnswer::Conflict(text(error)),
-        Trouble::Unanswered => ApiAnswer::Lost(text(error)),
-        Trouble::Later => ApiAnswer::Unavailable(text(error)),
-        _ => ApiAnswer::Failed(text(error)),
+        Trouble::Conflict => ApiResponse::Conflict(text(error)),
+        Trouble::Unanswered => ApiResponse::Lost(text(error)),
+        Trouble::Later => ApiResponse::Unavailable(text(error)),
+        _ => ApiResponse::Failed(text(error)),
     }
 }

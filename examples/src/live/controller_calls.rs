@@ -1,6 +1,6 @@
 //! Calls that `dra_alloc::claim_controller` asks for.
 
-use dra_alloc::claim_controller::{ControllerAnswer, ControllerCall, ControllerSync, SyncStep};
+use dra_alloc::claim_controller::{ControllerCall, ControllerResponse, ControllerSync, SyncStep};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -17,7 +17,7 @@ pub async fn finish(client: &Client, sync: &mut ControllerSync) -> (Vec<Resource
         match sync.next_step() {
             SyncStep::Call(call) => {
                 let answer = carry_out(client, &call).await;
-                if let ControllerAnswer::Claim(claim) = &answer {
+                if let ControllerResponse::Claim(claim) = &answer {
                     changed.push(ResourceClaim::clone(claim));
                 }
                 sync.answer(answer);
@@ -30,7 +30,7 @@ pub async fn finish(client: &Client, sync: &mut ControllerSync) -> (Vec<Resource
 
 /// Carries out a call and returns the answer of the server. A create is sent once: its claim would be made twice if only the
 /// answer was lost, and the watch shows it.
-pub async fn carry_out(client: &Client, call: &ControllerCall) -> ControllerAnswer {
+pub async fn carry_out(client: &Client, call: &ControllerCall) -> ControllerResponse {
     let claims = |namespace: &str| -> Api<ResourceClaim> { Api::namespaced(client.clone(), namespace) };
     let namespace_of = |claim: &ResourceClaim| claim.metadata.namespace.clone().unwrap_or_default();
     let post = PostParams::default();
@@ -47,26 +47,26 @@ pub async fn carry_out(client: &Client, call: &ControllerCall) -> ControllerAnsw
         ControllerCall::DeleteClaim { claim } => {
             let (api, params) = (claims(&claim.namespace), DeleteParams::default());
             match answered(|| api.delete(&claim.name, &params)).await.outcome {
-                Err(error) if trouble(&error) != Trouble::Missing => ControllerAnswer::Failed(text(&error)),
-                _ => ControllerAnswer::Done,
+                Err(error) if trouble(&error) != Trouble::Missing => ControllerResponse::Failed(text(&error)),
+                _ => ControllerResponse::Done,
             }
         }
         ControllerCall::RecordClaims { owner, body } => {
             let pods: Api<Pod> = Api::namespaced(client.clone(), &owner.namespace);
             let (params, patch) = (PatchParams::apply(ControllerCall::FIELD_MANAGER).force(), Patch::Apply(body));
             match answered(|| pods.patch_status(&owner.name, &params, &patch)).await.outcome {
-                Ok(_) => ControllerAnswer::Done,
-                Err(error) => ControllerAnswer::Failed(text(&error)),
+                Ok(_) => ControllerResponse::Done,
+                Err(error) => ControllerResponse::Failed(text(&error)),
             }
         }
         ControllerCall::GetConsumer { namespace, consumer } if consumer.resource == "pods" => {
             let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
             match answered(|| pods.get_opt(&consumer.name)).await.outcome {
-                Ok(found) => ControllerAnswer::Consumer(found.and_then(|pod| pod.metadata.uid)),
-                Err(error) => ControllerAnswer::Failed(text(&error)),
+                Ok(found) => ControllerResponse::Consumer(found.and_then(|pod| pod.metadata.uid)),
+                Err(error) => ControllerResponse::Failed(text(&error)),
             }
         }
-        other => ControllerAnswer::Failed(format!("no such call: {other:?}")),
+        other => ControllerResponse::Failed(format!("no such call: {other:?}")),
     }
 }
 
@@ -74,9 +74,9 @@ fn name_of(claim: &ResourceClaim) -> &str {
     claim.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn answer(outcome: Result<ResourceClaim, Error>) -> ControllerAnswer {
+fn answer(outcome: Result<ResourceClaim, Error>) -> ControllerResponse {
     match outcome {
-        Ok(claim) => ControllerAnswer::Claim(Box::new(claim)),
-        Err(error) => ControllerAnswer::Failed(text(&error)),
+        Ok(claim) => ControllerResponse::Claim(Box::new(claim)),
+        Err(error) => ControllerResponse::Failed(text(&error)),
     }
 }

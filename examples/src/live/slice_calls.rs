@@ -1,6 +1,6 @@
 //! Calls about slices that `dra_alloc::driver` plans.
 
-use dra_alloc::driver::{SliceWrite, WriteAnswer, WriteFailure};
+use dra_alloc::driver::{SliceWrite, WriteFailure, WriteResponse};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::api::{DeleteParams, PostParams, Preconditions};
@@ -10,7 +10,7 @@ use super::failure::text;
 
 /// Answer to a write, which [`SliceAnswer::as_answer`] gives to `Memory::answered`.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "the answers of WriteAnswer")]
+#[expect(clippy::exhaustive_enums, reason = "the answers of WriteResponse")]
 pub enum SliceAnswer {
     /// The slice as it is stored.
     Stored(Box<ResourceSlice>),
@@ -23,11 +23,11 @@ pub enum SliceAnswer {
 impl SliceAnswer {
     /// Returns the answer as the library takes it.
     #[must_use]
-    pub fn as_answer(&self) -> WriteAnswer<'_> {
+    pub fn as_answer(&self) -> WriteResponse<'_> {
         match self {
-            Self::Stored(slice) => WriteAnswer::Stored(slice),
-            Self::Deleted => WriteAnswer::Deleted,
-            Self::Failed(failure, _) => WriteAnswer::Failed(*failure),
+            Self::Stored(slice) => WriteResponse::Stored(slice),
+            Self::Deleted => WriteResponse::Deleted,
+            Self::Failed(failure, _) => WriteResponse::Failed(*failure),
         }
     }
 }

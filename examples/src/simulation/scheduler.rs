@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::explain::Detail;
-use dra_alloc::pods::{BindStep, ClaimTracker, GroupRound, NodeFilterError, PodCycle, PodExplanation, PreBind, StatusCode};
-use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Ix, NodeVerdicts, allocated_devices};
+use dra_alloc::pods::{
+    BindStep, ClaimTracker, GroupRound, NodeFilterError, PodCycle, PodExplanation, PreBind, StatusCode,
+};
+use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Index, NodeVerdicts, allocated_devices};
 use k8s_openapi::api::core::v1::{Node, Pod, PodResourceClaim, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -171,11 +173,13 @@ impl<'s> Scheduler<'s> {
         let candidates: Box<dyn Iterator<Item = usize>> = match (among, simulation.placing) {
             (Changed::Node(node), _) => Box::new(std::iter::once(node)),
             (Changed::All, Placing::BestFit) => Box::new(by_room.iter().map(|(_, node)| *node)),
-            (Changed::All, Placing::FirstFit) => Box::new(followed.undecided(&kind, Ix::FIRST).map(usize::from)),
-            (Changed::All, Placing::NextFit) => Box::new(followed.undecided(&kind, Ix::from(*latest)).map(usize::from)),
+            (Changed::All, Placing::FirstFit) => Box::new(followed.undecided(&kind, Index::FIRST).map(usize::from)),
+            (Changed::All, Placing::NextFit) => {
+                Box::new(followed.undecided(&kind, Index::from(*latest)).map(usize::from))
+            }
         };
         for index in candidates {
-            let Some(node) = nodes.get(index).filter(|_| !followed.has_refused(&kind, Ix::from(index))) else {
+            let Some(node) = nodes.get(index).filter(|_| !followed.has_refused(&kind, Index::from(index))) else {
                 continue;
             };
             let verdict = cycle.filter(node, allocator, tracker.state(), Timestamp::UNIX_EPOCH, Budget::work(WORK));
@@ -191,7 +195,7 @@ impl<'s> Scheduler<'s> {
                 }
                 Some(_) => {}
             }
-            followed.refuse(&kind, Ix::from(index));
+            followed.refuse(&kind, Index::from(index));
         }
         Ok(None)
     }

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{ClaimAmounts, Ix, QuantityError, Resources, node_selector_matches};
+use dra_attrs::{ClaimAmounts, Index, QuantityError, Resources, node_selector_matches};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -27,7 +27,7 @@ pub enum ClusterViewError {
     #[error("pods[{index}]: {source}")]
     Pod {
         /// Position of the pod in the pods of [`ClusterObjects::new`].
-        index: Ix<Pod>,
+        index: Index<Pod>,
         /// Reason why the pod can't be read.
         source: PodError,
     },
@@ -35,13 +35,13 @@ pub enum ClusterViewError {
     #[error("nodes[{index}]: metadata.name: must be set")]
     NodeName {
         /// Position of the node in the nodes of [`ClusterObjects::new`].
-        index: Ix<Node>,
+        index: Index<Node>,
     },
     /// A resource in `status.allocatable` of a node is not a valid quantity.
     #[error("nodes[{index}]: status.allocatable: {source}")]
     Allocatable {
         /// Position of the node in the nodes of [`ClusterObjects::new`].
-        index: Ix<Node>,
+        index: Index<Node>,
         /// Reason why the quantity is not valid.
         source: QuantityError,
     },
@@ -252,7 +252,7 @@ impl ClusterView {
 /// A pod object with its snapshot.
 struct ReadPod<'a> {
     /// Position of the pod in the input.
-    index: Ix<Pod>,
+    index: Index<Pod>,
     snapshot: PodSnapshot,
     pod: &'a Pod,
 }
@@ -266,7 +266,7 @@ fn read_nodes(
         nodes.insert(name.clone(), AutoscalerNode::empty(name, AutoscalerNodePresence::Upcoming));
     }
     for (index, node) in objects.nodes.iter().enumerate() {
-        let index = Ix::from(index);
+        let index = Index::from(index);
         let name =
             node.metadata.name.clone().filter(|name| !name.is_empty()).ok_or(ClusterViewError::NodeName { index })?;
         let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
@@ -310,7 +310,7 @@ fn note_local_devices(slices: &[&ResourceSlice], nodes: &mut BTreeMap<String, Au
 /// Builds the snapshots of pod objects, by UID.
 fn read_pods<'a>(pods: &[&'a Pod]) -> Result<BTreeMap<String, ReadPod<'a>>, ClusterViewError> {
     let read = pods.iter().enumerate().map(|(index, &pod)| {
-        let index = Ix::from(index);
+        let index = Index::from(index);
         let snapshot = PodSnapshot::from_pod(pod).map_err(|source| ClusterViewError::Pod { index, source })?;
         Ok((snapshot.key.uid.clone(), ReadPod { index, snapshot, pod }))
     });

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use nnn::Ix;
+use nnn::Index;
 use nnn::view::{
     AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
     NodeWarning, RemovalMode, ReservedBy, UnremovableReason,
@@ -421,9 +421,9 @@ fn objects_that_can_not_be_read() {
     let anonymous: Pod = from_value(json!({"metadata": {"name": "p"}})).unwrap();
     assert_eq!(broken(&[bound("p", "n"), anonymous], &[]).to_string(), "pods[1]: metadata.uid: must be set");
     let odd = pod("p", &[("/spec/containers", json!([{"name": "c", "resources": {"requests": {"cpu": "much"}}}]))]);
-    assert!(matches!(broken(&[odd], &[]), ClusterViewError::Pod { index, .. } if index == Ix::FIRST));
+    assert!(matches!(broken(&[odd], &[]), ClusterViewError::Pod { index, .. } if index == Index::FIRST));
     assert!(
-        matches!(broken(&[], &[node("n", "many")]), ClusterViewError::Allocatable { index, .. } if index == Ix::FIRST)
+        matches!(broken(&[], &[node("n", "many")]), ClusterViewError::Allocatable { index, .. } if index == Index::FIRST)
     );
-    assert!(matches!(broken(&[], &[Node::default()]), ClusterViewError::NodeName { index } if index == Ix::FIRST));
+    assert!(matches!(broken(&[], &[Node::default()]), ClusterViewError::NodeName { index } if index == Index::FIRST));
 }

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use poolstatus::kep;
 use poolstatus::lifecycle::{
-    COMPLETED_TTL, TtlError, PENDING_TTL, RateLimiter, RequestController, RequestDecision, RequestPhase,
+    COMPLETED_TTL, PENDING_TTL, RateLimiter, RequestController, RequestDecision, RequestPhase, TtlError,
     is_retention_expired, is_ttl_expired, status_age,
 };
 use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, OBJECTIVE, is_objective_met};

@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{WireFormError, SkipDeclaration, WireForm};
+use super::{SkipDeclaration, WireForm, WireFormError};
 
 const KEY: &str = "skipNodeOperations";
 

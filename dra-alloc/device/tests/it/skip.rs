@@ -2,8 +2,7 @@
 
 use dra_attrs::Profile;
 use dra_device::skip::{
-    ALL_OPERATIONS, NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES, WireFormError, SkipDeclaration, SkipSet,
-    WireForm,
+    ALL_OPERATIONS, NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES, SkipDeclaration, SkipSet, WireForm, WireFormError,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

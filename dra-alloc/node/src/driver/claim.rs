@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use dra_device::internal::of_allocation;
 use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationConfiguration, DeviceRequestAllocationResult, OpaqueDeviceConfiguration,
@@ -33,7 +33,7 @@ impl ConfigSource {
 #[non_exhaustive]
 pub struct DeviceConfig<'a> {
     /// Position in `allocation.devices.config`.
-    pub index: Ix<DeviceAllocationConfiguration>,
+    pub index: Index<DeviceAllocationConfiguration>,
     /// Source of the configuration.
     pub source: ConfigSource,
     /// The driver's parameters, not decoded. An author decodes `apiVersion` and `kind` to a closed set of types, and
@@ -50,13 +50,13 @@ pub enum ConfigError {
     #[error("status.allocation.devices.config[{index}]: only opaque configuration is supported")]
     NotOpaque {
         /// Position in `allocation.devices.config`.
-        index: Ix<DeviceAllocationConfiguration>,
+        index: Index<DeviceAllocationConfiguration>,
     },
     /// The source of an applicable configuration is neither `FromClass` nor `FromClaim`.
     #[error("status.allocation.devices.config[{index}].source: neither FromClass nor FromClaim")]
     UnknownSource {
         /// Position in `allocation.devices.config`.
-        index: Ix<DeviceAllocationConfiguration>,
+        index: Index<DeviceAllocationConfiguration>,
     },
 }
 
@@ -115,7 +115,7 @@ pub fn device_configs<'a>(
     let list = allocation.devices.as_ref().and_then(|devices| devices.config.as_deref()).unwrap_or_default();
     let mut found = Vec::new();
     for (index, config) in list.iter().enumerate().filter(|(_, config)| applies(config, request)) {
-        let index = Ix::from(index);
+        let index = Index::from(index);
         let opaque = config.opaque.as_ref().ok_or(ConfigError::NotOpaque { index })?;
         if opaque.driver == driver {
             let source = ConfigSource::parse(&config.source).ok_or(ConfigError::UnknownSource { index })?;

@@ -46,7 +46,7 @@ struct Written {
 /// Answer of the API server to one write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum WriteAnswer<'a> {
+pub enum WriteResponse<'a> {
     /// The slice as it was stored by a create or an update.
     Stored(&'a ResourceSlice),
     /// The slice was deleted, or marked as deleted.
@@ -82,10 +82,10 @@ impl WriteFailure {
     ///
     /// ```
     /// use dra_node::driver::{SliceWrite, WriteFailure};
-    /// use dra_attrs::Ix;
+    /// use dra_attrs::Index;
     /// use k8s_openapi::api::resource::v1::ResourceSlice;
     /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
-    /// let write = SliceWrite::Create { index: Ix::FIRST, slice: ResourceSlice::default() };
+    /// let write = SliceWrite::Create { index: Index::FIRST, slice: ResourceSlice::default() };
     /// let status = Status { reason: Some("AlreadyExists".to_owned()), ..Status::default() };
     /// assert_eq!(WriteFailure::from_status(&status, &write), WriteFailure::AlreadyExists);
     /// ```
@@ -204,28 +204,32 @@ impl Memory {
     }
 
     /// Takes the answer to a write of a plan, sent at `now`.
-    pub fn answered(&mut self, write: &SliceWrite, answer: WriteAnswer<'_>, now: Timestamp) -> Answered {
+    pub fn answered(&mut self, write: &SliceWrite, answer: WriteResponse<'_>, now: Timestamp) -> Answered {
         let mut fields = Vec::new();
         let next = match (answer, write) {
-            (WriteAnswer::Stored(stored), _) => {
+            (WriteResponse::Stored(stored), _) => {
                 fields = self.stored(write, stored, now);
                 fields.retain(|field| !self.gates_off.contains(&field.gate.gate));
                 self.gates_off.extend(fields.iter().map(|field| field.gate.gate));
                 if fields.iter().any(DroppedField::is_unsafe) { NextStep::PlanAgain } else { NextStep::Continue }
             }
-            (WriteAnswer::Deleted | WriteAnswer::Failed(WriteFailure::NotFound), SliceWrite::Delete { uid, .. }) => {
+            (
+                WriteResponse::Deleted | WriteResponse::Failed(WriteFailure::NotFound),
+                SliceWrite::Delete { uid, .. },
+            ) => {
                 self.written.remove(uid);
                 self.gone.insert(uid.clone(), now);
                 NextStep::Continue
             }
-            (WriteAnswer::Failed(WriteFailure::Conflict | WriteFailure::NotFound | WriteFailure::AlreadyExists), _) => {
-                NextStep::PlanAgain
-            }
-            (WriteAnswer::Failed(WriteFailure::ListsRefused), _) if !self.gates_off.contains(&LISTS) => {
+            (
+                WriteResponse::Failed(WriteFailure::Conflict | WriteFailure::NotFound | WriteFailure::AlreadyExists),
+                _,
+            ) => NextStep::PlanAgain,
+            (WriteResponse::Failed(WriteFailure::ListsRefused), _) if !self.gates_off.contains(&LISTS) => {
                 self.gates_off.insert(LISTS);
                 NextStep::PlanAgain
             }
-            (WriteAnswer::Deleted | WriteAnswer::Failed(_), _) => NextStep::BackOff,
+            (WriteResponse::Deleted | WriteResponse::Failed(_), _) => NextStep::BackOff,
         };
         Answered { next, dropped: fields }
     }

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceRequestAllocationResult, NetworkDeviceData};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -224,18 +224,18 @@ impl DeviceMetadata {
     /// # Errors
     /// A document of a known version does not fit its type, the stream is no JSON before one was found, or it has no
     /// document of a known version.
-    pub fn from_stream(stream: &str, known: &[&str]) -> Result<(Ix<Self>, Self), MetadataReadError> {
+    pub fn from_stream(stream: &str, known: &[&str]) -> Result<(Index<Self>, Self), MetadataReadError> {
         let mut seen = Vec::new();
         for (index, document) in serde_json::Deserializer::from_str(stream).into_iter::<Value>().enumerate() {
             let broken = |error: serde_json::Error| MetadataReadError::Decode {
-                index: Ix::from(index),
+                index: Index::from(index),
                 reason: error.to_string(),
             };
             let document = document.map_err(broken)?;
             let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
             let version = text("apiVersion");
             if known.contains(&version) && text("kind") == KIND {
-                return Self::deserialize(document).map(|found| (Ix::from(index), found)).map_err(broken);
+                return Self::deserialize(document).map(|found| (Index::from(index), found)).map_err(broken);
             }
             seen.push(version.to_owned());
         }
@@ -251,7 +251,7 @@ pub enum MetadataReadError {
     #[error("device metadata: document {index}: {reason}")]
     Decode {
         /// Position of the document in the stream.
-        index: Ix<DeviceMetadata>,
+        index: Index<DeviceMetadata>,
         /// Message of the JSON parser.
         reason: String,
     },

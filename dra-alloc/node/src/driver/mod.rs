@@ -3,7 +3,7 @@
 //! A driver discovers devices, makes API calls and serves sockets; the functions here decide which. They do no IO: the
 //! stored objects, the answers of the API server and the time are arguments.
 //!
-//! - **Plan**: [`plan`] splits a [`PoolSpec`] into slices that an API server with some [`SliceLimits`] accepts.
+//! - **Plan**: [`split_into_slices`] splits a [`PoolSpec`] into slices that an API server with some [`SliceLimits`] accepts.
 //! - **Check**: [`validate_pool`] finds mistakes that no single slice shows.
 //! - **Partitions**: [`left_by_type`] says how many of each type can still be allocated.
 //! - **Reconcile**: [`reconcile`] compares the stored slices with a plan and returns the writes of one pass; [`Memory`] is
@@ -13,12 +13,11 @@
 //! - **Names**: [`slice_name`] and [`generate_name`] of slices, [`decode_index`]; [`registrar_socket`] and
 //!   [`data_socket`] of the driver's sockets, [`kubelet_authority`].
 //! - **Claims** (KEP-4381): [`own_results`] and [`device_configs`] of an allocation; the [`Ledger`] of prepared claims plans
-//!   the steps of each call, [`claim_answers`] collects the answers, [`merge_device_status`] reports (KEP-4817).
+//!   the steps of each call, [`claim_responses`] collects the answers, [`merge_device_status`] reports (KEP-4817).
 //! - **Containers**: [`CdiSpec`] and its names; [`DeviceMetadata`] with its paths (KEP-5304).
 //! - **Kubelet**: [`Registration`] and [`PluginInfo`]; [`HealthReporter`] (KEP-4680); [`AuthorityRewriter`], without which
 //!   servers in Rust can't be registered.
 
-mod answer;
 mod authority;
 mod cdi;
 mod claim;
@@ -36,17 +35,17 @@ mod memory;
 mod metadata;
 mod names;
 mod partitions;
-mod plan;
 mod plan_error;
 mod reconcile;
 mod registration;
+mod response;
 mod slice_plan;
 mod slice_write;
 mod sockets;
+mod split;
 mod wanted;
 mod withdraw;
 
-pub use answer::{ClaimError, claim_answers};
 pub use authority::AuthorityRewriter;
 pub use cdi::{
     CDI_DIRECTORY, CdiDevice, CdiDeviceNode, CdiEdits, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNameError,
@@ -64,14 +63,14 @@ pub use ledger::{
     NodeContext, NotStarted, PrepareClaimError, StartAction, StartUp, TOMBSTONE_TIME,
 };
 pub use limits::SliceLimits;
-pub use memory::{Answered, Memory, NextStep, WriteAnswer, WriteFailure};
+pub use memory::{Answered, Memory, NextStep, WriteFailure, WriteResponse};
 pub use metadata::{
     ClaimMetadata, DeviceMetadata, MetadataDevice, MetadataFile, MetadataOwner, MetadataPathError, MetadataReadError,
-    MetadataRequest, MetadataVersion, POD_CLAIM_NAME, MetadataVersionError, metadata_requests, next_metadata_generation,
+    MetadataRequest, MetadataVersion, MetadataVersionError, POD_CLAIM_NAME, metadata_requests,
+    next_metadata_generation,
 };
 pub use names::{decode_index, generate_name, slice_name};
 pub use partitions::{PartitionsLeft, left_by_type};
-pub use plan::{NodeChoice, PoolPlan, PoolSpec, plan};
 pub use plan_error::PlanError;
 pub use reconcile::{
     GenerationRule, PoolScope, ReconcileError, ReconcileOptions, SliceNames, SyncPlan, WriteOrder, reconcile,
@@ -80,7 +79,9 @@ pub use registration::{
     LastOutcome, PLUGIN_TYPE, PluginInfo, PluginService, REGISTRATION_GRACE, Registration, RegistrationEvent,
     RegistrationReply,
 };
+pub use response::{ClaimError, claim_responses};
 pub use slice_plan::{SliceContents, SlicePlan};
 pub use slice_write::SliceWrite;
 pub use sockets::{SocketPathError, data_socket, kubelet_authority, registrar_socket};
+pub use split::{NodeChoice, PoolPlan, PoolSpec, split_into_slices};
 pub use withdraw::withdraw_others;

@@ -4,7 +4,7 @@
 //!
 //! Source: `resourceslicecontroller.go` of Kubernetes 1.36 and later. The fixed names are this crate's own.
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
 use crate::driver::digest::hex_digest;
@@ -26,12 +26,12 @@ const SEPARATOR: char = '-';
 /// The API server shortens a long beginning to 58 bytes before it adds 5 random characters. The position remains.
 ///
 /// ```
-/// use dra_attrs::Ix;
+/// use dra_attrs::Index;
 /// use dra_node::driver::generate_name;
-/// assert_eq!(generate_name(Ix::from(31), 40, "gpu.example.com", Some("node-1")), "0001f-gpu.example.com-node-1-");
+/// assert_eq!(generate_name(Index::from(31), 40, "gpu.example.com", Some("node-1")), "0001f-gpu.example.com-node-1-");
 /// ```
 #[must_use]
-pub fn generate_name(index: Ix<ResourceSlice>, slice_count: usize, driver: &str, owner: Option<&str>) -> String {
+pub fn generate_name(index: Index<ResourceSlice>, slice_count: usize, driver: &str, owner: Option<&str>) -> String {
     let width = index_digits(slice_count);
     let owner = owner.map(|owner| format!("{owner}{SEPARATOR}")).unwrap_or_default();
     format!("{:0width$x}{SEPARATOR}{driver}{SEPARATOR}{owner}", usize::from(index))
@@ -44,14 +44,14 @@ pub fn generate_name(index: Ix<ResourceSlice>, slice_count: usize, driver: &str,
 /// leaving a second slice for the same devices.
 ///
 /// ```
-/// use dra_attrs::Ix;
+/// use dra_attrs::Index;
 /// use dra_node::driver::slice_name;
-/// let name = slice_name(Ix::FIRST, 1, "gpu.example.com", Some("node-1"), "p");
+/// let name = slice_name(Index::FIRST, 1, "gpu.example.com", Some("node-1"), "p");
 /// assert_eq!(name, "00000-gpu.example.com-node-1-9053acc98f");
 /// ```
 #[must_use]
 pub fn slice_name(
-    index: Ix<ResourceSlice>,
+    index: Index<ResourceSlice>,
     slice_count: usize,
     driver: &str,
     owner: Option<&str>,
@@ -71,16 +71,16 @@ pub fn slice_name(
 /// number of slices that the pool should have; the position may be larger.
 ///
 /// ```
-/// use dra_attrs::Ix;
+/// use dra_attrs::Index;
 /// use dra_node::driver::decode_index;
-/// assert_eq!(decode_index("0001f-gpu.example.com-x", 40), Some(Ix::from(31)));
+/// assert_eq!(decode_index("0001f-gpu.example.com-x", 40), Some(Index::from(31)));
 /// assert_eq!(decode_index("node-1-gpu.example.com-7kx2p", 40), None);
 /// ```
 #[must_use]
-pub fn decode_index(name: &str, slice_count: usize) -> Option<Ix<ResourceSlice>> {
+pub fn decode_index(name: &str, slice_count: usize) -> Option<Index<ResourceSlice>> {
     let (digits, _) = name.split_once(SEPARATOR)?;
     let is_index = digits.len() == index_digits(slice_count) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    is_index.then(|| usize::from_str_radix(digits, 16).ok().map(Ix::from)).flatten()
+    is_index.then(|| usize::from_str_radix(digits, 16).ok().map(Index::from)).flatten()
 }
 
 /// Returns the number of hexadecimal digits that positions of a pool are written with.

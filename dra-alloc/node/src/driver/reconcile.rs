@@ -18,7 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{DraGate, GateName, Ix, Profile};
+use dra_attrs::{DraGate, GateName, Index, Profile};
 use dra_device::internal::{check_contents, name_of};
 use dra_device::pool::PoolFinding;
 use k8s_openapi::api::resource::v1::{ResourcePool, ResourceSlice, ResourceSliceSpec};
@@ -27,8 +27,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use crate::driver::dropped::OnDropped;
 use crate::driver::memory::Memory;
 use crate::driver::names::{decode_index, generate_name, slice_name};
-use crate::driver::plan::{NodeChoice, PoolPlan};
 use crate::driver::slice_write::SliceWrite;
+use crate::driver::split::{NodeChoice, PoolPlan};
 use crate::driver::wanted::{Form, Wanted, WantedPool, wanted};
 
 /// Pool of a driver, as its slices name it.
@@ -150,12 +150,12 @@ fn more(count: usize) -> String {
 /// The plan contradicts itself ([`ReconcileError::Invalid`]), or needs a gate that is off ([`ReconcileError::GateOff`]).
 ///
 /// ```
-/// use dra_node::driver::{Chunk, Layout, Memory, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceLimits, SliceWrite, plan, reconcile};
+/// use dra_node::driver::{Chunk, Layout, Memory, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceLimits, SliceWrite, split_into_slices, reconcile};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
 /// let devices = [Device { name: "gpu-0".to_owned(), ..Device::default() }];
 /// let pool = PoolSpec::new("gpu.example.com", "node-1", NodeChoice::Node("node-1")).with_devices(&devices);
-/// let plan = plan(&pool, &SliceLimits::for_minor(37), Chunk::Always64, &Layout::Ordered)?;
+/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), Chunk::Always64, &Layout::Ordered)?;
 /// let scope = PoolScope { driver: "gpu.example.com", pool: "node-1", node_name: Some("node-1"), owner: None };
 /// let (mut memory, options) = (Memory::default(), ReconcileOptions::default());
 ///
@@ -360,7 +360,7 @@ impl Writer<'_, '_> {
     fn update(&self, index: usize, stored: &ResourceSlice) -> Option<SliceWrite> {
         let spec = self.slices.get(index)?.to_spec(&stored.spec, self.pool());
         let slice = ResourceSlice { metadata: stored.metadata.clone(), spec };
-        Some(SliceWrite::Update { index: Ix::from(index), slice })
+        Some(SliceWrite::Update { index: Index::from(index), slice })
     }
 
     fn create(&self, index: usize) -> Option<SliceWrite> {
@@ -369,7 +369,7 @@ impl Writer<'_, '_> {
         let (name, generate_name) = match self.names {
             SliceNames::Fixed => (Some(fixed_name(scope, index, self.slices.len())), None),
             SliceNames::Generated => {
-                (None, Some(generate_name(Ix::from(index), self.slices.len(), scope.driver, owner)))
+                (None, Some(generate_name(Index::from(index), self.slices.len(), scope.driver, owner)))
             }
         };
         let like = ResourceSliceSpec {
@@ -381,13 +381,13 @@ impl Writer<'_, '_> {
             scope.owner.map(|owner| vec![OwnerReference { controller: Some(true), ..owner.clone() }]);
         let metadata = ObjectMeta { name, generate_name, owner_references, ..ObjectMeta::default() };
         let slice = ResourceSlice { metadata, spec: self.slices.get(index)?.to_spec(&like, self.pool()) };
-        Some(SliceWrite::Create { index: Ix::from(index), slice })
+        Some(SliceWrite::Create { index: Index::from(index), slice })
     }
 }
 
 fn fixed_name(scope: &PoolScope<'_>, index: usize, count: usize) -> String {
     let owner = scope.owner.map(|owner| owner.name.as_str());
-    slice_name(Ix::from(index), count, scope.driver, owner, scope.pool)
+    slice_name(Index::from(index), count, scope.driver, owner, scope.pool)
 }
 
 /// Returns true if a slice belongs to another object of the name of the owner: an earlier node, with which the garbage

@@ -1,6 +1,6 @@
 //! One write of a reconciliation.
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use dra_device::internal::name_of;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
@@ -20,14 +20,14 @@ pub enum SliceWrite {
     /// Replaces a slice. UID and resource version in its metadata are the preconditions.
     Update {
         /// Position of the slice in the pool.
-        index: Ix<ResourceSlice>,
+        index: Index<ResourceSlice>,
         /// The slice as it is sent.
         slice: ResourceSlice,
     },
     /// Creates a slice.
     Create {
         /// Position of the slice in the pool.
-        index: Ix<ResourceSlice>,
+        index: Index<ResourceSlice>,
         /// The slice as it is sent.
         slice: ResourceSlice,
     },

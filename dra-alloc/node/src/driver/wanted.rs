@@ -12,8 +12,8 @@ use k8s_openapi::api::resource::v1::{
 
 use crate::driver::dropped::{OnDropped, SafeDevices};
 use crate::driver::equality::same_devices;
-use crate::driver::plan::{NodeChoice, PoolPlan};
 use crate::driver::slice_plan::SlicePlan;
+use crate::driver::split::{NodeChoice, PoolPlan};
 
 /// Contents of one slice.
 pub(super) struct Wanted<'a> {

@@ -15,7 +15,7 @@
 //! operation reads a `ResourceSlice`, and unprepare needs neither the API server nor the feature gate.
 //!
 //! ```
-//! use dra_node::kubelet::{Answers, ClaimCache, KubeletGate, KubeletOptions};
+//! use dra_node::kubelet::{Responses, ClaimCache, KubeletGate, KubeletOptions};
 //! use dra_attrs::{GateSet, Profile};
 //! use k8s_openapi::api::core::v1::Pod;
 //! use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -46,7 +46,7 @@
 //! let to_disk = cache.take_checkpoint(Profile::V1_37);
 //! assert!(to_disk.is_some_and(|text| text.contains("claim-1")), "before any driver is called");
 //!
-//! let response = Answers::from([("claim-1".to_owned(), Ok(vec![]))]);
+//! let response = Responses::from([("claim-1".to_owned(), Ok(vec![]))]);
 //! cache.apply_prepare(&mut plan, "called.example.com", Ok(response))?;
 //! cache.finish_prepare(plan)?;
 //! assert!(cache.take_checkpoint(Profile::V1_37).is_some());
@@ -78,7 +78,7 @@ pub use container::ContainerError;
 pub use error::{CallError, PrepareError, UnprepareError};
 pub use operation::Operation;
 pub use options::{KubeletGate, KubeletOptions};
-pub use plan::{Answers, ClaimRef, NodeOperation, Plan, Prepare, Skipped, Unprepare};
+pub use plan::{ClaimRef, NodeOperation, Plan, Prepare, Responses, Skipped, Unprepare};
 pub use pod_claims::claims_of_pod;
 pub use unprepare::Orphan;
 

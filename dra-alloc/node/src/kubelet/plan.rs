@@ -42,21 +42,21 @@ pub struct Skipped {
 
 /// Response of a driver to one call: the result or error message for each claim, by UID.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answers<T>(BTreeMap<String, Result<T, String>>);
+pub struct Responses<T>(BTreeMap<String, Result<T, String>>);
 
-impl<T> FromIterator<(String, Result<T, String>)> for Answers<T> {
+impl<T> FromIterator<(String, Result<T, String>)> for Responses<T> {
     fn from_iter<I: IntoIterator<Item = (String, Result<T, String>)>>(answers: I) -> Self {
         Self(answers.into_iter().collect())
     }
 }
 
-impl<T, const N: usize> From<[(String, Result<T, String>); N]> for Answers<T> {
+impl<T, const N: usize> From<[(String, Result<T, String>); N]> for Responses<T> {
     fn from(answers: [(String, Result<T, String>); N]) -> Self {
         answers.into_iter().collect()
     }
 }
 
-impl<T> IntoIterator for Answers<T> {
+impl<T> IntoIterator for Responses<T> {
     type Item = (String, Result<T, String>);
     type IntoIter = std::collections::btree_map::IntoIter<String, Result<T, String>>;
 
@@ -169,7 +169,7 @@ impl<O: NodeOperation> Plan<O> {
     pub(super) fn answer(
         &mut self,
         driver: &str,
-        outcome: Result<Answers<O::Answer>, String>,
+        outcome: Result<Responses<O::Answer>, String>,
         mut apply: impl FnMut(&ClaimRef, O::Answer) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let operation = O::OPERATION;

@@ -13,7 +13,7 @@ use super::claim_info::{ClaimCache, ClaimInfo, PreparedDevice};
 use super::error::{CallError, PrepareError};
 use super::operation::Operation;
 use super::options::{KubeletGate, KubeletOptions};
-use super::plan::{Answers, ClaimRef, Plan, Prepare};
+use super::plan::{ClaimRef, Plan, Prepare, Responses};
 use super::pod_claims::claims_of_pod;
 
 /// A claim that may be prepared, with the operations that each of its drivers skips.
@@ -97,7 +97,7 @@ impl ClaimCache {
         &mut self,
         plan: &mut Plan<Prepare>,
         driver: &str,
-        outcome: Result<Answers<Vec<PreparedDevice>>, String>,
+        outcome: Result<Responses<Vec<PreparedDevice>>, String>,
     ) -> Result<(), PrepareError> {
         let allocated = plan.allocated(driver);
         let applied = plan.answer(driver, outcome, |claim, devices| {
@@ -113,7 +113,7 @@ impl ClaimCache {
     /// For a caller that can't store them: the claims remain in the cache, and unprepare calls the driver.
     ///
     /// ```
-    /// use dra_node::kubelet::{Answers, ClaimCache, KubeletOptions, PreparedDevice};
+    /// use dra_node::kubelet::{Responses, ClaimCache, KubeletOptions, PreparedDevice};
     /// use dra_device::claims::ClaimKey;
     /// use dra_attrs::Profile;
     /// use serde_json::{from_value, json};
@@ -125,7 +125,7 @@ impl ClaimCache {
     /// let mut cache = ClaimCache::default();
     /// let mut plan = cache.plan_prepare(&pod, &[claim], |_| true, KubeletOptions::new(Profile::V1_37))?;
     /// let devices = vec![PreparedDevice::default()];
-    /// cache.apply_prepare(&mut plan, "d", Ok(Answers::from([("c-1".to_owned(), Ok(devices))])))?;
+    /// cache.apply_prepare(&mut plan, "d", Ok(Responses::from([("c-1".to_owned(), Ok(devices))])))?;
     /// cache.forget_devices(&mut plan, "d");
     /// assert!(cache.claims()[&ClaimKey::new("ns", "c")].drivers["d"].devices.is_empty());
     /// assert!(cache.finish_prepare(plan).is_err());

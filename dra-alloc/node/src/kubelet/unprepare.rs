@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::claim_info::{ClaimCache, ClaimInfo};
 use super::error::UnprepareError;
 use super::options::KubeletOptions;
-use super::plan::{Answers, ClaimRef, Plan, Unprepare};
+use super::plan::{ClaimRef, Plan, Responses, Unprepare};
 use super::pod_claims::claims_of_pod;
 
 /// A pod that is no longer active, but still has claims in the cache.
@@ -79,7 +79,7 @@ impl ClaimCache {
         &mut self,
         plan: &mut Plan<Unprepare>,
         driver: &str,
-        outcome: Result<Answers<()>, String>,
+        outcome: Result<Responses<()>, String>,
     ) -> Result<(), UnprepareError> {
         Ok(plan.answer(driver, outcome, |_, ()| Ok(()))?)
     }

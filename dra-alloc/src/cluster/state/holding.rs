@@ -1,6 +1,6 @@
 //! Holding: effect of one device result of an allocation on its device.
 
-use dra_attrs::{Ix, Quantity};
+use dra_attrs::{Index, Quantity};
 use dra_device::DeviceId;
 use dra_device::internal::of_allocation;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult};
@@ -37,12 +37,12 @@ pub(super) fn holdings(
     shares: Shares,
 ) -> Result<Vec<(&DeviceRequestAllocationResult, Holding)>, StateError> {
     let counting = of_allocation(allocation).iter().enumerate().filter(|(_, result)| result.admin_access != Some(true));
-    counting.map(|(index, result)| Ok((result, holding(result, Ix::from(index), shares)?))).collect()
+    counting.map(|(index, result)| Ok((result, holding(result, Index::from(index), shares)?))).collect()
 }
 
 fn holding(
     result: &DeviceRequestAllocationResult,
-    index: Ix<DeviceRequestAllocationResult>,
+    index: Index<DeviceRequestAllocationResult>,
     shares: Shares,
 ) -> Result<Holding, StateError> {
     let share = result.share_id.as_ref().filter(|_| shares == Shares::Apart);

@@ -1,6 +1,6 @@
 //! Errors of changes of the state.
 
-use dra_attrs::{Ix, Quantity, QuantityError};
+use dra_attrs::{Index, Quantity, QuantityError};
 use dra_device::DeviceId;
 use k8s_openapi::api::resource::v1::DeviceRequestAllocationResult;
 
@@ -14,7 +14,7 @@ pub enum StateError {
         /// Device of the allocation result.
         device: Box<DeviceId>,
         /// Index of the device result in its allocation.
-        index: Ix<DeviceRequestAllocationResult>,
+        index: Index<DeviceRequestAllocationResult>,
         /// Name of the capacity.
         capacity: String,
         /// Reason why the text is not a valid quantity.
@@ -26,7 +26,7 @@ pub enum StateError {
         /// Device of the allocation result.
         device: Box<DeviceId>,
         /// Index of the device result in its allocation.
-        index: Ix<DeviceRequestAllocationResult>,
+        index: Index<DeviceRequestAllocationResult>,
         /// Name of the capacity.
         capacity: String,
         /// The consumed amount.

@@ -1,6 +1,6 @@
 //! Comparison of results that devices share with an evaluation on each.
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use dra_device::pool::slice_devices;
 use dra_selector::internal::is_sound;
 use dra_selector::{Options, Selector, SelectorInput};
@@ -37,7 +37,7 @@ fn devices_with_equal_values_have_the_result_of_each_alone() {
         let texts = [random::expression(random), random.pick(&EXPRESSIONS).to_owned()];
         for (number, text) in texts.iter().enumerate() {
             let Ok(selector) = Selector::compile(text, &Options::stored()) else { continue };
-            let (known, at) = (KnownResults::default(), Ix::from(number));
+            let (known, at) = (KnownResults::default(), Index::from(number));
             for input in cases.iter().flat_map(|case| devices(&case.slices)) {
                 let own = selector.matches(input);
                 if let Some(Known { holds, .. }) = known.of_values(at, &selector, input) {

@@ -8,7 +8,7 @@ use crate::oracle::compare::{answer, expected, inventory};
 use crate::oracle::plain::plain;
 use crate::oracle::{Answer, Case, allocate_counting, random};
 use crate::search::budget::Budget;
-use crate::search::of_case::{self, Searched};
+use crate::search::oracle_case::{self, Searched};
 use crate::search::outcome::Outcome;
 
 /// Number of random clusters, lower without optimisation.
@@ -21,7 +21,7 @@ const FEW_STEPS: u64 = 5_000;
 const ALL: u16 = (1 << PruningRules::COUNT) - 1;
 
 fn allocate(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Searched {
-    of_case::allocate(case, inventory, pruning, None, Budget::default())
+    oracle_case::allocate(case, inventory, pruning, None, Budget::default())
 }
 
 fn steps(case: &Case, inventory: &Inventory, rules: u16) -> u64 {

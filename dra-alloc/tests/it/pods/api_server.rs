@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{ApiAnswer, ClaimWrite};
+use dra_alloc::pods::{ApiResponse, ClaimWrite};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 #[derive(Clone, Default)]
@@ -31,10 +31,10 @@ impl ApiServer {
         self.claims.values().cloned()
     }
 
-    pub(crate) fn call(&mut self, write: &ClaimWrite) -> ApiAnswer {
+    pub(crate) fn call(&mut self, write: &ClaimWrite) -> ApiResponse {
         let key = match write {
-            ClaimWrite::Create { claim } => return ApiAnswer::Object(Box::new(self.create(claim))),
-            ClaimWrite::PatchPodStatus { .. } => return ApiAnswer::Done,
+            ClaimWrite::Create { claim } => return ApiResponse::Object(Box::new(self.create(claim))),
+            ClaimWrite::PatchPodStatus { .. } => return ApiResponse::Done,
             ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim } => {
                 ClaimKey::from_metadata(&claim.metadata)
             }
@@ -45,8 +45,8 @@ impl ApiServer {
         };
         let Some(stored) = self.claims.get(&key).cloned() else {
             return match write {
-                ClaimWrite::Get { .. } => ApiAnswer::Done,
-                _ => ApiAnswer::Failed("not found".to_owned()),
+                ClaimWrite::Get { .. } => ApiResponse::Done,
+                _ => ApiResponse::Failed("not found".to_owned()),
             };
         };
         let stored = ResourceClaim::clone(&stored);
@@ -54,7 +54,7 @@ impl ApiServer {
             ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim }
                 if claim.metadata.resource_version != stored.metadata.resource_version =>
             {
-                return ApiAnswer::Conflict("modified".to_owned());
+                return ApiResponse::Conflict("modified".to_owned());
             }
             ClaimWrite::Update { claim } => ResourceClaim { status: stored.status, ..ResourceClaim::clone(claim) },
             ClaimWrite::UpdateStatus { claim } => {
@@ -68,11 +68,11 @@ impl ApiServer {
                 assert_eq!(stored.metadata.uid.as_deref(), Some(&**uid));
                 assert_eq!(stored.metadata.finalizers.unwrap_or_default(), Vec::<String>::new(), "only marked");
                 self.claims.remove(&key);
-                return ApiAnswer::Done;
+                return ApiResponse::Done;
             }
-            _ => return ApiAnswer::Object(Box::new(stored)),
+            _ => return ApiResponse::Object(Box::new(stored)),
         };
-        ApiAnswer::Object(Box::new(self.store(changed)))
+        ApiResponse::Object(Box::new(self.store(changed)))
     }
 
     fn create(&mut self, claim: &ResourceClaim) -> ResourceClaim {

@@ -1,8 +1,8 @@
 //! Cycles of pods: shared claims, groups, undoing, freeing.
 
 use dra_alloc::pods::{
-    ApiAnswer, BindError, BindStep, BlockedError, ClaimLookup, ClaimSituation, ClaimWrite, GroupAllocations, NodeFilterError,
-    PodCycle, PostFilter, PreBind, QueueHint, StatusCode, claims_score, hint_after_claim_change,
+    ApiResponse, BindError, BindStep, BlockedError, ClaimLookup, ClaimSituation, ClaimWrite, GroupAllocations,
+    NodeFilterError, PodCycle, PostFilter, PreBind, QueueHint, StatusCode, claims_score, hint_after_claim_change,
 };
 use dra_alloc::{Allocator, Budget, DeviceId, DraGate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -154,7 +154,7 @@ fn conflicts_are_answered_by_reading_and_deciding_anew() {
 }
 
 /// Binds a pod whose `UpdateStatus` of the claim is stored or not, and answered with `told` the first time.
-fn bind_with_lost_answer(world: &mut World, cycle: &mut PodCycle, is_stored: bool, told: ApiAnswer) -> BindStep {
+fn bind_with_lost_answer(world: &mut World, cycle: &mut PodCycle, is_stored: bool, told: ApiResponse) -> BindStep {
     let (mut binding, mut told) = (PreBind::default(), Some(told));
     loop {
         let write = match binding.next(cycle, &mut world.tracker, NOW) {
@@ -175,10 +175,10 @@ fn a_write_without_an_answer_is_looked_for() {
     let told = |text: &str| {
         let text = text.to_owned();
         [
-            ApiAnswer::Lost(text.clone()),
-            ApiAnswer::Conflict(text.clone()),
-            ApiAnswer::Unavailable(text),
-            ApiAnswer::Done,
+            ApiResponse::Lost(text.clone()),
+            ApiResponse::Conflict(text.clone()),
+            ApiResponse::Unavailable(text),
+            ApiResponse::Done,
         ]
     };
     for (is_stored, told) in [true, false].into_iter().flat_map(|is_stored| told("?").map(|told| (is_stored, told))) {
@@ -230,7 +230,7 @@ fn a_claim_that_is_not_found_is_gone() {
     let mut world = World::new(1, [claim("c", 1)]);
     let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
     let mut binding = PreBind::default();
-    for answer in [ApiAnswer::Conflict("modified".to_owned()), ApiAnswer::Done] {
+    for answer in [ApiResponse::Conflict("modified".to_owned()), ApiResponse::Done] {
         assert!(matches!(binding.next(&mut cycle, &mut world.tracker, NOW), BindStep::Write(_)));
         binding.answer(&mut cycle, &mut world.tracker, answer, NOW);
     }
@@ -248,7 +248,7 @@ fn a_write_that_nobody_knows_of_keeps_its_devices() {
     while let BindStep::Write(write) = binding.next(&mut cycle, &mut world.tracker, NOW) {
         let answer = match write {
             ClaimWrite::Update { .. } => world.server.call(&write),
-            _ => ApiAnswer::Lost("no answer".to_owned()),
+            _ => ApiResponse::Lost("no answer".to_owned()),
         };
         binding.answer(&mut cycle, &mut world.tracker, answer, NOW);
     }

@@ -1,8 +1,8 @@
 //! Entries of pods and groups: names, owners, consumers, room for consumers.
 
 use dra_alloc::pods::{
-    BlockedError, ClaimTracker, Consumer, MAX_CONSUMERS, PodCycle, PodOptions, StatusCode, can_reserve, consumer_of_entry,
-    pre_enqueue,
+    BlockedError, ClaimTracker, Consumer, MAX_CONSUMERS, PodCycle, PodOptions, StatusCode, can_reserve,
+    consumer_of_entry, pre_enqueue,
 };
 use dra_alloc::{DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;

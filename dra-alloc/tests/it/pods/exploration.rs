@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{
-    ApiAnswer, BindStep, ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, CycleClaim, GroupRound, PodCycle,
+    ApiResponse, BindStep, ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, CycleClaim, GroupRound, PodCycle,
     PodOptions, PreBind,
 };
 use dra_alloc::selector::SelectorCache;
@@ -231,23 +231,23 @@ impl State {
     }
 
     /// Makes a call with a fate. `None` if the scheduler has crashed.
-    fn call(&mut self, write: &ClaimWrite, fate: Fate) -> Option<ApiAnswer> {
+    fn call(&mut self, write: &ClaimWrite, fate: Fate) -> Option<ApiResponse> {
         self.disruptions -= u32::from(fate != Fate::Answered);
         let answer = match fate {
             Fate::Answered | Fate::CrashAfter => self.server.call(write),
-            Fate::Conflict => ApiAnswer::Conflict("modified".to_owned()),
-            Fate::Refused | Fate::CrashBefore => ApiAnswer::Failed("refused".to_owned()),
+            Fate::Conflict => ApiResponse::Conflict("modified".to_owned()),
+            Fate::Refused | Fate::CrashBefore => ApiResponse::Failed("refused".to_owned()),
         };
         if matches!(fate, Fate::CrashBefore | Fate::CrashAfter) {
             self.crash();
             return None;
         }
         // The scheduler takes a claim that it has created for seen.
-        if let (ClaimWrite::Create { .. }, ApiAnswer::Object(created)) = (write, &answer) {
+        if let (ClaimWrite::Create { .. }, ApiResponse::Object(created)) = (write, &answer) {
             let key = ClaimKey::from_metadata(&created.metadata);
             self.watched.insert(key.clone(), Arc::clone(&self.server.claims[&key]));
         }
-        if let (ClaimWrite::Delete { namespace, name, .. }, ApiAnswer::Done) = (write, &answer) {
+        if let (ClaimWrite::Delete { namespace, name, .. }, ApiResponse::Done) = (write, &answer) {
             self.watched.remove(&ClaimKey::new(namespace, name));
         }
         Some(answer)

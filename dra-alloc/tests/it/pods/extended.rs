@@ -2,7 +2,7 @@
 
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::{
-    ApiAnswer, BindError, BindStep, BlockedError, ClaimLookup, ClaimWrite, ExtendedRequests, ExtendedRequestsError,
+    ApiResponse, BindError, BindStep, BlockedError, ClaimLookup, ClaimWrite, ExtendedRequests, ExtendedRequestsError,
     NodeFilterError, PodCycle, PodExplanation, PodOptions, PostFilter, PreBind, QueueHint, ResourceProvider,
     hint_after_claim_change,
 };
@@ -216,7 +216,7 @@ fn a_claim_that_is_left_over_is_deleted_first() {
     while let Some(write) = calls.next() {
         let answer = world.server.call(&write);
         verbs.push(match (&write, &answer) {
-            (_, ApiAnswer::Conflict(_)) => "conflict",
+            (_, ApiResponse::Conflict(_)) => "conflict",
             (ClaimWrite::Get { .. }, _) => "get",
             (ClaimWrite::Update { .. }, _) => "update",
             _ => "delete",
@@ -240,7 +240,7 @@ fn a_removal_gives_up_after_five_conflicts_and_says_so() {
     while let Some(write) = calls.next() {
         let is_update = matches!(write, ClaimWrite::Update { .. });
         updates += u32::from(is_update);
-        let answer = if is_update { ApiAnswer::Conflict("modified".to_owned()) } else { world.server.call(&write) };
+        let answer = if is_update { ApiResponse::Conflict("modified".to_owned()) } else { world.server.call(&write) };
         calls.answer(&mut world.tracker, answer);
     }
     assert_eq!(
@@ -253,8 +253,8 @@ fn a_removal_gives_up_after_five_conflicts_and_says_so() {
 /// Errors of each call, and that the devices are free again afterwards.
 #[test]
 fn failed_calls_end_the_binding_in_kube_schedulers_words() {
-    type Row = (fn(&ClaimWrite) -> bool, ApiAnswer, &'static str);
-    let failed = || ApiAnswer::Failed("boom".to_owned());
+    type Row = (fn(&ClaimWrite) -> bool, ApiResponse, &'static str);
+    let failed = || ApiResponse::Failed("boom".to_owned());
     let rows: [Row; 4] = [
         (|write| matches!(write, ClaimWrite::Create { .. }), failed(), "create claim for extended resources ns/: boom"),
         (
@@ -264,7 +264,7 @@ fn failed_calls_end_the_binding_in_kube_schedulers_words() {
         ),
         (
             |write| matches!(write, ClaimWrite::UpdateStatus { .. }),
-            ApiAnswer::Unavailable("boom".to_owned()),
+            ApiResponse::Unavailable("boom".to_owned()),
             "add allocation and reservation to claim ns/p-extended-resources-00001: boom",
         ),
         (
@@ -303,7 +303,7 @@ fn a_pods_status_is_written_four_times_at_most() {
             BindStep::Write(ClaimWrite::PatchPodStatus { extended_resource_claim, .. }) => {
                 patches += 1;
                 assert_eq!(extended_resource_claim.request_mappings[0].container_name, "main");
-                let answer = ApiAnswer::Unavailable("down".to_owned());
+                let answer = ApiResponse::Unavailable("down".to_owned());
                 binding.answer(&mut cycle, &mut world.tracker, answer, NOW);
             }
             BindStep::Write(write) => {

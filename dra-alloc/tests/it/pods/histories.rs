@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{ApiAnswer, BindStep, ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, PodCycle, PreBind};
+use dra_alloc::pods::{ApiResponse, BindStep, ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, PodCycle, PreBind};
 use dra_alloc::{AllocatedState, ClaimId, GateSet};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
@@ -20,7 +20,7 @@ const STEPS: usize = 120;
 const CLAIMS: [&str; 3] = ["c0", "c1", "c2"];
 
 /// Words in which a caller tells that a write had no answer.
-type Told = fn(&mut Random) -> ApiAnswer;
+type Told = fn(&mut Random) -> ApiResponse;
 
 /// Change that the watch shows.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ impl History {
     }
 
     /// Makes a call, whose answer may be lost.
-    fn call(&mut self, write: &ClaimWrite, random: &mut Random) -> ApiAnswer {
+    fn call(&mut self, write: &ClaimWrite, random: &mut Random) -> ApiResponse {
         let before = self.world.server.clone();
         let is_lost = !matches!(write, ClaimWrite::Get { .. }) && random.percent(25);
         let Some(told) = self.told.filter(|_| is_lost) else {
@@ -260,10 +260,10 @@ fn play(name: &'static str, told: Option<Told>) -> usize {
 fn no_device_is_given_twice_whatever_a_lost_answer_is_told_as() {
     const TOLD: [(&str, Option<Told>); 5] = [
         ("nothing is lost", None),
-        ("lost", Some(|_| ApiAnswer::Lost("no answer".to_owned()))),
-        ("conflict", Some(|_| ApiAnswer::Conflict("modified".to_owned()))),
-        ("unavailable", Some(|_| ApiAnswer::Unavailable("timed out".to_owned()))),
-        ("without a claim", Some(|_| ApiAnswer::Done)),
+        ("lost", Some(|_| ApiResponse::Lost("no answer".to_owned()))),
+        ("conflict", Some(|_| ApiResponse::Conflict("modified".to_owned()))),
+        ("unavailable", Some(|_| ApiResponse::Unavailable("timed out".to_owned()))),
+        ("without a claim", Some(|_| ApiResponse::Done)),
     ];
     for (name, told) in TOLD {
         let written = play(name, told);

@@ -1,7 +1,7 @@
 //! Node resources that devices take (KEP-5517): amounts, demand, fit, sharing, and the forms of other versions.
 
 use dra_alloc::pods::{
-    NodeAllocatable, NodeAllocatableError, PodOptions, StatusCode, claim_amounts_from_json,
+    PodNodeResources, PodNodeResourcesError, PodOptions, StatusCode, claim_amounts_from_json,
     with_node_allocatable_resources,
 };
 use dra_alloc::{Inventory, Profile};
@@ -40,9 +40,9 @@ fn taken(
     pod: &Pod,
     claim: &ResourceClaim,
     slices: Vec<ResourceSlice>,
-) -> Result<NodeAllocatable, NodeAllocatableError> {
+) -> Result<PodNodeResources, PodNodeResourcesError> {
     let allocation = claim.status.as_ref().unwrap().allocation.as_ref().unwrap();
-    NodeAllocatable::new(pod, [(claim, allocation)], &Inventory::new(slices), &node())
+    PodNodeResources::new(pod, [(claim, allocation)], &Inventory::new(slices), &node())
 }
 
 fn resources(cpu: &str, memory: &str) -> Resources {

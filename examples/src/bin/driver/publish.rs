@@ -2,7 +2,7 @@
 
 use dra_alloc::driver::{
     Chunk, Layout, Memory, NodeChoice, PlanError, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents,
-    SliceLimits, SliceWrite, SyncPlan, plan, reconcile,
+    SliceLimits, SliceWrite, SyncPlan, reconcile, split_into_slices,
 };
 use dra_attrs::{ServerVersionError, server_minor};
 use examples::manifest::Manifests;
@@ -58,7 +58,7 @@ pub(crate) fn writes(
         |slice: &&ResourceSlice| (slice.spec.driver.as_str(), slice.spec.node_name.as_deref()) == (driver, Some(node));
     let layout = Layout::Sticky(SliceContents::from_slices(stored.iter().filter(is_own)));
     let pool = PoolSpec::new(driver, node, NodeChoice::Node(node)).with_devices(devices);
-    let plan = plan(&pool, limits, Chunk::Always64, &layout)?;
+    let plan = split_into_slices(&pool, limits, Chunk::Always64, &layout)?;
     Ok(reconcile(&scope, stored, Some(&plan), &mut Memory::default(), &ReconcileOptions::default())?)
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dra_alloc::declared_features::{DeclaredFeature, AdmissionError, check_admission};
+use dra_alloc::declared_features::{AdmissionError, DeclaredFeature, check_admission};
 use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, operations_duration, skips_total};
 use dra_alloc::kubelet::{
     CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan, Prepare,

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use dra_alloc::kubelet::{Answers, ClaimRef, PreparedDevice};
+use dra_alloc::kubelet::{ClaimRef, PreparedDevice, Responses};
 
 /// Callback for every call: the method, and the claims as `namespace/name`.
 pub(crate) type OnCall = Box<dyn Fn(&'static str, &[String]) + Send + Sync>;
@@ -48,12 +48,12 @@ pub(crate) fn registered(_: &Path) -> Ready<(BTreeMap<String, PathBuf>, Vec<Stri
 }
 
 /// Calls no driver.
-pub(crate) fn prepare(_: &Path, _: &[ClaimRef], _: Duration) -> Ready<Result<Answers<Vec<PreparedDevice>>, String>> {
+pub(crate) fn prepare(_: &Path, _: &[ClaimRef], _: Duration) -> Ready<Result<Responses<Vec<PreparedDevice>>, String>> {
     ready(Err(ServeError.to_string()))
 }
 
 /// Calls no driver.
-pub(crate) fn unprepare(_: &Path, _: &[ClaimRef], _: Duration) -> Ready<Result<Answers<()>, String>> {
+pub(crate) fn unprepare(_: &Path, _: &[ClaimRef], _: Duration) -> Ready<Result<Responses<()>, String>> {
     ready(Err(ServeError.to_string()))
 }
 

@@ -7,8 +7,8 @@ use dra_attrs::numa::{
     TopologyError, numa_node_attribute,
 };
 use dra_attrs::{
-    DistinctState, FullyQualifiedName, ListTypes, MatchState, PciAddress, PcieRootError, Quantity, QuantityError,
-    SysfsMap, ValueSet, MatchError, lookup_by_name, pcie_root_attribute,
+    DistinctState, FullyQualifiedName, ListTypes, MatchError, MatchState, PciAddress, PcieRootError, Quantity,
+    QuantityError, SysfsMap, ValueSet, lookup_by_name, pcie_root_attribute,
 };
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use serde::Deserialize;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use dra_alloc::pods::{
-    ApiAnswer, BindStep, ClaimCalls, ClaimTracker, ClaimWrite, GangSearch, GroupAllocations, GroupRound, PodCycle,
+    ApiResponse, BindStep, ClaimCalls, ClaimTracker, ClaimWrite, GangSearch, GroupAllocations, GroupRound, PodCycle,
     PodExplanation, PodOptions, PostFilter, PreBind, pre_enqueue,
 };
 use dra_alloc::selector::SelectorCache;
@@ -187,7 +187,7 @@ impl Scheduler<'_> {
         }
     }
 
-    fn call(&mut self, write: &ClaimWrite) -> ApiAnswer {
+    fn call(&mut self, write: &ClaimWrite) -> ApiResponse {
         self.say(format!("  {}", shown(write)));
         self.server.call(write)
     }

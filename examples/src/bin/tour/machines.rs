@@ -12,7 +12,7 @@ use dra_attrs::numa::{
     Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
     numa_node_attribute,
 };
-use dra_attrs::{ListTypes, MatchState, NUMA_NODE, PciAddress, SysfsMap, ValueSet, MatchError};
+use dra_attrs::{ListTypes, MatchError, MatchState, NUMA_NODE, PciAddress, SysfsMap, ValueSet};
 use examples::machine::{Machine, MachineError};
 use examples::sysfs::SysfsDir;
 use k8s_openapi::api::core::v1::Node;

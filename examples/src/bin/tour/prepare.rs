@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::GateSet;
-use dra_alloc::kubelet::{Answers, ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Skipped};
+use dra_alloc::kubelet::{ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Responses, Skipped};
 
 use super::cluster::{Cluster, PROFILE, name};
 use super::error::TourError;
@@ -26,7 +26,7 @@ pub(super) fn prepare(cluster: &Cluster, page: &mut Page) -> Result<(), TourErro
     let mut plan = cache.plan_prepare(&cluster.pod, &cluster.claims, is_running, settings)?;
     page.decision(format!("call {}; skip {}", callees(plan.calls()), drivers(plan.skipped())));
     for (driver, claims) in plan.calls().clone() {
-        let prepared: Answers<_> = claims.into_iter().map(|claim| (claim.uid, Ok(Vec::new()))).collect();
+        let prepared: Responses<_> = claims.into_iter().map(|claim| (claim.uid, Ok(Vec::new()))).collect();
         cache.apply_prepare(&mut plan, &driver, Ok(prepared))?;
     }
     cache.finish_prepare(plan)?;

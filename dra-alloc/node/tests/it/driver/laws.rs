@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dra_attrs::Ix;
+use dra_attrs::Index;
 use dra_node::driver::{
     GenerationRule, Memory, NodeChoice, PoolPlan, PoolScope, ReconcileOptions, SliceNames, SlicePlan, SliceWrite,
     decode_index, generate_name, reconcile, slice_name,
@@ -123,7 +123,7 @@ impl World {
 
     /// Returns the name of a slice. Of two generated ones, the later is the smaller: the server's letters are random.
     fn name(&self, object: Object) -> String {
-        let (index, count) = (Ix::from(usize::from(object.index)), usize::from(object.count));
+        let (index, count) = (Index::from(usize::from(object.index)), usize::from(object.count));
         match self.names {
             SliceNames::Generated => {
                 format!("{}{:05}", generate_name(index, count, SCOPE.driver, None), 99_999 - u32::from(object.uid))
@@ -152,7 +152,7 @@ impl World {
 
     fn operation(write: &SliceWrite, view: &[Object]) -> Op {
         let by_uid = |uid: &str| *view.iter().find(|object| object.uid.to_string() == uid).unwrap();
-        let sent = |slice: &ResourceSlice, index: Ix<ResourceSlice>, uid: u8| Object {
+        let sent = |slice: &ResourceSlice, index: Index<ResourceSlice>, uid: u8| Object {
             index: u8::try_from(usize::from(index)).unwrap(),
             uid,
             generation: u8::try_from(slice.spec.pool.generation).unwrap(),

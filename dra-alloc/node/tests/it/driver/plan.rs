@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use dra_node::driver::{Chunk, Layout, NodeChoice, PlanError, PoolPlan, PoolSpec, SliceContents, SliceLimits, plan};
+use dra_node::driver::{
+    Chunk, Layout, NodeChoice, PlanError, PoolPlan, PoolSpec, SliceContents, SliceLimits, split_into_slices,
+};
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceCounterConsumption, DeviceTaint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use proptest::prelude::*;
@@ -66,14 +68,14 @@ fn counter_sets_have_slices_of_their_own_from_1_35_on() {
     let sets_of_nine: Vec<CounterSet> = (0..9).map(|number| set(&format!("s{number}"), 32)).collect();
     let devices = [consumer("a", &["s0"]), Device { name: "b".to_owned(), ..Device::default() }];
     let spec = pool(&devices).with_counter_sets(&sets_of_nine).with_partition_type_attribute(Some("d/type"));
-    let planned = plan(&spec, &V37, Chunk::Always64, &Layout::Ordered).unwrap();
+    let planned = split_into_slices(&spec, &V37, Chunk::Always64, &Layout::Ordered).unwrap();
     assert_eq!(sizes(&planned), [0, 0, 2]);
     assert_eq!(sets(&planned).iter().map(Vec::len).collect::<Vec<_>>(), [8, 1, 0]);
     // The API server refuses a list of devices, even an empty one, beside counter sets.
     assert!(planned.slices[0].devices.is_none());
     let attributes: Vec<_> = planned.slices.iter().map(|slice| slice.partition_type_attribute).collect();
     assert_eq!(attributes, [None, None, Some("d/type")]);
-    let on_36 = plan(&spec, &SliceLimits::for_minor(36), Chunk::Always64, &Layout::Ordered).unwrap();
+    let on_36 = split_into_slices(&spec, &SliceLimits::for_minor(36), Chunk::Always64, &Layout::Ordered).unwrap();
     assert!(on_36.slices.iter().all(|slice| slice.partition_type_attribute.is_none()));
 }
 
@@ -82,14 +84,14 @@ fn components_stay_together_before_1_35() {
     let all = [set("s0", 10), set("s1", 10), set("s2", 10), set("unused", 10)];
     let devices = [consumer("a", &["s0"]), consumer("b", &["s2"]), consumer("c", &["s1", "s0"]), tainted("d")];
     let spec = pool(&devices).with_counter_sets(&all);
-    let planned = plan(&spec, &V34, Chunk::WhenNeeded, &Layout::Ordered).unwrap();
+    let planned = split_into_slices(&spec, &V34, Chunk::WhenNeeded, &Layout::Ordered).unwrap();
     assert_eq!(names(&planned), [vec!["a", "c", "b", "d"], vec![]]);
     assert_eq!(sets(&planned), [vec!["s0", "s1", "s2"], vec!["unused"]]);
     let lost = [consumer("a", &["nowhere"])];
-    let error = plan(&pool(&lost), &V34, Chunk::WhenNeeded, &Layout::Ordered);
+    let error = split_into_slices(&pool(&lost), &V34, Chunk::WhenNeeded, &Layout::Ordered);
     assert!(matches!(error, Err(PlanError::CounterSetMissing { counter_set, .. }) if counter_set == "nowhere"));
     let wide = [set("s0", 33)];
-    let error = plan(&pool(&[]).with_counter_sets(&wide), &V34, Chunk::WhenNeeded, &Layout::Ordered);
+    let error = split_into_slices(&pool(&[]).with_counter_sets(&wide), &V34, Chunk::WhenNeeded, &Layout::Ordered);
     assert!(matches!(error, Err(PlanError::CannotSplit { device_count: 0, .. })));
 }
 
@@ -98,41 +100,41 @@ fn one_component_may_have_128_devices_and_several_64() {
     let all = [set("s0", 1), set("s1", 1)];
     let one: Vec<Device> = (0..128).map(|number| consumer(&format!("d{number}"), &["s0"])).collect();
     let spec = pool(&one).with_counter_sets(&all[..1]);
-    assert_eq!(sizes(&plan(&spec, &V34, Chunk::Always64, &Layout::Ordered).unwrap()), [128]);
+    assert_eq!(sizes(&split_into_slices(&spec, &V34, Chunk::Always64, &Layout::Ordered).unwrap()), [128]);
     let two: Vec<Device> =
         (0..70).map(|number| consumer(&format!("d{number}"), &[if number < 40 { "s0" } else { "s1" }])).collect();
     let spec = pool(&two).with_counter_sets(&all);
-    assert_eq!(sizes(&plan(&spec, &V34, Chunk::Always64, &Layout::Ordered).unwrap()), [40, 30]);
-    assert_eq!(sizes(&plan(&spec, &V34, Chunk::WhenNeeded, &Layout::Ordered).unwrap()), [70]);
+    assert_eq!(sizes(&split_into_slices(&spec, &V34, Chunk::Always64, &Layout::Ordered).unwrap()), [40, 30]);
+    assert_eq!(sizes(&split_into_slices(&spec, &V34, Chunk::WhenNeeded, &Layout::Ordered).unwrap()), [70]);
 }
 
 #[test]
 fn a_device_that_changes_leaves_the_other_slices_as_they_were() {
     let before = devices(1000);
-    let first = plan(&pool(&before), &V37, Chunk::Always64, &Layout::Ordered).unwrap();
+    let first = split_into_slices(&pool(&before), &V37, Chunk::Always64, &Layout::Ordered).unwrap();
     let mut after = before.clone();
     after.remove(100);
     after.insert(0, tainted("new"));
     let layout = Layout::Sticky(contents(&first));
-    let second = plan(&pool(&after), &V37, Chunk::Always64, &layout).unwrap();
+    let second = split_into_slices(&pool(&after), &V37, Chunk::Always64, &layout).unwrap();
     let (first, second_names) = (names(&first), names(&second));
     let changed: Vec<usize> = (0..16).filter(|slice| first[*slice] != second_names[*slice]).collect();
     assert_eq!((second_names.len(), changed.as_slice()), (16, [1].as_slice()));
     assert_eq!(second_names[1].last(), Some(&"new"));
     // The third plan is the second one: what was appended stays where it is.
     let layout = Layout::Sticky(contents(&second));
-    assert_eq!(plan(&pool(&after), &V37, Chunk::Always64, &layout).unwrap(), second);
+    assert_eq!(split_into_slices(&pool(&after), &V37, Chunk::Always64, &layout).unwrap(), second);
 }
 
 #[test]
 fn a_taint_displaces_devices_only_if_the_slice_gets_too_long() {
     let before = devices(100);
-    let first = plan(&pool(&before), &V37, Chunk::WhenNeeded, &Layout::Ordered).unwrap();
+    let first = split_into_slices(&pool(&before), &V37, Chunk::WhenNeeded, &Layout::Ordered).unwrap();
     assert_eq!(sizes(&first), [100]);
     let mut after = before.clone();
     after[0] = tainted("d0");
     let layout = Layout::Sticky(contents(&first));
-    let second = plan(&pool(&after), &V37, Chunk::WhenNeeded, &layout).unwrap();
+    let second = split_into_slices(&pool(&after), &V37, Chunk::WhenNeeded, &layout).unwrap();
     assert_eq!(sizes(&second), [64, 36]);
     assert_eq!((names(&second)[0][0], names(&second)[1][0]), ("d0", "d64"));
 }
@@ -142,7 +144,7 @@ fn ten_thousand_devices_on_one_earlier_slice_are_split() {
     let all = devices(10_000);
     let names = all.iter().map(|device| device.name.as_str()).collect();
     let layout = Layout::Sticky(vec![SliceContents { devices: names, ..SliceContents::default() }]);
-    let planned = plan(&pool(&all), &V37, Chunk::Always64, &layout).unwrap();
+    let planned = split_into_slices(&pool(&all), &V37, Chunk::Always64, &layout).unwrap();
     assert_eq!((planned.slices.len(), planned.slices[0].devices.as_ref().unwrap().len()), (157, 64));
 }
 
@@ -193,7 +195,7 @@ proptest! {
         });
         let layout = if is_sticky { Layout::Sticky(previous.collect()) } else { Layout::Ordered };
         let spec = pool(&any.devices).with_counter_sets(&any.sets);
-        let planned = match plan(&spec, &limits, any.chunk, &layout) {
+        let planned = match split_into_slices(&spec, &limits, any.chunk, &layout) {
             Ok(planned) => planned,
             Err(error) => {
                 prop_assert!(any.minor <= 34, "{error}");
@@ -222,7 +224,7 @@ proptest! {
             }
         }
         // What was planned is planned again.
-        let again = plan(&spec, &limits, any.chunk, &Layout::Sticky(contents(&planned))).unwrap();
+        let again = split_into_slices(&spec, &limits, any.chunk, &Layout::Sticky(contents(&planned))).unwrap();
         prop_assert_eq!(again, planned);
     }
 }

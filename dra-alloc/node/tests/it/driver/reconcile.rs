@@ -3,8 +3,8 @@
 use dra_attrs::{DraGate, GateSet, Profile};
 use dra_node::driver::{
     Chunk, GenerationRule, Layout, Memory, NextStep, NodeChoice, OnDropped, PoolPlan, PoolScope, PoolSpec,
-    ReconcileError, ReconcileOptions, SliceContents, SliceLimits, SlicePlan, SliceWrite, SyncPlan, WriteAnswer,
-    WriteFailure, plan, reconcile, withdraw_others,
+    ReconcileError, ReconcileOptions, SliceContents, SliceLimits, SlicePlan, SliceWrite, SyncPlan, WriteFailure,
+    WriteResponse, reconcile, split_into_slices, withdraw_others,
 };
 use dra_validate::{ApiServer, Write};
 use k8s_openapi::api::core::v1::NodeSelector;
@@ -22,7 +22,7 @@ const V37: SliceLimits = SliceLimits::for_minor(37);
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 fn ordered<'a>(spec: &PoolSpec<'a>) -> PoolPlan<'a> {
-    plan(spec, &V37, Chunk::Always64, &Layout::Ordered).unwrap()
+    split_into_slices(spec, &V37, Chunk::Always64, &Layout::Ordered).unwrap()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as `reconcile` takes them")]
@@ -46,7 +46,7 @@ fn store(stored: &[ResourceSlice], pass: &SyncPlan, memory: &mut Memory) -> Vec<
         for taint in slice.spec.devices.iter_mut().flatten().flat_map(|device| device.taints.iter_mut().flatten()) {
             taint.time_added.get_or_insert(Time(NOW));
         }
-        memory.answered(write, WriteAnswer::Stored(&slice), NOW);
+        memory.answered(write, WriteResponse::Stored(&slice), NOW);
         slices.push(slice);
     }
     slices
@@ -92,7 +92,7 @@ fn a_device_that_appears_is_one_write_in_a_sticky_layout() {
     all.remove(3);
     all.push(Device { name: "new".to_owned(), ..Device::default() });
     let layout = Layout::Sticky(SliceContents::from_slices(&stored));
-    let wanted = plan(&pool(&all), &V37, Chunk::Always64, &layout).unwrap();
+    let wanted = split_into_slices(&pool(&all), &V37, Chunk::Always64, &layout).unwrap();
     let options = ReconcileOptions { generation_rule: GenerationRule::Upstream, ..Default::default() };
     assert_eq!(pass(&stored, &wanted, &mut memory, &options).writes.len(), 1);
 }
@@ -173,7 +173,7 @@ fn a_card_that_loses_its_counters_is_not_published_with_its_partitions() {
     stored.spec.shared_counters = None;
     stored.metadata.uid = Some("uid-0".to_owned());
     stored.metadata.resource_version = Some("1".to_owned());
-    let answered = memory.answered(&first.writes[0], WriteAnswer::Stored(&stored), NOW);
+    let answered = memory.answered(&first.writes[0], WriteResponse::Stored(&stored), NOW);
     assert_eq!(answered.next, NextStep::PlanAgain);
     assert_eq!(answered.dropped[0].consequence(), "a device and its partitions can be allocated together");
     let second = pass(&[stored], &wanted, &mut memory, &options);
@@ -197,7 +197,7 @@ fn dropped_fields_are_no_change_once_they_are_known() {
     let first = pass(&[], &wanted, &mut memory, &options);
     let mut stored = first.writes[0].slice().unwrap().clone();
     stored.spec.devices.as_mut().unwrap()[0].taints = None;
-    memory.answered(&first.writes[0], WriteAnswer::Stored(&stored), NOW);
+    memory.answered(&first.writes[0], WriteResponse::Stored(&stored), NOW);
     let second = pass(std::slice::from_ref(&stored), &wanted, &mut memory, &options);
     assert_eq!((second.writes.len(), second.same_but_dropped), (0, [DraGate::DeviceTaints].into()));
     memory.forget_gates();
@@ -217,7 +217,7 @@ fn refused_lists_become_scalars() {
     let wanted = ordered(&pool(&all));
     let (mut memory, options) = (Memory::default(), ReconcileOptions::default());
     let first = pass(&[], &wanted, &mut memory, &options);
-    let failure = WriteAnswer::Failed(WriteFailure::ListsRefused);
+    let failure = WriteResponse::Failed(WriteFailure::ListsRefused);
     assert_eq!(memory.answered(&first.writes[0], failure, NOW).next, NextStep::PlanAgain);
     let second = pass(&[], &wanted, &mut memory, &options);
     let sent = second.writes[0].slice().unwrap().spec.devices.as_ref().unwrap()[0].attributes.clone().unwrap();
@@ -279,7 +279,7 @@ fn fields_of_gates_that_are_off_are_not_sent() {
     let server = ApiServer::new(Profile::V1_37, gates.iter().fold(GateSet::default(), |all, gate| all.without(*gate)));
     let stored = server.validate_slice(Write::create(slice)).unwrap();
     assert_eq!(stored.dropped, [], "nothing is left to drop");
-    let answered = memory.answered(&first.writes[0], WriteAnswer::Stored(&stored.object), NOW);
+    let answered = memory.answered(&first.writes[0], WriteResponse::Stored(&stored.object), NOW);
     assert_eq!((answered.next, answered.dropped), (NextStep::Continue, Vec::new()));
     let second = pass(&[stored.object], &wanted, &mut memory, &ReconcileOptions::default());
     assert_eq!(second.writes, []);
@@ -323,7 +323,7 @@ fn fields_of_a_gate_are_news_once() {
     let write = pass(&[], &ordered(&pool(&all)), &mut memory, &ReconcileOptions::default()).writes.remove(0);
     let mut stored = write.slice().unwrap().clone();
     stored.spec.devices.as_mut().unwrap()[0].taints = None;
-    let mut answered = || memory.answered(&write, WriteAnswer::Stored(&stored), NOW);
+    let mut answered = || memory.answered(&write, WriteResponse::Stored(&stored), NOW);
     let (first, second) = (answered(), answered());
     assert_eq!((first.next, first.dropped.len()), (NextStep::PlanAgain, 1));
     assert_eq!((second.next, second.dropped.len()), (NextStep::Continue, 0));
@@ -369,12 +369,12 @@ fn own_writes_are_in_the_view_until_the_watch_shows_them() {
     assert_eq!((memory.view([]).len(), memory.last_unconfirmed_write_at()), (0, None));
     // An answer that comes after the deletion brings nothing back.
     assert!(memory.deleted(&stored[0], NOW));
-    let late = SliceWrite::Create { index: dra_attrs::Ix::FIRST, slice: stored[0].clone() };
-    memory.answered(&late, WriteAnswer::Stored(&stored[0]), NOW);
+    let late = SliceWrite::Create { index: dra_attrs::Index::FIRST, slice: stored[0].clone() };
+    memory.answered(&late, WriteResponse::Stored(&stored[0]), NOW);
     assert_eq!(memory.view([]).len(), 0);
     let minute = Timestamp::from_second(60).unwrap();
     memory.expire(minute);
-    memory.answered(&late, WriteAnswer::Stored(&stored[0]), minute);
+    memory.answered(&late, WriteResponse::Stored(&stored[0]), minute);
     assert_eq!(memory.view([]).len(), 1);
     memory.expire(Timestamp::from_second(120).unwrap());
     assert_eq!(memory.view([]).len(), 0);
@@ -383,7 +383,7 @@ fn own_writes_are_in_the_view_until_the_watch_shows_them() {
 #[test]
 fn each_failure_has_its_next_step() {
     let delete = SliceWrite::Delete { name: "a".to_owned(), uid: "u".to_owned(), resource_version: "1".to_owned() };
-    let create = SliceWrite::Create { index: dra_attrs::Ix::FIRST, slice: ResourceSlice::default() };
+    let create = SliceWrite::Create { index: dra_attrs::Index::FIRST, slice: ResourceSlice::default() };
     let cases = [
         (&delete, WriteFailure::NotFound, NextStep::Continue),
         (&delete, WriteFailure::Conflict, NextStep::PlanAgain),
@@ -394,7 +394,7 @@ fn each_failure_has_its_next_step() {
         (&create, WriteFailure::Unknown, NextStep::BackOff),
     ];
     for (write, failure, next) in cases {
-        let answered = Memory::default().answered(write, WriteAnswer::Failed(failure), NOW);
+        let answered = Memory::default().answered(write, WriteResponse::Failed(failure), NOW);
         assert_eq!(answered.next, next, "{failure:?}");
     }
 }

@@ -1,9 +1,9 @@
 //! Results, configurations and answers of claims.
 
 use dra_node::driver::{
-    ClaimError, ConfigError, ConfigSource, claim_answers, device_configs, own_results, request_names,
+    ClaimError, ConfigError, ConfigSource, claim_responses, device_configs, own_results, request_names,
 };
-use dra_node::kubelet::Answers;
+use dra_node::kubelet::Responses;
 use k8s_openapi::api::resource::v1::AllocationResult;
 use serde_json::{Value, from_value, json};
 
@@ -73,12 +73,12 @@ fn base_names_once() {
 
 #[test]
 fn an_answer_for_each_claim_that_was_asked() {
-    let outcomes = Answers::from([
+    let outcomes = Responses::from([
         ("u1".to_owned(), Ok(1)),
         ("u3".to_owned(), Err("device lost".to_owned())),
         ("u9".to_owned(), Ok(9)),
     ]);
-    let answers = claim_answers(["u3", "u2", "u1", "u2"], outcomes);
+    let answers = claim_responses(["u3", "u2", "u1", "u2"], outcomes);
     let failed = ClaimError::Failed("device lost".to_owned());
     assert_eq!(
         answers,

@@ -2,7 +2,7 @@
 
 use dra_attrs::Profile;
 use dra_device::claims::ClaimKey;
-use dra_node::kubelet::{Answers, CallError, FAILED_PREPARE, KubeletGate, PrepareError, PreparedDevice};
+use dra_node::kubelet::{CallError, FAILED_PREPARE, KubeletGate, PrepareError, PreparedDevice, Responses};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};
@@ -147,7 +147,7 @@ fn an_old_claim_of_the_same_name() {
     assert!(world.file.contains("a-claim") && world.cache.may_need_unprepare("p-uid"));
 }
 
-fn answers<const N: usize>(entries: [(&str, Result<Vec<PreparedDevice>, &str>); N]) -> Answers<Vec<PreparedDevice>> {
+fn answers<const N: usize>(entries: [(&str, Result<Vec<PreparedDevice>, &str>); N]) -> Responses<Vec<PreparedDevice>> {
     entries.into_iter().map(|(uid, answer)| (uid.to_owned(), answer.map_err(str::to_owned))).collect()
 }
 
@@ -156,7 +156,7 @@ fn cdi(id: &str) -> Vec<PreparedDevice> {
 }
 
 /// Prepares the claims a and b with a response of the driver, and returns the result.
-fn respond(world: &mut World, outcome: Result<Answers<Vec<PreparedDevice>>, String>) -> Result<(), String> {
+fn respond(world: &mut World, outcome: Result<Responses<Vec<PreparedDevice>>, String>) -> Result<(), String> {
     let objects = ["a", "b"].map(|name| claim(name, &[(GPU, json!(null))]));
     let mut plan = world.cache.plan_prepare(&pod("p", &["a", "b"]), &objects, |_| true, world.settings).unwrap();
     let applied = world.cache.apply_prepare(&mut plan, GPU, outcome).map_err(|error| error.to_string());
@@ -403,7 +403,7 @@ fn more_devices_than_a_claim_can_have_are_the_drivers_error() {
         let mut world = World::new(Profile::V1_37, &[GPU, NIC]);
         let registered = |_: &str| true;
         let mut plan = world.cache.plan_prepare(&pod("p", &["a", "b"]), &claims, registered, world.settings).unwrap();
-        let answers = |count: usize| -> Answers<Vec<PreparedDevice>> {
+        let answers = |count: usize| -> Responses<Vec<PreparedDevice>> {
             let asked = plan_uids(driver);
             asked
                 .iter()

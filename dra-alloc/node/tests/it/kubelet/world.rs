@@ -7,7 +7,8 @@ use dra_attrs::{GateSet, Profile};
 use dra_device::skip::wire::read;
 use dra_node::kubelet::metrics::SkipCounts;
 use dra_node::kubelet::{
-    Answers, ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Operation, PrepareError, PreparedDevice, UnprepareError,
+    ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Operation, PrepareError, PreparedDevice, Responses,
+    UnprepareError,
 };
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -129,7 +130,7 @@ impl World {
         driver: &str,
         claims: &[ClaimRef],
         answer: impl Fn(&ClaimRef) -> T,
-    ) -> Result<Answers<T>, String> {
+    ) -> Result<Responses<T>, String> {
         if self.failing.contains(driver) {
             return Err("rpc error: code = Unavailable".to_owned());
         }

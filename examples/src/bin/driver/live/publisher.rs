@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dra_alloc::driver::{
     Chunk, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
-    SliceWrite, SyncPlan, Timers, WriteFailure, due, plan, reconcile, withdraw_others,
+    SliceWrite, SyncPlan, Timers, WriteFailure, due, reconcile, split_into_slices, withdraw_others,
 };
 use dra_alloc::{DraGate, DroppedField};
 use examples::live::connect::Cluster;
@@ -243,7 +243,7 @@ impl<'a> Publisher<'a> {
             .with_partition_type_attribute(self.contents.partition_type.as_deref());
         let view: Vec<ResourceSlice> = memory.view(self.stored.values()).into_iter().cloned().collect();
         let layout = Layout::Sticky(SliceContents::from_slices(&view));
-        let plan = plan(&pool, &self.limits, Chunk::Always64, &layout)?;
+        let plan = split_into_slices(&pool, &self.limits, Chunk::Always64, &layout)?;
         Ok(reconcile(&scope, &view, Some(&plan), memory, &ReconcileOptions::default())?)
     }
 

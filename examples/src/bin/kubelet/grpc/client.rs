@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dra_alloc::kubelet::{Answers, ClaimRef, PreparedDevice};
+use dra_alloc::kubelet::{ClaimRef, PreparedDevice, Responses};
 use examples::output::one_line;
 
 use super::api::dra_plugin_client::DraPluginClient;
@@ -19,7 +19,7 @@ pub(crate) async fn prepare(
     socket: &Path,
     claims: &[ClaimRef],
     timeout: Duration,
-) -> Result<Answers<Vec<PreparedDevice>>, String> {
+) -> Result<Responses<Vec<PreparedDevice>>, String> {
     let request = NodePrepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
     let response = within(timeout, async {
         let connection = Connection::open(socket).await?;
@@ -34,7 +34,7 @@ pub(crate) async fn prepare(
 ///
 /// # Errors
 /// The reason that there is no response.
-pub(crate) async fn unprepare(socket: &Path, claims: &[ClaimRef], timeout: Duration) -> Result<Answers<()>, String> {
+pub(crate) async fn unprepare(socket: &Path, claims: &[ClaimRef], timeout: Duration) -> Result<Responses<()>, String> {
     let request = NodeUnprepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
     let response = within(timeout, async {
         let connection = Connection::open(socket).await?;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use dra_alloc::driver::{
     ClaimError, ClaimLookup, ClaimPlan, ClaimReply, ConditionReport, ConfigError, DeviceReport, DeviceStatusError,
-    Ledger, LedgerEntry, NodeContext, PrepareClaimError, StartAction, claim_answers, device_configs, merge_device_status,
-    request_names,
+    Ledger, LedgerEntry, NodeContext, PrepareClaimError, StartAction, claim_responses, device_configs,
+    merge_device_status, request_names,
 };
-use dra_alloc::kubelet::{Answers, ClaimRef};
+use dra_alloc::kubelet::{ClaimRef, Responses};
 use k8s_openapi::api::resource::v1::{AllocationResult, NetworkDeviceData, ResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
@@ -144,9 +144,9 @@ fn answer(question: &LedgerInput) -> Value {
                 None => Ok(outcome.devices),
                 Some(error) => Err(error.as_str().map_or_else(|| error.to_string(), str::to_owned)),
             };
-            let outcomes: Answers<_> =
+            let outcomes: Responses<_> =
                 results.clone().into_iter().map(|(uid, result)| (uid, outcome(result))).collect();
-            let answers = claim_answers(requested.iter().map(String::as_str), outcomes);
+            let answers = claim_responses(requested.iter().map(String::as_str), outcomes);
             json!({"claims": answers.into_iter().map(claim_answer).collect::<Vec<_>>()})
         }
         LedgerInput::RequestNames { requests } => {

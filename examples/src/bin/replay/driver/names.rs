@@ -1,6 +1,6 @@
 //! The operation `driver.names`: names of slices and of sockets.
 
-use dra_alloc::Ix;
+use dra_alloc::Index;
 use dra_alloc::driver::{
     SocketPathError, data_socket, decode_index, generate_name, kubelet_authority, registrar_socket, slice_name,
 };
@@ -29,10 +29,10 @@ pub(crate) fn names(input: Value) -> Result<Operation, Refusal> {
 fn answer(question: &NamesInput) -> Value {
     match question {
         NamesInput::GenerateName { index, slice_count, driver, owner_name } => {
-            json!({"value": generate_name(Ix::from(*index), *slice_count, driver, owner_name.as_deref())})
+            json!({"value": generate_name(Index::from(*index), *slice_count, driver, owner_name.as_deref())})
         }
         NamesInput::FixedName { index, slice_count, driver, owner_name, pool } => {
-            json!({"value": slice_name(Ix::from(*index), *slice_count, driver, owner_name.as_deref(), pool)})
+            json!({"value": slice_name(Index::from(*index), *slice_count, driver, owner_name.as_deref(), pool)})
         }
         NamesInput::DecodeIndex { name, slice_count } => json!({"value": decode_index(name, *slice_count)}),
         NamesInput::RegistrarSocket { directory, driver, pod_uid } => {

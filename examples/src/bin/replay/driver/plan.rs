@@ -1,7 +1,7 @@
 //! The operation `driver.plan`: devices and counter sets, split into slices.
 
 use dra_alloc::driver::{
-    Chunk, Layout, NodeChoice, PlanError, PoolSpec, SliceContents, SliceLimits, SlicePlan, plan as plan_slices,
+    Chunk, Layout, NodeChoice, PlanError, PoolSpec, SliceContents, SliceLimits, SlicePlan, split_into_slices,
 };
 use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{CounterSet, Device};
@@ -94,7 +94,7 @@ fn answer(input: &PlanInput) -> Value {
         None => Layout::Ordered,
         Some(slices) => Layout::Sticky(slices.iter().map(contents).collect()),
     };
-    match plan_slices(&pool, &SliceLimits::for_minor(input.server.minor), input.chunk.into(), &layout) {
+    match split_into_slices(&pool, &SliceLimits::for_minor(input.server.minor), input.chunk.into(), &layout) {
         Ok(plan) => json!({"slices": plan.slices.iter().map(shown).collect::<Vec<_>>()}),
         Err(error) => json!({"error": refusal(&error)}),
     }

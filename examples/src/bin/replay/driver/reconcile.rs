@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dra_alloc::driver::{
     GenerationRule, Memory, NextStep, NodeChoice, OnDropped, PoolPlan, PoolScope, ReconcileError, ReconcileOptions,
-    SliceNames, SlicePlan, SliceWrite, SyncPlan, WriteAnswer, WriteFailure, WriteOrder, dropped,
+    SliceNames, SlicePlan, SliceWrite, SyncPlan, WriteFailure, WriteOrder, WriteResponse, dropped,
     reconcile as plan_pass,
 };
 use dra_alloc::{DraGate, GateSet, Profile};
@@ -324,11 +324,11 @@ fn send(pass: &SyncPlan, server: &mut ImaginedServer, memory: &mut Memory) -> Se
         let mut op = shown(write);
         let outcome = server.send(write);
         let answer = match &outcome {
-            Ok(None) => WriteAnswer::Deleted,
-            Ok(Some(stored)) => WriteAnswer::Stored(stored),
+            Ok(None) => WriteResponse::Deleted,
+            Ok(Some(stored)) => WriteResponse::Stored(stored),
             Err((failure, reason)) => {
                 op.as_object_mut().map(|fields| fields.insert("fails".to_owned(), json!(reason)));
-                WriteAnswer::Failed(*failure)
+                WriteResponse::Failed(*failure)
             }
         };
         let answered = memory.answered(write, answer, Timestamp::UNIX_EPOCH);

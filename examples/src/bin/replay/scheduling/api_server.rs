@@ -1,6 +1,6 @@
 //! API server of a replayed cycle: optimistic concurrency, answers that fail on request, and a log of all calls.
 
-use dra_alloc::pods::{ApiAnswer, ClaimWrite};
+use dra_alloc::pods::{ApiResponse, ClaimWrite};
 use examples::claim_store::{ClaimStore, conflict};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 use serde_json::{Map, Value, json};
@@ -49,7 +49,7 @@ impl ApiServer {
     }
 
     /// Answers a call and logs it.
-    pub(super) fn call(&mut self, write: &ClaimWrite) -> ApiAnswer {
+    pub(super) fn call(&mut self, write: &ClaimWrite) -> ApiResponse {
         let name_of = |claim: &ResourceClaim| claim.metadata.name.clone().unwrap_or_default();
         let (verb, resource, subresource, name) = match write {
             ClaimWrite::Create { .. } => ("create", "resourceclaims", None, String::new()),
@@ -59,7 +59,7 @@ impl ApiServer {
             ClaimWrite::PatchPodStatus { name, .. } => ("patch", "pods", Some("status"), name.clone()),
             ClaimWrite::Delete { name, .. } => ("delete", "resourceclaims", None, name.clone()),
             ClaimWrite::Get { name, .. } => ("get", "resourceclaims", None, name.clone()),
-            _ => return ApiAnswer::Failed("the replayed API server does not know the call".to_owned()),
+            _ => return ApiResponse::Failed("the replayed API server does not know the call".to_owned()),
         };
         let mut log = Map::from_iter([
             ("verb".to_owned(), json!(verb)),
@@ -75,7 +75,7 @@ impl ApiServer {
             (failed(error, resource, &name), Some(error))
         } else {
             let answer = self.store.call(write);
-            let is_conflict = matches!(answer, ApiAnswer::Conflict(_));
+            let is_conflict = matches!(answer, ApiResponse::Conflict(_));
             (answer, is_conflict.then_some("conflict"))
         };
         log.extend(error.map(|error| ("error".to_owned(), json!(error))));
@@ -85,12 +85,12 @@ impl ApiServer {
 }
 
 /// Answers a call that fails. Nothing of it is stored here, so that the claim need not be read to know it.
-fn failed(answer: &str, resource: &str, name: &str) -> ApiAnswer {
+fn failed(answer: &str, resource: &str, name: &str) -> ApiResponse {
     match (answer, resource) {
         ("conflict", _) => conflict(name),
-        ("invalid", _) => ApiAnswer::Failed(format!("ResourceClaim.resource.k8s.io {name:?} is invalid")),
-        (other, "resourceclaims") => ApiAnswer::Failed(format!("Internal error occurred: {other}")),
-        (other, _) => ApiAnswer::Unavailable(format!("Internal error occurred: {other}")),
+        ("invalid", _) => ApiResponse::Failed(format!("ResourceClaim.resource.k8s.io {name:?} is invalid")),
+        (other, "resourceclaims") => ApiResponse::Failed(format!("Internal error occurred: {other}")),
+        (other, _) => ApiResponse::Unavailable(format!("Internal error occurred: {other}")),
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::claim_controller::{
-    ClaimController, ControllerAnswer, ControllerCall, PodGroupVersion, QueueKey, QueueKind, SyncStep,
+    ClaimController, ControllerCall, ControllerResponse, PodGroupVersion, QueueKey, QueueKind, SyncStep,
 };
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{ApiAnswer, ClaimWrite, PodOptions};
+use dra_alloc::pods::{ApiResponse, ClaimWrite, PodOptions};
 use examples::claim_store::ClaimStore;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate};
@@ -151,7 +151,7 @@ impl<'w> Run<'w> {
     }
 
     /// Carries out a call, logs it, and shows its effect to the controller.
-    fn call(&mut self, call: ControllerCall) -> ControllerAnswer {
+    fn call(&mut self, call: ControllerCall) -> ControllerResponse {
         match call {
             ControllerCall::CreateClaim { mut claim } => {
                 let metadata = &claim.metadata;
@@ -169,13 +169,13 @@ impl<'w> Run<'w> {
                 claim.metadata.name = Some(format!("{prefix}{:05}", self.created));
                 let claim = self.store.put(*claim);
                 self.controller.observe_claim(claim.clone());
-                ControllerAnswer::Claim(Box::new(claim))
+                ControllerResponse::Claim(Box::new(claim))
             }
             ControllerCall::RecordClaims { owner, body } => {
                 let resource = if owner.kind == QueueKind::Pod { "pods" } else { "podgroups" };
                 let fields = json!({"patch": body, "patchType": "application/apply-patch+yaml"});
                 self.log("patch", resource, Some("status"), &owner.name, fields);
-                ControllerAnswer::Done
+                ControllerResponse::Done
             }
             ControllerCall::UpdateStatus { claim } => self.write(&ClaimWrite::UpdateStatus { claim }, Some("status")),
             ControllerCall::Update { claim } => self.write(&ClaimWrite::Update { claim }, None),
@@ -183,19 +183,19 @@ impl<'w> Run<'w> {
                 self.log("delete", "resourceclaims", None, &claim.name, json!({}));
                 self.store.remove(&claim);
                 self.controller.observe_claim_deleted(&claim.namespace, &claim.name);
-                ControllerAnswer::Done
+                ControllerResponse::Done
             }
             ControllerCall::GetConsumer { namespace, consumer } => {
                 self.log("get", &consumer.resource, None, &consumer.name, json!({}));
-                ControllerAnswer::Consumer(self.found(&namespace, &consumer))
+                ControllerResponse::Consumer(self.found(&namespace, &consumer))
             }
-            _ => ControllerAnswer::Failed("the replayed API server does not know the call".to_owned()),
+            _ => ControllerResponse::Failed("the replayed API server does not know the call".to_owned()),
         }
     }
 
-    fn write(&mut self, write: &ClaimWrite, subresource: Option<&str>) -> ControllerAnswer {
+    fn write(&mut self, write: &ClaimWrite, subresource: Option<&str>) -> ControllerResponse {
         let (ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim }) = write else {
-            return ControllerAnswer::Done;
+            return ControllerResponse::Done;
         };
         let fields: Map<String, Value> = changes(write).into_iter().collect();
         self.log(
@@ -206,14 +206,14 @@ impl<'w> Run<'w> {
             fields.into(),
         );
         match self.store.call(write) {
-            ApiAnswer::Object(claim) => {
+            ApiResponse::Object(claim) => {
                 self.controller.observe_claim(claim.clone());
-                ControllerAnswer::Claim(claim)
+                ControllerResponse::Claim(claim)
             }
-            ApiAnswer::Conflict(text) | ApiAnswer::Unavailable(text) | ApiAnswer::Failed(text) => {
-                ControllerAnswer::Failed(text)
+            ApiResponse::Conflict(text) | ApiResponse::Unavailable(text) | ApiResponse::Failed(text) => {
+                ControllerResponse::Failed(text)
             }
-            _ => ControllerAnswer::Done,
+            _ => ControllerResponse::Done,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{
-    NodeAllocatable, NodeResourcesRefusal, StatusCode, claim_of_entry, with_node_allocatable_resources,
+    NodeResourcesRefusal, PodNodeResources, StatusCode, claim_of_entry, with_node_allocatable_resources,
 };
 use dra_alloc::{Inventory, allocated_devices};
 use dra_attrs::{ClaimAmounts, Resources};
@@ -51,7 +51,7 @@ pub(crate) fn node_allocatable(input: Value) -> Result<Operation, Refusal> {
         let used = || claims.iter().filter(|claim| named.contains(&ClaimKey::from_metadata(&claim.metadata)));
         let allocated = used().filter(|claim| !allocated_devices(claim).is_empty());
         let results = allocated.filter_map(|claim| Some((claim, claim.status.as_ref()?.allocation.as_ref()?)));
-        let taken = match NodeAllocatable::new(&pod, results, &inventory, &node) {
+        let taken = match PodNodeResources::new(&pod, results, &inventory, &node) {
             Ok(taken) => taken,
             Err(error) => return json!({"error": error.to_string()}),
         };

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dra_alloc::driver::{SocketPathError, PluginInfo, PluginService, Registration, data_socket, registrar_socket};
+use dra_alloc::driver::{PluginInfo, PluginService, Registration, SocketPathError, data_socket, registrar_socket};
 use examples::grpc_api::dra::dra_plugin_server::DraPluginServer;
 use examples::grpc_api::health::dra_resource_health_server::DraResourceHealthServer;
 use examples::grpc_api::registration::registration_server::RegistrationServer;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use dra_alloc::driver::{
     DeviceHealth, HealthReporter, HealthStatus, PluginInfo, Registration, RegistrationEvent, RegistrationReply,
-    claim_answers,
+    claim_responses,
 };
-use dra_alloc::kubelet::{Answers, ClaimRef, PreparedDevice};
+use dra_alloc::kubelet::{ClaimRef, PreparedDevice, Responses};
 use dra_alloc::skip::{NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES};
 use examples::grpc_api::dra::dra_plugin_server::DraPlugin;
 use examples::grpc_api::dra::{
@@ -69,8 +69,8 @@ fn answers<T>(
         let asked = ClaimRef::new(&claim.namespace, &claim.name, &claim.uid);
         (claim.uid.clone(), work(&asked).map_err(|error| error.to_string()))
     };
-    let outcomes: Answers<T> = claims.iter().map(outcome).collect();
-    let answers = claim_answers(claims.iter().map(|claim| claim.uid.as_str()), outcomes);
+    let outcomes: Responses<T> = claims.iter().map(outcome).collect();
+    let answers = claim_responses(claims.iter().map(|claim| claim.uid.as_str()), outcomes);
     answers.into_iter().map(|(uid, answer)| (uid, answer.map_err(|failure| failure.to_string())))
 }
 

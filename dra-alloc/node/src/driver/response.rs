@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kubelet::Answers;
+use crate::kubelet::Responses;
 
 /// Reason why a claim of a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,16 +23,16 @@ pub enum ClaimError {
 /// kubelet then ignores the body.
 ///
 /// ```
-/// use dra_node::driver::{ClaimError, claim_answers};
-/// use dra_node::kubelet::Answers;
-/// let outcomes = Answers::from([("a".to_owned(), Ok(vec!["gpu-0"]))]);
-/// let answers = claim_answers(["a", "b", "a"], outcomes);
+/// use dra_node::driver::{ClaimError, claim_responses};
+/// use dra_node::kubelet::Responses;
+/// let outcomes = Responses::from([("a".to_owned(), Ok(vec!["gpu-0"]))]);
+/// let answers = claim_responses(["a", "b", "a"], outcomes);
 /// assert_eq!(answers[0], ("a".to_owned(), Ok(vec!["gpu-0"])));
 /// assert_eq!(answers[1..], [("b".to_owned(), Err(ClaimError::NoResult))]);
 /// ```
-pub fn claim_answers<'a, T>(
+pub fn claim_responses<'a, T>(
     asked: impl IntoIterator<Item = &'a str>,
-    outcomes: Answers<T>,
+    outcomes: Responses<T>,
 ) -> Vec<(String, Result<T, ClaimError>)> {
     let mut outcomes: BTreeMap<String, _> = outcomes.into_iter().collect();
     let mut seen = BTreeSet::new();

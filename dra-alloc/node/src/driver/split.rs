@@ -29,13 +29,13 @@ pub enum NodeChoice<'a> {
 /// Contents of a pool as its driver wants them, not yet split into slices.
 ///
 /// ```
-/// use dra_node::driver::{Chunk, Layout, NodeChoice, PoolSpec, SliceLimits, plan};
+/// use dra_node::driver::{Chunk, Layout, NodeChoice, PoolSpec, SliceLimits, split_into_slices};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
 /// let devices: Vec<Device> =
 ///     (0..100).map(|number| Device { name: format!("gpu-{number}"), ..Device::default() }).collect();
 /// let pool = PoolSpec::new("gpu.example.com", "node-1", NodeChoice::Node("node-1")).with_devices(&devices);
-/// let plan = plan(&pool, &SliceLimits::for_minor(37), Chunk::Always64, &Layout::Ordered)?;
+/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), Chunk::Always64, &Layout::Ordered)?;
 /// let sizes: Vec<usize> = plan.slices.iter().map(|slice| slice.devices.as_ref().map_or(0, Vec::len)).collect();
 /// assert_eq!(sizes, [64, 36]);
 /// # Ok::<(), dra_node::driver::PlanError>(())
@@ -114,7 +114,7 @@ pub struct PoolPlan<'a> {
 }
 
 impl<'a> PoolPlan<'a> {
-    /// Creates the plan of a pool whose slices were split by other means than [`plan`].
+    /// Creates the plan of a pool whose slices were split by other means than [`split_into_slices`].
     #[must_use]
     pub const fn new(node: NodeChoice<'a>, slices: Vec<SlicePlan<'a>>) -> Self {
         Self { node, slices, skip_node_operations: None, generation: None }
@@ -127,7 +127,7 @@ impl<'a> PoolPlan<'a> {
 ///
 /// # Errors
 /// Only for servers before 1.35, where devices and counter sets can't be told apart; see [`PlanError`].
-pub fn plan<'a>(
+pub fn split_into_slices<'a>(
     pool: &PoolSpec<'a>,
     limits: &SliceLimits,
     chunk: Chunk,

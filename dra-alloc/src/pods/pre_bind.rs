@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, Ix};
+use dra_attrs::{DraGate, Index};
 use dra_device::claims::ClaimKey;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::binding::{BindingFailure, BindingState, binding_report, has_binding_conditions};
+use super::binding_conditions::{BindingFailure, BindingState, binding_report, has_binding_conditions};
 use super::consumer::{Consumer, is_reserved};
 use super::cycle::{CycleClaim, PodCycle};
 use super::lookup::{ClaimLookup, allocation_of, uid_of};
@@ -20,7 +20,7 @@ use super::reserve::{add_finalizer, has_finalizer, with_allocation};
 use super::special_claim;
 use super::status_code::StatusCode;
 use super::tracker::ClaimTracker;
-use super::write::{ATTEMPTS, ApiAnswer, ClaimWrite};
+use super::write::{ATTEMPTS, ApiResponse, ClaimWrite};
 use crate::cluster::state::ClaimId;
 
 /// Number of times that a pod's status is written before an unavailable API server is an error.
@@ -164,7 +164,7 @@ pub struct PreBind {
 #[derive(Clone, Debug, PartialEq)]
 enum Stage {
     /// The claim at this position is next.
-    Claim(Ix<CycleClaim>),
+    Claim(Index<CycleClaim>),
     /// A call is due, or its answer.
     Open(Call),
     Waiting,
@@ -175,7 +175,7 @@ enum Stage {
 /// A call to the API server, of which the write is made anew each time that it is asked for.
 #[derive(Clone, Debug, PartialEq)]
 struct Call {
-    index: Ix<CycleClaim>,
+    index: Index<CycleClaim>,
     action: BindAction,
     /// The claim as it was read or written last.
     claim: Arc<ResourceClaim>,
@@ -224,7 +224,7 @@ impl Call {
 
 impl Default for Stage {
     fn default() -> Self {
-        Self::Claim(Ix::FIRST)
+        Self::Claim(Index::FIRST)
     }
 }
 
@@ -281,25 +281,25 @@ impl PreBind {
     ///
     /// Each claim that an answer shows goes into `tracker`. After an answer that leaves open if a write was stored, the claim is
     /// read: if it has the chosen allocation and is reserved for the pod, the write was stored.
-    pub fn answer(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, answer: ApiAnswer, now: Timestamp) {
+    pub fn answer(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, answer: ApiResponse, now: Timestamp) {
         if !matches!(self.stage, Stage::Open(_)) {
             return;
         }
         let Stage::Open(call) = std::mem::take(&mut self.stage) else { return };
         self.stage = match answer {
-            ApiAnswer::Object(_) | ApiAnswer::Done if call.action == BindAction::UpdatePodStatus => {
+            ApiResponse::Object(_) | ApiResponse::Done if call.action == BindAction::UpdatePodStatus => {
                 complete(call.index, call.claim, cycle)
             }
-            ApiAnswer::Object(claim) => self.shown(call, Arc::from(claim), cycle, tracker, now),
-            ApiAnswer::Done if call.action == BindAction::Refresh => gone(&call, cycle, tracker),
-            ApiAnswer::Done => self.open(call, "the answer has no claim".to_owned(), cycle, tracker),
-            ApiAnswer::Conflict(text) if call.action == BindAction::UpdatePodStatus => {
+            ApiResponse::Object(claim) => self.shown(call, Arc::from(claim), cycle, tracker, now),
+            ApiResponse::Done if call.action == BindAction::Refresh => gone(&call, cycle, tracker),
+            ApiResponse::Done => self.open(call, "the answer has no claim".to_owned(), cycle, tracker),
+            ApiResponse::Conflict(text) if call.action == BindAction::UpdatePodStatus => {
                 refused(&call, text, cycle, tracker)
             }
-            ApiAnswer::Conflict(text) | ApiAnswer::Lost(text) | ApiAnswer::Unavailable(text) => {
+            ApiResponse::Conflict(text) | ApiResponse::Lost(text) | ApiResponse::Unavailable(text) => {
                 self.open(call, text, cycle, tracker)
             }
-            ApiAnswer::Failed(text) => {
+            ApiResponse::Failed(text) => {
                 if call.action == BindAction::AddAllocation {
                     tracker.end_write(uid_of(&call.claim));
                 }
@@ -350,7 +350,7 @@ impl PreBind {
 
     /// Decides about a claim as it is now: the next write, or the end.
     fn decide(
-        index: Ix<CycleClaim>,
+        index: Index<CycleClaim>,
         claim: Arc<ResourceClaim>,
         cycle: &mut PodCycle,
         tracker: &mut ClaimTracker,
@@ -432,13 +432,13 @@ fn waits(cycle: &PodCycle) -> bool {
         && cycle.claims.iter().any(|claim| has_binding_conditions(&claim.claim))
 }
 
-fn after(index: Ix<CycleClaim>) -> Ix<CycleClaim> {
-    Ix::from(usize::from(index) + 1)
+fn after(index: Index<CycleClaim>) -> Index<CycleClaim> {
+    Index::from(usize::from(index) + 1)
 }
 
 /// Goes on with a claim that has the allocation, and is reserved for the pod.
 fn written(
-    index: Ix<CycleClaim>,
+    index: Index<CycleClaim>,
     claim: Arc<ResourceClaim>,
     cycle: &mut PodCycle,
     tracker: &mut ClaimTracker,
@@ -452,7 +452,7 @@ fn written(
 }
 
 /// Takes a written claim into the cycle, and goes on with the next one.
-fn complete(index: Ix<CycleClaim>, written: Arc<ResourceClaim>, cycle: &mut PodCycle) -> Stage {
+fn complete(index: Index<CycleClaim>, written: Arc<ResourceClaim>, cycle: &mut PodCycle) -> Stage {
     if let Some(claim) = cycle.claim_mut(index) {
         claim.claim = written;
     }
@@ -460,7 +460,7 @@ fn complete(index: Ix<CycleClaim>, written: Arc<ResourceClaim>, cycle: &mut PodC
 }
 
 /// Takes a written claim into the cache. Its allocation is no longer in flight.
-fn remember(index: Ix<CycleClaim>, written: &Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
+fn remember(index: Index<CycleClaim>, written: &Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
     let Some(claim) = cycle.claim_mut(index) else { return };
     let assumed = tracker.assume(Arc::clone(written));
     let Some(share) = claim.in_flight.take() else { return };
@@ -473,7 +473,7 @@ fn remember(index: Ix<CycleClaim>, written: &Arc<ResourceClaim>, cycle: &mut Pod
 
 /// Takes the created claim for extended resources into the cycle and the cache. Its allocation is in flight under its own
 /// UID from now on, so that the watch may show it at any time and its devices count once.
-fn created(index: Ix<CycleClaim>, created: &Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
+fn created(index: Index<CycleClaim>, created: &Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
     let Some(claim) = cycle.claim_mut(index) else { return };
     claim.release(tracker);
     tracker.assume_created(created);
@@ -504,7 +504,7 @@ fn refused(call: &Call, answer: String, cycle: &mut PodCycle, tracker: &mut Clai
 }
 
 /// Ends the binding with an error. The claim's allocation has one sharer less.
-fn fail(index: Ix<CycleClaim>, error: BindError, cycle: &mut PodCycle, tracker: &mut ClaimTracker) -> Stage {
+fn fail(index: Index<CycleClaim>, error: BindError, cycle: &mut PodCycle, tracker: &mut ClaimTracker) -> Stage {
     if let Some(claim) = cycle.claim_mut(index) {
         claim.release(tracker);
     }

@@ -25,7 +25,7 @@ use crate::cluster::inventory::pool_devices::PoolDevices;
 use crate::search::budget::{Effort, Meter};
 use crate::search::context::Context;
 use crate::search::request::Plan;
-use crate::search::{Shortcut, is_harmless};
+use crate::search::{Elision, is_harmless};
 
 /// Largest number of kinds of nodes that are remembered.
 const MOST_KINDS: usize = 32;
@@ -34,7 +34,7 @@ const MOST_DEVICES: usize = 64;
 
 /// Explanations of one attempt, by the kind of the node.
 #[derive(Debug, Default)]
-pub(crate) struct LikeNodes {
+pub(crate) struct EquivalentNodes {
     known: Mutex<Vec<Known>>,
     /// Number of explanations that were found.
     #[cfg(test)]
@@ -62,7 +62,7 @@ struct PoolKind {
     held: u64,
 }
 
-impl LikeNodes {
+impl EquivalentNodes {
     /// Returns the explanation of a node that is like one whose explanation is known, and counts its work. What is too much
     /// work is left to the node's own explanation.
     pub(super) fn find(&self, kind: &NodeKind, meter: &Meter<'_>) -> Option<Explanation> {
@@ -93,7 +93,7 @@ impl LikeNodes {
 impl NodeKind {
     /// Reads the kind of a node; `None` if something else may matter to the explanation.
     pub(super) fn read(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &Meter<'_>) -> Option<Self> {
-        let may_be_like = context.shortcuts.has(Shortcut::LikeNodes)
+        let may_be_like = context.shortcuts.has(Elision::LikeNodes)
             && context.gates.has(DraGate::PartitionableDevices)
             && meter.stop().is_none()
             && plan.columns.len() == 0

@@ -11,8 +11,8 @@ use super::allocate_error::AllocateError;
 use super::budget::{Budget, Effort, Halt, Meter};
 use super::candidates::{Candidates, Universe};
 use super::context::Context;
+use super::equivalent_searches::{EquivalentSearches, Likeness};
 use super::grid::Grid;
-use super::like_searches::{LikeSearches, Likeness};
 use super::outcome::{Fit, NodeError, Outcome};
 use super::partial_assignment::Chosen;
 use super::request::Plan;
@@ -37,7 +37,7 @@ pub(crate) fn allocate_on(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
-    like: Option<&LikeSearches>,
+    like: Option<&EquivalentSearches>,
     budget: Budget<'_>,
 ) -> Result<(Outcome, Effort), AllocateError> {
     let meter = Meter::new(budget);
@@ -56,7 +56,7 @@ pub(crate) fn fits_on(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
-    like: Option<&LikeSearches>,
+    like: Option<&EquivalentSearches>,
     budget: Budget<'_>,
 ) -> Result<Fit, AllocateError> {
     match search(context, plan, node, like, &Meter::new(budget), check_results) {
@@ -106,7 +106,7 @@ fn search<T>(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
-    like: Option<&LikeSearches>,
+    like: Option<&EquivalentSearches>,
     meter: &Meter<'_>,
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {
@@ -144,7 +144,7 @@ fn search<T>(
 #[inline]
 fn own_search<T>(
     table: &Table<'_>,
-    like: Option<&LikeSearches>,
+    like: Option<&EquivalentSearches>,
     likeness: Option<Likeness>,
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {

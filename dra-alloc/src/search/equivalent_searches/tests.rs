@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{LikeSearches, MOST_SEARCHES};
+use super::{EquivalentSearches, MOST_SEARCHES};
 use crate::oracle::case::{Allocated, Case, DeviceId};
 use crate::oracle::compare::inventory;
 use crate::oracle::random::{self, Random};
 use crate::search::PruningRules;
 use crate::search::budget::Budget;
-use crate::search::of_case::{self, Searched};
+use crate::search::oracle_case::{self, Searched};
 use crate::search::outcome::Outcome;
 
 /// Number of random nodes of each sort, lower without optimisation.
@@ -23,7 +23,7 @@ const WORK: u64 = 20_000;
 /// Sorts of random nodes, each with its share of the seeds.
 const SORTS: [(Make, u64); 4] = [(random::case, 4), (random::tight, 1), (random::racks, 1), (random::risky, 1)];
 
-impl LikeSearches {
+impl EquivalentSearches {
     /// Remembers each search, and reads the facts of each node.
     fn eager() -> Self {
         Self { known: Mutex::default(), credit: AtomicU64::new(u64::MAX / 2), least_work: (0, 0) }
@@ -33,8 +33,8 @@ impl LikeSearches {
 /// Builds a case of a seed.
 type Make = fn(u64) -> Case;
 
-fn allocate(case: &Case, like: &LikeSearches, pruning: PruningRules, work: u64) -> Searched {
-    of_case::allocate(case, &inventory(case), pruning, Some(like), Budget::work(work))
+fn allocate(case: &Case, like: &EquivalentSearches, pruning: PruningRules, work: u64) -> Searched {
+    oracle_case::allocate(case, &inventory(case), pruning, Some(like), Budget::work(work))
 }
 
 /// Puts a letter before a name, which changes no order.
@@ -181,10 +181,10 @@ fn use_device(random: &mut Random, device: &str, allocated: &mut Value) {
 }
 
 /// Returns the answer on a twin, which is compared with its own search, and true if that of another one was taken over.
-fn ask(twin: &Case, known: &LikeSearches, pruning: PruningRules) -> (Searched, bool) {
+fn ask(twin: &Case, known: &EquivalentSearches, pruning: PruningRules) -> (Searched, bool) {
     let before = known.searches().len();
     let answer = allocate(twin, known, pruning, WORK);
-    let own = LikeSearches::eager();
+    let own = EquivalentSearches::eager();
     assert_eq!(answer, allocate(twin, &own, pruning, WORK), "{}", twin.to_json());
     let was_taken_over = known.searches().len() == before && !own.searches().is_empty();
     (answer, was_taken_over)
@@ -198,7 +198,7 @@ fn twins_have_the_answer_and_the_effort_of_their_own_search() {
             let random = &mut Random::new(seed * 7 + sort as u64);
             let case = make(seed);
             let pruning = if seed % 2 == 0 { PruningRules::default() } else { PruningRules::from_start(u16::MAX >> 4) };
-            let known = LikeSearches::eager();
+            let known = EquivalentSearches::eager();
             let _ = ask(&case, &known, pruning);
             if known.searches().is_empty() {
                 continue;
@@ -221,11 +221,11 @@ fn twins_have_the_answer_and_the_effort_of_their_own_search() {
 #[test]
 fn a_budget_that_is_too_small_for_the_search_stops_it() {
     let case = random::tight(3);
-    let known = LikeSearches::eager();
+    let known = EquivalentSearches::eager();
     let (_, effort) = allocate(&case, &known, PruningRules::default(), WORK).unwrap();
     assert_eq!(known.searches().len(), 1);
     for work in 0..effort.work {
-        let own = allocate(&case, &LikeSearches::eager(), PruningRules::default(), work);
+        let own = allocate(&case, &EquivalentSearches::eager(), PruningRules::default(), work);
         assert!(matches!(own, Ok((Outcome::Stopped(_), _))));
         assert_eq!(allocate(&case, &known, PruningRules::default(), work), own);
     }
@@ -233,7 +233,7 @@ fn a_budget_that_is_too_small_for_the_search_stops_it() {
 
 #[test]
 fn facts_are_read_in_vain_for_as_much_work_as_searches_took() {
-    let known = LikeSearches { least_work: (0, 0), ..LikeSearches::default() };
+    let known = EquivalentSearches { least_work: (0, 0), ..EquivalentSearches::default() };
     let (random, case) = (&mut Random::new(1), random::tight(3));
     let credit = || known.credit.load(Ordering::Relaxed);
     let ask = |case: &Case| drop(allocate(case, &known, PruningRules::default(), WORK));

@@ -6,12 +6,12 @@ use smallvec::SmallVec;
 use super::allocate_error::AllocateError;
 use super::budget::{Budget, Effort};
 use super::context::Context;
-use super::like_searches::LikeSearches;
-use super::on_node::allocate_on;
+use super::elisions::Elisions;
+use super::equivalent_searches::EquivalentSearches;
+use super::node_search::allocate_on;
 use super::outcome::Outcome;
 use super::pruning_rules::PruningRules;
 use super::request::Plan;
-use super::shortcuts::Shortcuts;
 use crate::cluster::inventory::Inventory;
 use crate::oracle::Case;
 use crate::oracle::compare::{classes, numbered, state};
@@ -24,7 +24,7 @@ pub(super) fn allocate(
     case: &Case,
     inventory: &Inventory,
     pruning: PruningRules,
-    like: Option<&LikeSearches>,
+    like: Option<&EquivalentSearches>,
     budget: Budget<'_>,
 ) -> Searched {
     let (classes, state, selectors) = (classes(case), state(case), SelectorCache::default());
@@ -37,7 +37,7 @@ pub(super) fn allocate(
         gates: case.gates,
         profile: case.profile,
         pruning,
-        shortcuts: Shortcuts::default(),
+        shortcuts: Elisions::default(),
     };
     let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
     allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, like, budget)

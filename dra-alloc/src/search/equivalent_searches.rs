@@ -24,11 +24,11 @@ use k8s_openapi::api::resource::v1::Device;
 
 use super::budget::Effort;
 use super::counters::Groups;
+use super::elisions::Elision;
 use super::ix::{AlternativeIx, ByColumn, ColumnIx, DeviceIx, IxRange, PoolIx};
 use super::kinds::{Space, Value, spaces};
 use super::partial_assignment::Chosen;
 use super::request::Mode;
-use super::shortcuts::Shortcut;
 use super::table::{CapacityCheck, Table};
 use super::walk::{Selected, Solution};
 use crate::cluster::capacity::Capacity;
@@ -44,7 +44,7 @@ const LEAST_WORK: (u64, u64) = (64, 1);
 
 /// Searches of one attempt, with the facts of the nodes that they were made on.
 #[derive(Debug)]
-pub(crate) struct LikeSearches {
+pub(crate) struct EquivalentSearches {
     known: Mutex<Vec<Arc<Search>>>,
     /// Number of facts that may still be read in vain.
     credit: AtomicU64,
@@ -74,19 +74,19 @@ type Size = (usize, DeviceIx);
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Likeness(Vec<i128>);
 
-impl Default for LikeSearches {
+impl Default for EquivalentSearches {
     fn default() -> Self {
         Self { known: Mutex::default(), credit: AtomicU64::new(0), least_work: LEAST_WORK }
     }
 }
 
-impl LikeSearches {
+impl EquivalentSearches {
     /// Reads the facts of a node if a search may be known that was made on a node like it. Returns the work of evaluations
     /// too, for which the credit pays.
     pub(super) fn read(&self, table: &Table<'_>) -> (Option<Likeness>, u64) {
         let price = price(table);
         let least = self.credit.load(Ordering::Relaxed).min(table.meter.left());
-        if least < price || !table.context.shortcuts.has(Shortcut::LikeSearches) {
+        if least < price || !table.context.shortcuts.has(Elision::LikeSearches) {
             return (None, 0);
         }
         let size = size(table);
@@ -123,7 +123,7 @@ impl LikeSearches {
         effort: Effort,
         solution: Option<Solution<'_>>,
     ) {
-        if !self.is_long(table, effort) || !table.context.shortcuts.has(Shortcut::LikeSearches) {
+        if !self.is_long(table, effort) || !table.context.shortcuts.has(Elision::LikeSearches) {
             return;
         }
         if usize::from(table.candidates.end()) > MOST_DEVICES || self.searches().len() >= MOST_SEARCHES {

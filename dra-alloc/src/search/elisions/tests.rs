@@ -12,11 +12,11 @@ use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSli
 use serde_json::{Value, from_value, json};
 use smallvec::SmallVec;
 
-use super::Shortcuts;
+use super::Elisions;
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
-use crate::explain::{Detail, Explanation, LikeNodes, Refused, Suggestion, explain};
+use crate::explain::{Detail, EquivalentNodes, Explanation, Refused, Suggestion, explain};
 use crate::oracle::compare::numbered;
 use crate::oracle::history::{DRIVERS, Model, change, claim, classes, node};
 use crate::oracle::random::Random;
@@ -41,7 +41,7 @@ struct World {
 type Answer = Result<Outcome, String>;
 
 impl World {
-    fn context<'c>(&'c self, inventory: &'c Inventory, state: &'c AllocatedState, shortcuts: Shortcuts) -> Context<'c> {
+    fn context<'c>(&'c self, inventory: &'c Inventory, state: &'c AllocatedState, shortcuts: Elisions) -> Context<'c> {
         Context {
             inventory,
             classes: &self.classes,
@@ -61,19 +61,19 @@ impl World {
         inventory: &Inventory,
         state: &AllocatedState,
         claims: &[ResourceClaim],
-        shortcuts: Shortcuts,
+        shortcuts: Elisions,
     ) -> Vec<Option<Explanation>> {
-        self.explain_with(&LikeNodes::default(), inventory, state, claims, shortcuts)
+        self.explain_with(&EquivalentNodes::default(), inventory, state, claims, shortcuts)
     }
 
     /// Explains the answer on each of some nodes, with the explanations of nodes before.
     fn explain_with(
         &self,
-        like_nodes: &LikeNodes,
+        equivalent_nodes: &EquivalentNodes,
         inventory: &Inventory,
         state: &AllocatedState,
         claims: &[ResourceClaim],
-        shortcuts: Shortcuts,
+        shortcuts: Elisions,
     ) -> Vec<Option<Explanation>> {
         let context = self.context(inventory, state, shortcuts);
         let listed: SmallVec<[_; 4]> = claims.iter().collect();
@@ -83,8 +83,8 @@ impl World {
             let declared = vec![DraGate::OptionalNodeOperations.name(Profile::V1_37).to_owned()];
             node.status = Some(NodeStatus { declared_features: Some(declared), ..NodeStatus::default() });
             let (outcome, effort) = allocate_on(&context, &plan, &node, None, Budget::work(STEPS)).ok()?;
-            let plan = (shortcuts != Shortcuts::from_bits(0)).then_some(&plan);
-            let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted, like_nodes };
+            let plan = (shortcuts != Elisions::from_bits(0)).then_some(&plan);
+            let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted, equivalent_nodes };
             explain(&context, Detail::Full, &refused, &node, &Meter::new(Budget::default()))
         };
         (0..7).map(explain_on).collect()
@@ -96,7 +96,7 @@ impl World {
         state: &AllocatedState,
         node: &Node,
         claims: &[ResourceClaim],
-        shortcuts: Shortcuts,
+        shortcuts: Elisions,
     ) -> Answer {
         let context = self.context(inventory, state, shortcuts);
         let listed: SmallVec<[_; 4]> = claims.iter().collect();
@@ -136,14 +136,14 @@ fn what_is_kept_and_left_out_changes_no_answer() {
             let claims = [claim(random, &format!("claim-{step}"))];
             let (fresh, plain_state) = (model.inventory(), model.state());
             assert_eq!(state, plain_state, "seed {seed}");
-            let some = Shortcuts::from_bits(u16::try_from(random.below(1 << Shortcuts::COUNT)).unwrap());
+            let some = Elisions::from_bits(u16::try_from(random.below(1 << Elisions::COUNT)).unwrap());
             for number in 0..7 {
                 let node = node(number);
-                let plain = world.ask(&fresh, &plain_state, &node, &claims, Shortcuts::from_bits(0));
+                let plain = world.ask(&fresh, &plain_state, &node, &claims, Elisions::from_bits(0));
                 if matches!(plain, Ok(Outcome::Stopped(_))) {
                     continue;
                 }
-                for shortcuts in [Shortcuts::default(), some] {
+                for shortcuts in [Elisions::default(), some] {
                     let kept = world.ask(&inventory, &state, &node, &claims, shortcuts);
                     assert_eq!(kept, plain, "seed {seed}, step {step}, node {number}, {shortcuts:?}");
                 }
@@ -154,7 +154,7 @@ fn what_is_kept_and_left_out_changes_no_answer() {
                 // What-if: the layer is dropped, and nothing has changed.
                 let mut layer = state.layer();
                 layer.assume(&claims[0], &results[0]).unwrap();
-                let _ = world.ask(&inventory, &layer, &node, &claims, Shortcuts::default());
+                let _ = world.ask(&inventory, &layer, &node, &claims, Elisions::default());
                 drop(layer);
                 if !model.claims.contains_key(&format!("claim-{step}")) && random.percent(60) {
                     state.assume(&claims[0], &results[0]).unwrap();
@@ -198,8 +198,8 @@ fn requests_that_ask_alike_are_given_the_same_as_alone() {
         let world = World { classes: classes(), selectors: SelectorCache::default(), gates: GateSet::all() };
         let (inventory, state) = (Inventory::new([slice]), AllocatedState::default());
         let ask = |shortcuts| world.ask(&inventory, &state, &node(0), std::slice::from_ref(&claim), shortcuts);
-        let plain = ask(Shortcuts::from_bits(0));
-        assert_eq!(ask(Shortcuts::default()), plain, "seed {seed}");
+        let plain = ask(Elisions::from_bits(0));
+        assert_eq!(ask(Elisions::default()), plain, "seed {seed}");
         allocated += u32::from(matches!(plain, Ok(Outcome::Allocated(_))));
         refused += u32::from(plain == Ok(Outcome::Unsatisfied));
     }
@@ -252,9 +252,9 @@ fn shortcuts_change_no_explanation() {
         for number in 0..4 {
             let claims: Vec<_> =
                 (0..random.pick(&[1, 1, 2])).map(|index| claim(random, &format!("claim-{number}-{index}"))).collect();
-            let plain = world.explain(&inventory, &state, &claims, Shortcuts::from_bits(0));
-            let some = Shortcuts::from_bits(u16::try_from(random.below(1 << Shortcuts::COUNT)).unwrap());
-            for shortcuts in [Shortcuts::default(), some] {
+            let plain = world.explain(&inventory, &state, &claims, Elisions::from_bits(0));
+            let some = Elisions::from_bits(u16::try_from(random.below(1 << Elisions::COUNT)).unwrap());
+            for shortcuts in [Elisions::default(), some] {
                 let explained = world.explain(&inventory, &state, &claims, shortcuts);
                 assert_eq!(explained, plain, "seed {seed}, claims {number}, {shortcuts:?}");
             }
@@ -422,9 +422,9 @@ fn nodes_that_are_alike_have_the_explanation_of_each_alone() {
         let (inventory, state) = nearly_alike(random, 7);
         for _ in 0..3 {
             let claims: Vec<_> = (0..random.pick(&[1, 1, 2])).map(|_| plain_claim(random)).collect();
-            let plain = world.explain(&inventory, &state, &claims, Shortcuts::from_bits(0));
-            let kept = LikeNodes::default();
-            let alike = world.explain_with(&kept, &inventory, &state, &claims, Shortcuts::default());
+            let plain = world.explain(&inventory, &state, &claims, Elisions::from_bits(0));
+            let kept = EquivalentNodes::default();
+            let alike = world.explain_with(&kept, &inventory, &state, &claims, Elisions::default());
             assert_eq!(alike, plain, "seed {seed}");
             let refused: BTreeSet<String> = plain.iter().flatten().map(Explanation::to_string).collect();
             explained += plain.iter().flatten().count();

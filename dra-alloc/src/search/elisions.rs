@@ -1,9 +1,9 @@
-//! Shortcuts past devices that no request can get, and past questions of an explanation whose answer is known, as a set that
+//! Elisions past devices that no request can get, and past questions of an explanation whose answer is known, as a set that
 //! tests switch off one by one.
 
 /// Way of not looking at what can't matter. All are used; tests switch them off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shortcut {
+pub(crate) enum Elision {
     /// Devices that claims hold are left out of the search.
     FreeDevices,
     /// Pools whose driver the selectors of all requests reject are left out.
@@ -30,11 +30,11 @@ pub(crate) enum Shortcut {
     EqualValues,
 }
 
-/// Set of [`Shortcut`]s.
+/// Set of [`Elision`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shortcuts(u16);
+pub(crate) struct Elisions(u16);
 
-impl Shortcuts {
+impl Elisions {
     /// Number of shortcuts.
     pub(crate) const COUNT: u8 = 12;
 
@@ -44,12 +44,12 @@ impl Shortcuts {
         Self(bits)
     }
 
-    pub(crate) const fn has(self, shortcut: Shortcut) -> bool {
+    pub(crate) const fn has(self, shortcut: Elision) -> bool {
         self.0 & (1 << shortcut as u16) != 0
     }
 }
 
-impl Default for Shortcuts {
+impl Default for Elisions {
     fn default() -> Self {
         Self((1 << Self::COUNT) - 1)
     }
