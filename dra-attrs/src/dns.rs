@@ -72,7 +72,7 @@ pub(crate) fn declared_subdomain_problems(text: &str) -> Vec<String> {
 /// assert!(caseless_subdomain_problems("gpu..com")[0].starts_with("an RFC 1123 subdomain must consist of"));
 /// ```
 #[must_use]
-pub fn caseless_subdomain_problems(text: &str) -> Vec<String> {
+pub(crate) fn caseless_subdomain_problems(text: &str) -> Vec<String> {
     let is_well_formed = has_labels(&text.to_ascii_lowercase());
     problems(text, MAX_SUBDOMAIN_LEN, "bytes", (!is_well_formed).then_some(CASELESS_SUBDOMAIN))
 }

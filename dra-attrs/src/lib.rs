@@ -4,7 +4,8 @@
 //! local?
 //!
 //! ```
-//! use dra_attrs::{NumaForm, NumaPlace, PciAddress, SysfsMap, numa_node_attribute};
+//! use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute};
+//! use dra_attrs::{PciAddress, SysfsMap};
 //!
 //! // Implement `Sysfs` for a real /sys, or describe a machine.
 //! let machine = SysfsMap::default()
@@ -85,14 +86,13 @@ pub use claim_amounts::{ClaimAmounts, DeviceOverhead};
 pub use dra_gate::{DraGate, GateName};
 pub use dropped_field::DroppedField;
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
-pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet, nearest_name};
+pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet};
 pub use ix::Index;
 pub use matching::{DistinctState, ListTypes, MatchError, MatchState, ValueSet};
 pub use name::{
     FullyQualifiedName, MAX_DOMAIN_LEN, MAX_ID_LEN, NameError, QualifiedName, STANDARD_DOMAIN, lookup_by_name,
 };
 pub use node_selector::{NodeSelectorError, node_selector_matches};
-pub use numa::{NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, numa_node_attribute};
 pub use pci::{PciAddress, PciAddressError, PcieRootError, pcie_root, pcie_root_attribute};
 pub use profile::{Profile, ProfileError};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};

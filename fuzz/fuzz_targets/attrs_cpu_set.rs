@@ -1,7 +1,7 @@
 //! Id lists: printing keeps the set, and the printed text is canonical.
 #![no_main]
 
-use dra_attrs::numa::{CpuSet, MAX_CPUS};
+use dra_attrs::numa::CpuSet;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -13,5 +13,5 @@ fuzz_target!(|text: &str| {
     assert_eq!(set.iter().collect::<CpuSet>(), set);
     assert!(set.iter().is_sorted_by(|a, b| a < b));
     assert_eq!(set.is_empty(), set.iter().next().is_none());
-    assert!(set.iter().last().is_none_or(|last| last < MAX_CPUS && set.contains(last) && !set.contains(last + 1)));
+    assert!(set.iter().last().is_none_or(|last| last < 65_536 && set.contains(last) && !set.contains(last + 1)));
 });

@@ -14,11 +14,11 @@ use crate::request_outcome::RequestOutcome;
 use crate::warning::{PoolWarning, ReportWarning};
 
 /// Maximum number of validation errors in the KEP's status.
-pub const MAX_VALIDATION_ERRORS: usize = 10;
+const MAX_VALIDATION_ERRORS: usize = 10;
 
 /// Maximum length of a validation error: in characters in the KEP's status, in bytes in `v1alpha3`. A longer text is cut
 /// between two characters.
-pub const MAX_VALIDATION_ERROR_LEN: usize = 256;
+pub(crate) const MAX_VALIDATION_ERROR_LEN: usize = 256;
 
 /// Availability of devices in the pools that a query selects.
 ///

@@ -83,7 +83,7 @@ mod validate_request;
 mod validate_status;
 mod warning;
 
-pub use availability_report::{AvailabilityReport, MAX_VALIDATION_ERROR_LEN, MAX_VALIDATION_ERRORS};
+pub use availability_report::AvailabilityReport;
 pub use cluster::Cluster;
 pub use device_counts::{DeviceCounts, DeviceTally};
 pub use device_totals::DeviceTotals;

@@ -15,4 +15,4 @@ pub use crate::pool_check::check_contents;
 pub use crate::skip::aggregate::declaring;
 pub use crate::slice::{is_advanced, is_list, list_fields, name_of};
 pub use crate::taint::may_select;
-pub use crate::version::Version;
+pub use crate::version::ResourceVersion;

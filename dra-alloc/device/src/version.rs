@@ -22,17 +22,11 @@ pub enum ApplyOutcome {
     Unknown,
 }
 
-/// Returns the version of an object as a number; `None` if its `resourceVersion` is missing or is not a number.
-#[must_use]
-pub fn object_version(metadata: &ObjectMeta) -> Option<u128> {
-    Version::of(metadata).0
-}
-
 /// Version of an object or of a list. One that is not known is neither older nor newer than any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version(Option<u128>);
+pub struct ResourceVersion(Option<u128>);
 
-impl Version {
+impl ResourceVersion {
     /// Returns the version of an object.
     pub fn of(metadata: &ObjectMeta) -> Self {
         Self::parse(metadata.resource_version.as_deref())
@@ -72,7 +66,7 @@ impl Version {
 /// ```
 #[must_use]
 pub fn is_older(object: &ObjectMeta, known: &ObjectMeta) -> bool {
-    uid_of(object) == uid_of(known) && Version::of(object).is_older_than(Version::of(known))
+    uid_of(object) == uid_of(known) && ResourceVersion::of(object).is_older_than(ResourceVersion::of(known))
 }
 
 /// Returns true if a deletion that names `uid` is that of the object `known`. It is not if the UIDs differ; a UID that is

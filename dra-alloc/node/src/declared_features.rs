@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::kubelet::{KubeletGate, KubeletOptions, claims_of_pod};
 
 /// Reason in the status of a pod that the kubelet rejects for missing node features.
-pub const POD_FEATURE_UNSUPPORTED: &str = "PodFeatureUnsupported";
+const POD_FEATURE_UNSUPPORTED: &str = "PodFeatureUnsupported";
 
 /// Reason of the event for a pod that fits no node.
 pub const FAILED_SCHEDULING: &str = "FailedScheduling";
@@ -227,7 +227,7 @@ pub struct AdmissionError {
 }
 
 impl AdmissionError {
-    /// Returns the reason in the status of the rejected pod: [`POD_FEATURE_UNSUPPORTED`].
+    /// Returns the reason in the status of the rejected pod: `PodFeatureUnsupported`.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         POD_FEATURE_UNSUPPORTED

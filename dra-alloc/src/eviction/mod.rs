@@ -52,6 +52,6 @@ pub use evict::{EvictionCall, evict};
 pub use evictions::Evictions;
 pub use preview::{PendingPod, RulePreview};
 pub use reason::{Eviction, EvictionReason};
-pub use rule_status::{RULE_STATUS_PERIOD, RuleUpdate, rule_update};
+pub use rule_status::{RuleUpdate, rule_update};
 pub use taint_index::TaintIndex;
 pub use warning::{RuleWarning, rule_warning};

@@ -8,7 +8,7 @@ use super::preview::RulePreview;
 use super::time::NO_EXECUTE;
 
 /// Shortest time between two changes of a rule's condition.
-pub const RULE_STATUS_PERIOD: SignedDuration = SignedDuration::from_secs(10);
+const RULE_STATUS_PERIOD: SignedDuration = SignedDuration::from_secs(10);
 
 /// Type of the condition.
 const EVICTION_IN_PROGRESS: &str = "EvictionInProgress";
@@ -21,7 +21,7 @@ const NO_EFFECT: &str = "if the effect was NoExecute. This information will not 
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RuleUpdate {
-    /// The condition has changed within [`RULE_STATUS_PERIOD`]; ask again at this time.
+    /// The condition has changed within ten seconds; ask again at this time.
     Wait(Timestamp),
     /// The condition is as it should be.
     Unchanged,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use dra_device::version::Version;
+use dra_device::version::ResourceVersion;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::lookup::allocation_of;
@@ -27,7 +27,7 @@ struct Shared {
     /// True while somebody else than a cycle counts on it.
     is_elsewhere: bool,
     /// Version of the claim that a write was made from, which may be stored or not.
-    open_write: Option<Version>,
+    open_write: Option<ResourceVersion>,
 }
 
 /// Share of one cycle in an allocation in flight. The allocation ends with the last copy of the last share.
@@ -142,7 +142,7 @@ impl InFlight {
     }
 
     /// Notes that the allocation is being written, from a version of the claim.
-    pub(super) fn begin_write(&mut self, uid: &str, from: Version) {
+    pub(super) fn begin_write(&mut self, uid: &str, from: ResourceVersion) {
         if let Some(shared) = self.claims.get_mut(uid) {
             shared.open_write = Some(from);
         }
@@ -158,7 +158,7 @@ impl InFlight {
     /// part of it or can't be stored any more; and an allocation made elsewhere has come to its end if it is the stored one.
     pub(super) fn show(&mut self, uid: &str, claim: &ResourceClaim) {
         let Some(shared) = self.claims.get_mut(uid) else { return };
-        let (version, is_allocated) = (Version::of(&claim.metadata), allocation_of(claim).is_some());
+        let (version, is_allocated) = (ResourceVersion::of(&claim.metadata), allocation_of(claim).is_some());
         shared.open_write = shared.open_write.filter(|from| !is_allocated && !version.is_newer_than(*from));
         let devices = |claim: &ResourceClaim| allocation_of(claim).map(|allocation| allocation.devices.clone());
         shared.is_elsewhere &= devices(&shared.claim) != devices(claim);

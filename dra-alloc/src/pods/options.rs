@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 /// Time that devices may take to become ready for a binding, unless the plugin's argument `bindingTimeout` says
 /// otherwise: ten minutes.
-pub const DEFAULT_BINDING_TIMEOUT: SignedDuration = SignedDuration::from_secs(600);
+const DEFAULT_BINDING_TIMEOUT: SignedDuration = SignedDuration::from_secs(600);
 
 /// Treatment of a claim that another pod of the same group has allocated while this pod's binding was under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +56,7 @@ impl PodOptions {
         Self { gates, ..self }
     }
 
-    /// Sets the time that devices may take to become ready for a binding; see [`DEFAULT_BINDING_TIMEOUT`].
+    /// Sets the time that devices may take to become ready for a binding; ten minutes by default.
     #[must_use]
     pub const fn with_binding_timeout(self, timeout: SignedDuration) -> Self {
         Self { binding_timeout: timeout, ..self }

@@ -11,7 +11,7 @@ use super::cycle::PodCycle;
 use super::lookup::{allocation_of, requests_of};
 
 /// Largest score of a node after [`normalize_scores`].
-pub const MAX_NODE_SCORE: i64 = 100;
+const MAX_NODE_SCORE: i64 = 100;
 
 /// Points for the first alternative of a prioritized list; each later one has one less.
 const FIRST_ALTERNATIVE: i64 = 8;
@@ -74,7 +74,7 @@ fn claim_score(claim: &ResourceClaim, allocation: &AllocationResult) -> i64 {
     alternatives.filter(|(name, _)| served.contains(name.as_str())).map(|(_, points)| points).sum()
 }
 
-/// Scales scores to at most [`MAX_NODE_SCORE`], cutting fractions; all stay if none is positive. The worst node does not
+/// Scales scores to at most 100, cutting fractions; all stay if none is positive. The worst node does not
 /// get 0, unlike the KEP's text.
 ///
 /// ```

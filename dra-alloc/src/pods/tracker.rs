@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use dra_attrs::{DraGate, GateSet};
-use dra_device::version::Version;
+use dra_device::version::ResourceVersion;
 use dra_device::{DeviceId, allocated_devices};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
@@ -142,8 +142,8 @@ impl ClaimTracker {
         version: Option<&str>,
     ) -> Result<(), StateError> {
         self.give_back_ended();
-        let listed = Version::parse(version);
-        let is_later = |claim: &ResourceClaim| Version::of(&claim.metadata).is_newer_than(listed);
+        let listed = ResourceVersion::parse(version);
+        let is_later = |claim: &ResourceClaim| ResourceVersion::of(&claim.metadata).is_newer_than(listed);
         let claims: Vec<Arc<ResourceClaim>> = claims.into_iter().map(Into::into).collect();
         let known: Vec<Arc<ResourceClaim>> = self.claims.iter().map(Arc::clone).collect();
         let mut gone: BTreeSet<ClaimId> =
@@ -209,7 +209,7 @@ impl ClaimTracker {
         self.give_back_ended();
         let claim = claim.into();
         let Some(known) = self.tracked(names_of(&claim)) else { return Ok(false) };
-        let (version, before) = (Version::of(&claim.metadata), Version::of(&known.metadata));
+        let (version, before) = (ResourceVersion::of(&claim.metadata), ResourceVersion::of(&known.metadata));
         let is_same = uid_of(known) == uid_of(&claim);
         if if is_same { version.is_older_than(before) } else { !version.is_newer_than(before) } {
             return Ok(false);
@@ -227,9 +227,9 @@ impl ClaimTracker {
     /// Records a claim that the API server has, unless the known one of its name is newer.
     fn show(&mut self, claim: &Arc<ResourceClaim>) -> Result<Observed, StateError> {
         self.give_back_ended();
-        let version = Version::of(&claim.metadata);
+        let version = ResourceVersion::of(&claim.metadata);
         let known = self.tracked(names_of(claim));
-        if known.is_some_and(|known| version.is_older_than(Version::of(&known.metadata))) {
+        if known.is_some_and(|known| version.is_older_than(ResourceVersion::of(&known.metadata))) {
             return Ok(Observed::older());
         }
         let change = self.put(claim)?;
@@ -375,7 +375,7 @@ impl ClaimTracker {
     /// Notes that the allocation in flight for a claim is being written, from this version of the claim: it may be stored from
     /// now on.
     pub(super) fn begin_write(&mut self, claim: &ResourceClaim) {
-        self.in_flight.begin_write(uid_of(claim), Version::of(&claim.metadata));
+        self.in_flight.begin_write(uid_of(claim), ResourceVersion::of(&claim.metadata));
     }
 
     /// Notes that the write of the allocation in flight for a claim was not stored, and will not be.

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::eviction::{
-    EvictionCall, Evictions, RULE_STATUS_PERIOD, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict, rule_update,
+    EvictionCall, Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict, rule_update,
     rule_warning,
 };
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceTaintRule, DeviceToleration, ResourceClaim, ResourceSlice};
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, from_value, json};
 
 use crate::oracle::random::Random;
@@ -460,7 +460,7 @@ fn conditions_of_a_rule() {
 
         // Nothing is written twice, and nothing within ten seconds.
         rule.status.get_or_insert_default().conditions = Some(vec![condition]);
-        let later = now + RULE_STATUS_PERIOD;
+        let later = now + SignedDuration::from_secs(10);
         let soon = rule_update(&rule, 7, now, || panic!("nobody is counted"));
         assert_eq!(soon, RuleUpdate::Wait(later));
         assert_eq!(rule_update(&rule, evicted, later, || preview(&rule)), RuleUpdate::Unchanged);

@@ -8,7 +8,7 @@ use super::allocation::results;
 use super::context::ValidationContext;
 
 /// Label of a namespace whose claims may have admin access; its value must be `true`.
-pub const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
+const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
 
 /// Permission to request admin access in the namespace of a claim or template.
 ///

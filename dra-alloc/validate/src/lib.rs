@@ -78,7 +78,7 @@ mod write;
 use dra_attrs::{FieldErrors, GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
-pub use admin_access::{ADMIN_ACCESS_LABEL, NamespaceAccess};
+pub use admin_access::NamespaceAccess;
 pub use api_server::ApiServer;
 pub use decoded::decoded;
 pub use gate_policy::GatePolicy;

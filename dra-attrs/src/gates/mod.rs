@@ -218,7 +218,7 @@ fn assignment(part: &str) -> Result<(&str, bool), GateError> {
 /// use dra_attrs::nearest_name;
 /// assert_eq!(nearest_name("DRAAdminAcess", ["DRADeviceTaints", "DRAAdminAccess"]), Some("DRAAdminAccess"));
 /// ```
-pub fn nearest_name<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+fn nearest_name<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     known.into_iter().min_by_key(|candidate| edits(name, candidate))
 }
 
@@ -267,5 +267,15 @@ impl<G: FeatureGate> FromIterator<G> for GateSet<G> {
 impl<G: FeatureGate> fmt::Debug for GateSet<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest_name;
+
+    #[test]
+    fn an_empty_name_is_as_far_away_as_a_name_is_long() {
+        assert_eq!(nearest_name("abc", ["", "ab"]), Some("ab"));
     }
 }

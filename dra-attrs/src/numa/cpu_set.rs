@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::sysfs::trimmed;
 
 /// Exclusive upper bound of CPU and node ids; no kernel is built for more CPUs.
-pub const MAX_CPUS: u32 = 65_536;
+const MAX_CPUS: u32 = 65_536;
 
 /// Reason that a text is not a list of CPU or node ids.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -12,6 +12,6 @@ pub use attribute::{
     NumaError, NumaForm, NumaNodeAttribute, NumaNodeValue, NumaPlace, NumaValueError, numa_node, numa_node_attribute,
     physical_node, publish,
 };
-pub use cpu_set::{CpuSet, CpuSetError, MAX_CPUS};
+pub use cpu_set::{CpuSet, CpuSetError};
 pub use local_nodes::{Diagnostic, LocalNodes, UnknownSockets};
 pub use topology::{Distances, MAX_NODES, NumaNode, NumaTopology, SlitFinding, Socket, SocketUnknown, TopologyError};

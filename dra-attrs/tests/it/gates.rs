@@ -1,7 +1,7 @@
 //! Tests of sets of feature gates: names, lists, metrics; and of the version of a server.
 
 use dra_attrs::{
-    FeatureGate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError, nearest_name, server_minor,
+    FeatureGate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError, server_minor,
 };
 use k8s_openapi::apimachinery::pkg::version::Info;
 
@@ -60,7 +60,6 @@ fn a_name_that_nobody_has_is_an_error_with_the_nearest() {
     // The name of the other profile.
     assert_eq!(nearest("DRAOptionalNodePreparation=true", Profile::V1_37), Some("DRAOptionalNodeOperations"));
     assert_eq!(nearest("DRAOptionalNodeOperations=true", Profile::Kep), Some("DRAOptionalNodePreparation"));
-    assert_eq!(nearest_name("abc", ["", "ab"]), Some("ab"), "an empty name is three letters away");
 }
 
 /// Gates of which the second requires the first.

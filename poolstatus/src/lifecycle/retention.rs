@@ -9,10 +9,10 @@ use super::elapsed;
 use crate::status_request::StatusRequest;
 
 /// Time for which Kubernetes 1.37 keeps a request with a status: 1 hour.
-pub const COMPLETED_TTL: Duration = Duration::from_secs(3_600);
+const COMPLETED_TTL: Duration = Duration::from_secs(3_600);
 
 /// Time for which Kubernetes 1.37 keeps a request without a status: 24 hours.
-pub const PENDING_TTL: Duration = Duration::from_secs(24 * 3_600);
+const PENDING_TTL: Duration = Duration::from_secs(24 * 3_600);
 
 /// Interval at which Kubernetes 1.37 deletes expired requests: 10 minutes.
 pub const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
@@ -57,8 +57,8 @@ pub fn is_ttl_expired(
 
 /// Returns true if Kubernetes 1.37 deletes the request at its next cleanup.
 ///
-/// A request with a status is kept for [`COMPLETED_TTL`] after its first `Complete` or `Failed` condition, or after its
-/// creation if it has no such condition. A request without a status is kept for [`PENDING_TTL`] after its creation. A
+/// A request with a status is kept for an hour after its first `Complete` or `Failed` condition, or after its
+/// creation if it has no such condition. A request without a status is kept for a day after its creation. A
 /// request without any of these times is kept.
 ///
 /// ```

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use k8s_openapi::jiff::Timestamp;
 
 /// Largest number of conditions of a device.
-pub const MAX_DEVICE_CONDITIONS: usize = 8;
+const MAX_DEVICE_CONDITIONS: usize = 8;
 
 /// Status that a driver reports of one of its allocated devices.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,7 +56,7 @@ pub enum DeviceStatusError {
         /// Name of the device.
         device: String,
     },
-    /// The device would have more than [`MAX_DEVICE_CONDITIONS`] conditions.
+    /// The device would have more than eight conditions.
     #[error("device {pool}/{device} has more than {MAX_DEVICE_CONDITIONS} conditions")]
     TooManyConditions {
         /// Name of the pool.

@@ -6,13 +6,13 @@
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 /// Delay after an event of others: time for further ones, and for the watch to show what was written.
-pub const FOREIGN_EVENT_DELAY: SignedDuration = SignedDuration::from_secs(30);
+const FOREIGN_EVENT_DELAY: SignedDuration = SignedDuration::from_secs(30);
 
 /// Delay of a quick repair. A kubelet that restarts deletes the slices of its node, which then has no devices.
-pub const QUICK_REPAIR_DELAY: SignedDuration = SignedDuration::from_secs(2);
+const QUICK_REPAIR_DELAY: SignedDuration = SignedDuration::from_secs(2);
 
 /// Time for which a write that the watch has not shown is taken for stored.
-pub const CONFIRMATION_DELAY: SignedDuration = SignedDuration::from_secs(60);
+pub(crate) const CONFIRMATION_DELAY: SignedDuration = SignedDuration::from_secs(60);
 
 /// Delay after the first failure in a row; it doubles with each further one.
 const FIRST_RETRY_DELAY: SignedDuration = SignedDuration::from_millis(5);

@@ -9,10 +9,10 @@
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 /// Time after which the kubelet takes a device as unknown that names no timeout.
-pub const DEFAULT_HEALTH_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
+const DEFAULT_HEALTH_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
 /// Largest length of a health message in bytes. The kubelet cuts longer ones.
-pub const MAX_HEALTH_MESSAGE: usize = 1024;
+const MAX_HEALTH_MESSAGE: usize = 1024;
 
 /// Heartbeats in the time of a timeout: two may be lost.
 const HEARTBEATS: i32 = 3;
@@ -42,9 +42,9 @@ pub struct DeviceHealth {
     /// Health of the device.
     pub health: HealthStatus,
     /// Time after which the kubelet takes the device as unknown without a new message;
-    /// [`DEFAULT_HEALTH_TIMEOUT`] if absent or not positive.
+    /// 30 seconds if absent or not positive.
     pub timeout: Option<SignedDuration>,
-    /// Text for people. [`HealthReporter`] cuts it to [`MAX_HEALTH_MESSAGE`] bytes.
+    /// Text for people. [`HealthReporter`] cuts it to 1,024 bytes.
     pub message: String,
 }
 

@@ -264,7 +264,7 @@ impl Memory {
         self.gone.insert(uid.to_owned(), now).is_none()
     }
 
-    /// Forgets writes that the watch has not shown within [`CONFIRMATION_DELAY`]: somebody may have deleted them
+    /// Forgets writes that the watch has not shown in time: somebody may have deleted them
     /// unseen.
     pub fn expire(&mut self, now: Timestamp) {
         let is_recent = |at: Timestamp| now.duration_since(at) < CONFIRMATION_DELAY;

@@ -20,9 +20,6 @@ use serde_json::Value;
 use super::cdi::{CDI_DIRECTORY, CdiDevice, CdiEdits, CdiKind, CdiMount, CdiNameError, CdiSpec, CdiSpecError};
 use super::claim::base_request;
 
-/// Annotation of a claim made from a template: the name of the claim in the pod.
-pub const POD_CLAIM_NAME: &str = "resource.kubernetes.io/pod-claim-name";
-
 const KIND: &str = "DeviceMetadata";
 /// Directory of the files in a container.
 const IN_CONTAINER: &str = "/var/run/kubernetes.io/dra-device-attributes";
@@ -290,7 +287,7 @@ pub struct MetadataOwner<'a> {
     pub claim: &'a str,
     /// UID of the claim.
     pub uid: &'a str,
-    /// Annotation [`POD_CLAIM_NAME`] of the claim; `None` if the pod names the claim itself.
+    /// Annotation `resource.kubernetes.io/pod-claim-name` of the claim; `None` if the pod names the claim itself.
     pub pod_claim_name: Option<&'a str>,
 }
 

@@ -52,22 +52,21 @@ pub use cdi::{
     CdiNetDevice, CdiSpec, CdiSpecError, cdi_device_names,
 };
 pub use claim::{ConfigError, ConfigSource, DeviceConfig, device_configs, own_results, request_names};
-pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, MAX_DEVICE_CONDITIONS, merge_device_status};
+pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, merge_device_status};
 pub use dropped::{OnDropped, dropped};
-pub use due::{CONFIRMATION_DELAY, DueReason, FOREIGN_EVENT_DELAY, QUICK_REPAIR_DELAY, Timers, due};
+pub use due::{DueReason, Timers, due};
 pub use equality::same_devices;
-pub use health::{DEFAULT_HEALTH_TIMEOUT, DeviceHealth, HealthReporter, HealthStatus, MAX_HEALTH_MESSAGE};
+pub use health::{DeviceHealth, HealthReporter, HealthStatus};
 pub use layout::{Chunk, Layout};
 pub use ledger::{
     ClaimLookup, ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
-    NodeContext, NotStarted, PrepareClaimError, StartAction, StartUp, TOMBSTONE_TIME,
+    NodeContext, NotStarted, PrepareClaimError, StartAction, StartUp,
 };
 pub use limits::SliceLimits;
 pub use memory::{Answered, Memory, NextStep, WriteFailure, WriteResponse};
 pub use metadata::{
     ClaimMetadata, DeviceMetadata, MetadataDevice, MetadataFile, MetadataOwner, MetadataPathError, MetadataReadError,
-    MetadataRequest, MetadataVersion, MetadataVersionError, POD_CLAIM_NAME, metadata_requests,
-    next_metadata_generation,
+    MetadataRequest, MetadataVersion, MetadataVersionError, metadata_requests, next_metadata_generation,
 };
 pub use names::{decode_index, generate_name, slice_name};
 pub use partitions::{PartitionsLeft, left_by_type};
@@ -76,8 +75,7 @@ pub use reconcile::{
     GenerationRule, PoolScope, ReconcileError, ReconcileOptions, SliceNames, SyncPlan, WriteOrder, reconcile,
 };
 pub use registration::{
-    LastOutcome, PLUGIN_TYPE, PluginInfo, PluginService, REGISTRATION_GRACE, Registration, RegistrationEvent,
-    RegistrationReply,
+    LastOutcome, PLUGIN_TYPE, PluginInfo, PluginService, Registration, RegistrationEvent, RegistrationReply,
 };
 pub use response::{ClaimError, claim_responses};
 pub use slice_plan::{SliceContents, SlicePlan};

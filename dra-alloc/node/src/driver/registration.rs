@@ -16,7 +16,7 @@ pub const PLUGIN_TYPE: &str = "DRAPlugin";
 
 /// Time that a driver may be without registration until a liveness probe should fail: the longest back-off of the
 /// kubelet's attempts is 2 minutes and 2 seconds.
-pub const REGISTRATION_GRACE: SignedDuration = SignedDuration::from_secs(122);
+const REGISTRATION_GRACE: SignedDuration = SignedDuration::from_secs(122);
 
 /// gRPC service that a driver serves on its DRA socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -185,7 +185,7 @@ impl Registration {
     }
 
     /// Returns the answer of a liveness probe: the driver is registered, or was so at the last attempt, or has waited
-    /// for less than [`REGISTRATION_GRACE`] since `started_at`.
+    /// for less than its grace since `started_at`.
     #[must_use]
     pub fn is_live(&self, started_at: Timestamp, now: Timestamp) -> bool {
         match self {

@@ -79,7 +79,7 @@ impl ClaimCache {
     }
 
     /// Returns the number of prepared claims of each driver, skipped drivers included: the gauge
-    /// `dra_resource_claims_in_use`. The entry [`ANY_DRIVER`] counts each claim once.
+    /// `dra_resource_claims_in_use`. The entry `<any>` counts each claim once.
     #[must_use]
     pub fn in_use(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::from([(ANY_DRIVER, 0)]);
@@ -94,4 +94,4 @@ impl ClaimCache {
 }
 
 /// Key for all drivers together in [`ClaimCache::in_use`].
-pub const ANY_DRIVER: &str = "<any>";
+const ANY_DRIVER: &str = "<any>";

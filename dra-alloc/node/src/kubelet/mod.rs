@@ -73,7 +73,7 @@ mod prepare;
 mod unprepare;
 
 pub use checkpoint::CheckpointError;
-pub use claim_info::{ANY_DRIVER, ClaimCache, ClaimInfo, DriverState, PreparedDevice};
+pub use claim_info::{ClaimCache, ClaimInfo, DriverState, PreparedDevice};
 pub use container::ContainerError;
 pub use error::{CallError, PrepareError, UnprepareError};
 pub use operation::Operation;

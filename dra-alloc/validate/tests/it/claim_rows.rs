@@ -2,7 +2,7 @@
 
 use dra_attrs::ErrorType::*;
 use dra_attrs::{DraGate, GateSet, Profile};
-use dra_validate::{ADMIN_ACCESS_LABEL, ApiServer, NamespaceAccess};
+use dra_validate::{ApiServer, NamespaceAccess};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
 use serde_json::{Value, json};
@@ -455,7 +455,7 @@ fn admin_access_needs_a_namespace_with_the_label() {
         &[(field, Forbidden, "requires the `resource.kubernetes.io/admin-access: true` label")];
     let labelled = |value: &str| {
         let mut namespace = Namespace::default();
-        namespace.metadata.labels = Some([(ADMIN_ACCESS_LABEL.to_owned(), value.to_owned())].into());
+        namespace.metadata.labels = Some([("resource.kubernetes.io/admin-access".to_owned(), value.to_owned())].into());
         NamespaceAccess::from_namespace(&namespace)
     };
     for (access, expected) in [

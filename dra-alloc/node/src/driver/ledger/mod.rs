@@ -78,7 +78,7 @@ pub use prepare::PrepareClaimError;
 pub use start::{ClaimLookup, CleanUp, StartAction, StartUp};
 
 /// Time for which an unprepared claim is remembered: longer than a call of the kubelet may be on its way.
-pub const TOMBSTONE_TIME: SignedDuration = SignedDuration::from_secs(100);
+const TOMBSTONE_TIME: SignedDuration = SignedDuration::from_secs(100);
 
 /// Ledger of the claims that a driver has prepared on its node.
 ///
@@ -157,7 +157,7 @@ impl Ledger {
     }
 
     /// Carries out [`LedgerStep::DeleteEntry`]: forgets the claim, but for its `resourceVersion`, which is remembered for
-    /// [`TOMBSTONE_TIME`].
+    /// 100 seconds.
     pub fn remove(&mut self, claim_uid: &str, now: Timestamp) {
         self.tombstones.retain(|_, tombstone| now < tombstone.until.0);
         let removed = self.entries.remove(claim_uid);

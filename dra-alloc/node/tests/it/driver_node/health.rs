@@ -1,6 +1,6 @@
 //! Health stream: when the list is sent, and what is in it.
 
-use dra_node::driver::{DeviceHealth, HealthReporter, HealthStatus, MAX_HEALTH_MESSAGE};
+use dra_node::driver::{DeviceHealth, HealthReporter, HealthStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -89,7 +89,7 @@ proptest! {
             }
             let message = reporter.poll(at(now)).map(|list| list[0].message.clone());
             prop_assert!(!change || message.is_some());
-            prop_assert!(message.is_none_or(|text| text.len() <= MAX_HEALTH_MESSAGE));
+            prop_assert!(message.is_none_or(|text| text.len() <= 1024));
             if reporter.next_due().is_some_and(|due| due == at(now) + SignedDuration::from_secs(10)) {
                 sent = Some(now);
             }

@@ -6,7 +6,7 @@ use dra_node::driver::{
 };
 use dra_node::kubelet::ClaimRef;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 
@@ -142,12 +142,12 @@ fn a_late_retry_does_not_recreate() {
     let mut changed = wanted.clone();
     changed.metadata.resource_version = Some("8".to_owned());
     assert!(ledger.plan_prepare(&node(), &asked(), Some(&changed), NOW).is_ok(), "the claim has changed since");
-    let later = NOW + dra_node::driver::TOMBSTONE_TIME;
+    let later = NOW + SignedDuration::from_secs(100);
     let plan = ledger.plan_prepare(&node(), &asked(), Some(&wanted), later).unwrap();
     ledger.start(&plan);
     assert!(!ledger.to_checkpoint().contains("tombstones"), "it goes with a new entry");
     ledger.remove("u1", later);
-    ledger.remove("u2", later + dra_node::driver::TOMBSTONE_TIME);
+    ledger.remove("u2", later + SignedDuration::from_secs(100));
     assert!(!ledger.to_checkpoint().contains("tombstones"), "it goes with time");
 }
 
