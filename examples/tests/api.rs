@@ -1,18 +1,39 @@
-//! `docs/api.txt` lists the public API of the libraries, a line an item, under the paths that users write: re-exports
-//! are resolved, private modules do not appear. A change of the API is so seen in review. The test reads the sources;
-//! `UPDATE=1` writes the list anew.
+//! The public API of the libraries: `docs/api.txt` lists it, a line an item, as rustdoc sees it (`.ci/release listing`), so
+//! that a change of the API is seen in review. The tests read the listing, and the sources where it has no names of arguments.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use syn::{Attribute, Fields, ImplItem, Item, ItemImpl, Meta, UseTree, Visibility};
+use syn::{Attribute, Fields, ImplItem, Item, UseTree, Visibility};
 
-const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poolstatus"];
+/// Libraries by name, each with its folder.
+const LIBRARIES: [(&str, &str); 9] = [
+    ("dra_attrs", "dra-attrs"),
+    ("dra_device", "dra-alloc/device"),
+    ("dra_selector", "dra-alloc/selector"),
+    ("dra_validate", "dra-alloc/validate"),
+    ("dra_node", "dra-alloc/node"),
+    ("dra_alloc", "dra-alloc"),
+    ("nnn", "nnn"),
+    ("readiness", "readiness"),
+    ("poolstatus", "poolstatus"),
+];
 
 /// Largest number of public modules in all libraries together.
 const MAX_PUBLIC_MODULES: usize = 40;
+
+/// Largest number of public items at the top level of a module, and of lines of the listing.
+const MAX_ITEMS: usize = 700;
+const MAX_LINES: usize = 3_400;
+
+/// Largest number of items that the packages show each other in their hidden modules `internal`.
+const MAX_INTERNAL: usize = 40;
+
+/// Items that nobody names outside of their package but a test, a fuzz target, or the type that has them; each with the
+/// reason why it stays.
+const WITHOUT_USER: [(&str, &str); 0] = [];
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Index<T>`.
 const COUNTS: [&str; 62] = [
@@ -80,275 +101,262 @@ const COUNTS: [&str; 62] = [
     "wanted",
 ];
 
-/// The one position that is a number: paths of fields are texts, and name items of lists of any kind.
-const INDEX_OF_A_PATH: &str = "dra_attrs::FieldPath::index:";
+/// Positions that are numbers: paths of fields are texts, and name items of lists of any kind.
+const INDEX: [&str; 2] = ["index: const fn index(&self, index: usize)", "number: usize"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Path of a module in its crate; the root is empty.
-type ModulePath = Vec<String>;
-
-/// Contents of one module that a user may reach.
-#[derive(Default)]
-struct Module {
-    /// Public items by name; each line continues the path of the item.
-    items: BTreeMap<String, Vec<String>>,
-    /// Public child modules.
-    children: BTreeSet<String>,
-    /// Public re-exports: the name in this module, and the path that it stands for.
-    exports: Vec<(String, Vec<String>)>,
-    /// Traits and functions of types, which may be defined in another module.
-    implementations: Vec<(String, Vec<String>)>,
+fn listing() -> Vec<String> {
+    fs::read_to_string(root().join("docs/api.txt")).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// All modules of one crate, private ones included.
-struct Crate {
-    name: String,
-    modules: BTreeMap<ModulePath, Module>,
+/// A public item at the top level of a module.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Listed {
+    path: String,
+    kind: String,
 }
 
-impl Crate {
-    fn read(library: &str) -> Self {
-        let mut api = Self { name: library.replace('-', "_"), modules: BTreeMap::new() };
-        api.read_file(&Vec::new(), &root().join(library).join("src/lib.rs"));
-        api.attach_implementations();
-        api
+impl Listed {
+    /// Reads a line of the listing; `None` for fields, variants, functions of types and implementations.
+    fn read(line: &str) -> Option<Self> {
+        let line = line.strip_prefix("#[non_exhaustive] ").unwrap_or(line).strip_prefix("pub ")?;
+        let line = line.strip_prefix("const fn ").map_or(line.to_owned(), |rest| format!("fn {rest}"));
+        let (kind, rest) = line.split_once(' ')?;
+        if !["struct", "enum", "trait", "fn", "const", "type"].contains(&kind) {
+            return None;
+        }
+        let end = rest.find(|sign: char| !sign.is_alphanumeric() && sign != '_' && sign != ':').unwrap_or(rest.len());
+        let path = rest[..end].trim_end_matches(':');
+        let (module, _) = path.rsplit_once("::")?;
+        // A function of a type with parameters: its path goes on behind them.
+        let is_method = kind == "fn" && path.rsplit("::").next()?.starts_with(char::is_uppercase);
+        let is_of_module = !is_method && module.split("::").all(|part| part.chars().next().is_some_and(char::is_lowercase));
+        is_of_module.then(|| Self { path: path.to_owned(), kind: kind.to_owned() })
     }
 
-    fn read_file(&mut self, module: &ModulePath, path: &Path) {
-        let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
-        let is_root = path.file_name().is_some_and(|name| name == "lib.rs" || name == "mod.rs");
-        let folder = if is_root { path.parent().unwrap().to_owned() } else { path.with_extension("") };
-        self.read_items(module, &folder, &file.items);
+    fn name(&self) -> &str {
+        self.path.rsplit("::").next().unwrap()
     }
 
-    fn read_items(&mut self, module: &ModulePath, folder: &Path, items: &[Item]) {
-        self.modules.entry(module.clone()).or_default();
-        for item in items {
-            self.read_item(module, folder, item);
+    fn library(&self) -> &str {
+        self.path.split("::").next().unwrap()
+    }
+}
+
+fn items() -> Vec<Listed> {
+    let is_own = |item: &Listed| LIBRARIES.iter().any(|(library, _)| *library == item.library());
+    listing().iter().filter_map(|line| Listed::read(line)).filter(is_own).collect()
+}
+
+/// Sources of a folder, without those below `tests` and `target`.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !["tests", "target"].contains(&name.as_str()) {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" {
+            found.push(path);
         }
     }
+    found.sort();
+    found
+}
 
-    fn read_item(&mut self, module: &ModulePath, folder: &Path, item: &Item) {
-        if let Item::Mod(inner) = item {
-            if is_test(&inner.attrs) {
-                return;
-            }
-            let name = inner.ident.to_string();
-            if is_public(&inner.vis, &inner.attrs) {
-                self.module(module).children.insert(name.clone());
-            }
-            let child = below(module, &name);
-            let folder = folder.join(&name);
-            match &inner.content {
-                Some((_, items)) => self.read_items(&child, &folder, items),
-                None if folder.join("mod.rs").exists() => self.read_file(&child, &folder.join("mod.rs")),
-                None => self.read_file(&child, &folder.with_extension("rs")),
-            }
-            return;
-        }
-        let module = self.module(module);
+/// Returns the words of code, without those of comments.
+fn words(code: &str) -> BTreeSet<String> {
+    let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.flat_map(|line| line.split(|sign: char| !sign.is_alphanumeric() && sign != '_')).map(str::to_owned).collect()
+}
+
+fn words_of(folders: &[&str]) -> BTreeSet<String> {
+    let files = folders.iter().flat_map(|folder| sources(&root().join(folder)));
+    files.flat_map(|file| words(&fs::read_to_string(file).unwrap())).collect()
+}
+
+/// Returns the words in the examples and in the code of the pages for users.
+fn words_of_pages() -> BTreeSet<String> {
+    let pages = [
+        "concepts",
+        "compare",
+        "embedding",
+        "for-driver-authors",
+        "for-scheduler-authors",
+        "live",
+        "replay",
+        "simulation",
+        "versions",
+    ];
+    let pages = pages.iter().map(|page| root().join(format!("docs/{page}.md"))).chain([root().join("README.md")]);
+    pages.flat_map(|page| words_in_backticks(&fs::read_to_string(page).unwrap())).collect()
+}
+
+fn words_in_backticks(page: &str) -> BTreeSet<String> {
+    page.split('`').skip(1).step_by(2).flat_map(words).collect()
+}
+
+#[test]
+fn the_api_is_small() {
+    let (items, lines) = (items().len(), listing().len());
+    assert!(items <= MAX_ITEMS && lines <= MAX_LINES, "{items} items, {lines} lines");
+    // Each is public, or it could not be shown to another package.
+    let internal: usize = LIBRARIES
+        .iter()
+        .map(|(_, folder)| root().join(folder).join("src/internal.rs"))
+        .filter(|file| file.exists())
+        .map(|file| exports(&syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap().items).len())
+        .sum();
+    assert!((20..=MAX_INTERNAL).contains(&internal), "{internal} items");
+    let modules = listing().iter().filter(|line| line.starts_with("pub mod ")).count();
+    assert!(modules - LIBRARIES.len() <= MAX_PUBLIC_MODULES, "{modules} public modules");
+}
+
+/// The listing is written where rustdoc's JSON can be had. Elsewhere this sees that it has what the roots show.
+#[test]
+fn the_listing_has_what_the_roots_show() {
+    let listing = listing();
+    for (library, folder) in LIBRARIES {
+        let root = syn::parse_file(&fs::read_to_string(root().join(folder).join("src/lib.rs")).unwrap()).unwrap();
+        let shown: BTreeSet<String> = exports(&root.items).into_iter().filter(|name| name != "internal").collect();
+        let start = format!("{library}::");
+        let listed: BTreeSet<String> = listing
+            .iter()
+            .filter(|line| !line.starts_with("impl"))
+            .filter_map(|line| line.split_whitespace().find_map(|word| word.strip_prefix(&start)))
+            .map(|rest| rest.split(|sign: char| !sign.is_alphanumeric() && sign != '_').next().unwrap().to_owned())
+            .collect();
+        let differ: Vec<&String> = shown.symmetric_difference(&listed).collect();
+        assert!(differ.is_empty(), "docs/api.txt is old, or {library} shows an item of a private module: {differ:?}");
+    }
+}
+
+/// Returns the names that items of a file show to others.
+fn exports(items: &[Item]) -> Vec<String> {
+    let mut names = Vec::new();
+    for item in items {
         match item {
-            Item::Use(item) if is_public(&item.vis, &item.attrs) => flatten(&item.tree, &[], &mut module.exports),
-            Item::Impl(item) => module.implementations.extend(implementation(item)),
-            item => {
-                if let Some((name, lines)) = listed(item) {
-                    module.items.insert(name, lines);
-                }
-            }
+            Item::Use(item) if is_public(&item.vis) => flatten(&item.tree, &mut names),
+            Item::Mod(item) if is_public(&item.vis) => names.push(item.ident.to_string()),
+            Item::Fn(item) if is_public(&item.vis) => names.push(item.sig.ident.to_string()),
+            Item::Struct(item) if is_public(&item.vis) => names.push(item.ident.to_string()),
+            _ => {}
         }
     }
-
-    fn module(&mut self, path: &ModulePath) -> &mut Module {
-        self.modules.entry(path.clone()).or_default()
-    }
-
-    /// Moves what implementations say to the type that they are for: the one of the name in the same module, or else
-    /// the only one of the crate.
-    fn attach_implementations(&mut self) {
-        let paths: Vec<ModulePath> = self.modules.keys().cloned().collect();
-        for path in paths {
-            for (name, lines) in std::mem::take(&mut self.module(&path).implementations) {
-                let defines = |module: &&ModulePath| self.modules[*module].items.contains_key(&name);
-                let home = self.modules.keys().filter(defines).max_by_key(|module| **module == path).cloned();
-                if let Some(home) = home {
-                    self.module(&home).items.get_mut(&name).unwrap().extend(lines);
-                }
-            }
-        }
-    }
-
-    /// Lists everything that is reachable from a module, under its public path.
-    fn list(&self, module: &ModulePath, public: &str, lines: &mut Vec<String>) {
-        let contents = &self.modules[module];
-        for (name, own) in &contents.items {
-            lines.extend(own.iter().map(|line| format!("{public}::{name}{line}")));
-        }
-        for child in &contents.children {
-            self.list(&below(module, child), &format!("{public}::{child}"), lines);
-        }
-        for (name, target) in &contents.exports {
-            self.list_export(module, target, &format!("{public}::{name}"), lines);
-        }
-    }
-
-    fn list_export(&self, module: &ModulePath, target: &[String], public: &str, lines: &mut Vec<String>) {
-        let target = absolute(module, target);
-        if self.modules.contains_key(&target) {
-            return self.list(&target, public, lines);
-        }
-        let (name, home) = target.split_last().unwrap();
-        let Some(home_module) = self.modules.get(home) else {
-            return lines.push(format!("{public}: use {}", target.join("::")));
-        };
-        if let Some(own) = home_module.items.get(name) {
-            return lines.extend(own.iter().map(|line| format!("{public}{line}")));
-        }
-        let onward = home_module.exports.iter().find(|(exported, _)| exported == name);
-        match onward {
-            Some((_, target)) => self.list_export(&home.to_vec(), target, public, lines),
-            None if home.is_empty() => lines.push(format!("{public}: use {}", target.join("::"))),
-            // Hidden items are public for the project's own tests only.
-            None => {}
-        }
-    }
+    names
 }
 
-/// Returns the path of a child module.
-fn below(module: &ModulePath, child: &str) -> ModulePath {
-    module.iter().map(String::as_str).chain([child]).map(str::to_owned).collect()
-}
-
-/// Resolves `self`, `super` and `crate` in the path of a re-export.
-fn absolute(module: &ModulePath, target: &[String]) -> ModulePath {
-    let mut base = module.clone();
-    let mut rest = target;
-    while let Some((first, others)) = rest.split_first() {
-        match first.as_str() {
-            "self" => {}
-            "super" => drop(base.pop()),
-            "crate" => base.clear(),
-            _ => break,
-        }
-        rest = others;
-    }
-    base.extend(rest.iter().cloned());
-    base
-}
-
-/// Lists the names of a `use` tree with their paths.
-fn flatten(tree: &UseTree, before: &[String], exports: &mut Vec<(String, Vec<String>)>) {
-    let with = |name: String| [before, &[name]].concat();
+fn flatten(tree: &UseTree, names: &mut Vec<String>) {
     match tree {
-        UseTree::Path(path) => flatten(&path.tree, &with(path.ident.to_string()), exports),
-        UseTree::Name(name) => exports.push((name.ident.to_string(), with(name.ident.to_string()))),
-        UseTree::Rename(rename) => exports.push((rename.rename.to_string(), with(rename.ident.to_string()))),
-        UseTree::Group(group) => group.items.iter().for_each(|tree| flatten(tree, before, exports)),
+        UseTree::Path(path) => flatten(&path.tree, names),
+        UseTree::Name(name) => names.push(name.ident.to_string()),
+        UseTree::Rename(rename) => names.push(rename.rename.to_string()),
+        UseTree::Group(group) => group.items.iter().for_each(|tree| flatten(tree, names)),
         UseTree::Glob(_) => panic!("a glob in a public re-export hides what is exported"),
     }
 }
 
-/// Returns the name and the lines of a public item that is not a module, a re-export or an implementation.
-fn listed(item: &Item) -> Option<(String, Vec<String>)> {
-    let (visibility, attributes) = match item {
-        Item::Struct(item) => (&item.vis, &item.attrs),
-        Item::Enum(item) => (&item.vis, &item.attrs),
-        Item::Trait(item) => (&item.vis, &item.attrs),
-        Item::Fn(item) => (&item.vis, &item.attrs),
-        Item::Const(item) => (&item.vis, &item.attrs),
-        Item::Type(item) => (&item.vis, &item.attrs),
-        _ => return None,
-    };
-    if !is_public(visibility, attributes) {
-        return None;
+const fn is_public(visibility: &Visibility) -> bool {
+    matches!(visibility, Visibility::Public(_))
+}
+
+#[test]
+fn names_are_unique() {
+    let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for item in items().into_iter().filter(|item| ["struct", "enum", "trait", "type"].contains(&item.kind.as_str())) {
+        paths.entry(item.name().to_owned()).or_default().push(item.path);
     }
-    let named = |ident: &syn::Ident, line: String| (ident.to_string(), vec![line]);
-    Some(match item {
-        Item::Struct(item) => {
-            let (name, mut lines) =
-                named(&item.ident, format!(": struct{}{}", text(&item.generics), traits(&item.attrs)));
-            lines.extend(fields(&item.fields));
-            (name, lines)
+    paths.retain(|_, paths| paths.len() > 1);
+    assert_eq!(paths, BTreeMap::new(), "a name stands for one thing, and a thing has one path");
+}
+
+#[test]
+fn every_item_has_a_user() {
+    let programs = words_of(&["examples/src", "benches"]);
+    let pages = words_of_pages();
+    let libraries: BTreeMap<&str, BTreeSet<String>> =
+        LIBRARIES.iter().map(|(library, folder)| (*library, words_of(&[&format!("{folder}/src")]))).collect();
+    let listing = listing();
+    let has_user = |item: &Listed| {
+        let name = item.name();
+        let others = libraries.iter().filter(|(library, _)| **library != item.library());
+        // A type that others have in a field or a signature is named by nobody who uses it.
+        let is_reached = || listing.iter().any(|line| !line.contains(&format!("{}::", item.path)) && names(line, item));
+        programs.contains(name)
+            || pages.contains(name)
+            || others.into_iter().any(|(_, words)| words.contains(name))
+            || is_reached()
+    };
+    let without: Vec<String> = items().iter().filter(|item| !has_user(item)).map(|item| item.path.clone()).collect();
+    let known: Vec<&str> = WITHOUT_USER.iter().map(|(path, _)| *path).collect();
+    assert_eq!(without, known, "left: has no user; right: is known to have none");
+}
+
+/// Returns true if a line of the listing, which is not the item's own, has the item in a signature.
+fn names(line: &str, item: &Listed) -> bool {
+    let is_end = |rest: &str| rest.chars().next().is_none_or(|sign| !sign.is_alphanumeric() && sign != '_');
+    let own = Listed::read(line).is_some_and(|listed| listed.path == item.path);
+    !own && !line.starts_with("impl") && line.split(item.path.as_str()).skip(1).any(is_end)
+}
+
+/// Public functions and fields of the sources, as `name: signature`, and the types that are errors.
+#[derive(Default)]
+struct Sources {
+    lines: Vec<String>,
+    errors: Vec<String>,
+}
+
+impl Sources {
+    fn read() -> Self {
+        let mut read = Self::default();
+        for file in LIBRARIES.iter().flat_map(|(_, folder)| sources(&root().join(folder).join("src"))) {
+            read.add(&syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap().items);
         }
-        Item::Enum(item) => {
-            let (name, mut lines) =
-                named(&item.ident, format!(": enum{}{}", text(&item.generics), traits(&item.attrs)));
-            let variants = item.variants.iter();
-            lines.extend(variants.map(|variant| format!("::{}{}", variant.ident, text(&variant.fields))));
-            (name, lines)
-        }
-        Item::Trait(item) => {
-            let (name, mut lines) = named(&item.ident, format!(": trait{}", text(&item.generics)));
-            for item in &item.items {
-                match item {
-                    syn::TraitItem::Fn(function) => lines.push(signature(&function.sig)),
-                    syn::TraitItem::Const(constant) => {
-                        lines.push(format!("::{}: const {}", constant.ident, text(&constant.ty)));
-                    }
-                    _ => {}
+        read
+    }
+
+    fn add(&mut self, items: &[Item]) {
+        for item in items {
+            match item {
+                Item::Fn(item) if is_public(&item.vis) => self.lines.push(signature(&item.sig)),
+                Item::Struct(item) if is_public(&item.vis) => {
+                    self.add_type(&item.ident, &item.attrs);
+                    self.lines.extend(public_fields(&item.fields));
                 }
+                Item::Enum(item) if is_public(&item.vis) => {
+                    self.add_type(&item.ident, &item.attrs);
+                    self.lines.extend(item.variants.iter().map(|one| format!("{}{}", one.ident, text(&one.fields))));
+                }
+                Item::Impl(item) if item.trait_.is_none() => {
+                    let functions = item.items.iter().filter_map(|item| match item {
+                        ImplItem::Fn(function) if is_public(&function.vis) => Some(signature(&function.sig)),
+                        _ => None,
+                    });
+                    self.lines.extend(functions);
+                }
+                _ => {}
             }
-            (name, lines)
         }
-        Item::Fn(item) => named(&item.sig.ident, format!(": {}", text(&item.sig))),
-        Item::Const(item) => named(&item.ident, format!(": const {}", text(&item.ty))),
-        Item::Type(item) => named(&item.ident, format!(": type {}", text(&item.ty))),
-        _ => return None,
-    })
-}
-
-fn fields(fields: &Fields) -> Vec<String> {
-    let public = fields.iter().enumerate().filter(|(_, field)| matches!(field.vis, Visibility::Public(_)));
-    let line = |(index, field): (usize, &syn::Field)| {
-        let name = field.ident.as_ref().map_or_else(|| index.to_string(), ToString::to_string);
-        format!(".{name}: {}", text(&field.ty))
-    };
-    public.map(line).collect()
-}
-
-/// Returns the type of an implementation, and its trait or its public functions and constants.
-fn implementation(item: &ItemImpl) -> Option<(String, Vec<String>)> {
-    let syn::Type::Path(path) = &*item.self_ty else { return None };
-    let name = path.path.segments.last()?.ident.to_string();
-    if let Some((_, interface, _)) = &item.trait_ {
-        return Some((name, vec![format!(": impl {}", text(interface))]));
     }
-    let lines = item.items.iter().filter_map(|item| match item {
-        ImplItem::Fn(function) if is_public(&function.vis, &function.attrs) => Some(signature(&function.sig)),
-        ImplItem::Const(constant) if is_public(&constant.vis, &constant.attrs) => {
-            Some(format!("::{}: const {}", constant.ident, text(&constant.ty)))
+
+    fn add_type(&mut self, name: &syn::Ident, attributes: &[Attribute]) {
+        let derives = attributes.iter().filter(|attribute| attribute.path().is_ident("derive"));
+        if derives.map(|attribute| text(&attribute.meta)).any(|derive| derive.contains("thiserror::Error")) {
+            self.errors.push(name.to_string());
         }
-        _ => None,
-    });
-    Some((name, lines.collect()))
+    }
 }
 
 fn signature(signature: &syn::Signature) -> String {
-    format!("::{}: {}", signature.ident, text(signature))
+    format!("{}: {}", signature.ident, text(signature))
 }
 
-/// Returns true if an item is for users: public and not hidden.
-fn is_public(visibility: &Visibility, attributes: &[Attribute]) -> bool {
-    matches!(visibility, Visibility::Public(_)) && !attributes.iter().any(is_hidden)
-}
-
-fn is_hidden(attribute: &Attribute) -> bool {
-    matches!(&attribute.meta, Meta::List(list) if list.path.is_ident("doc") && list.tokens.to_string() == "hidden")
-}
-
-fn is_test(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| attribute.path().is_ident("cfg") && text(&attribute.meta).contains("test"))
-}
-
-/// Lists the derived traits, and `non_exhaustive`.
-fn traits(attributes: &[Attribute]) -> String {
-    let lists = attributes.iter().filter(|attribute| attribute.path().is_ident("derive"));
-    let derived = lists.map(|attribute| text(&attribute.meta)).map(|derive| format!(" {derive}"));
-    let open = attributes.iter().any(|attribute| attribute.path().is_ident("non_exhaustive"));
-    let derived: String = derived.collect();
-    if open { format!("{derived} non_exhaustive") } else { derived }
+fn public_fields(fields: &Fields) -> Vec<String> {
+    let public = fields.iter().filter(|field| is_public(&field.vis));
+    public.filter_map(|field| Some(format!("{}: {}", field.ident.as_ref()?, text(&field.ty)))).collect()
 }
 
 /// Prints a part of the source, with spaces as one would write them.
@@ -408,30 +416,6 @@ fn end_of_brackets(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the public API of all libraries, sorted.
-fn listing() -> Vec<String> {
-    let mut lines = Vec::new();
-    for library in LIBRARIES {
-        let api = Crate::read(library);
-        api.list(&Vec::new(), &api.name, &mut lines);
-    }
-    lines.sort();
-    lines.dedup();
-    lines
-}
-
-#[test]
-fn the_api_is_the_listed_one() {
-    let api = listing().join("\n") + "\n";
-    let path = root().join("docs/api.txt");
-    if std::env::var_os("UPDATE").is_some() {
-        fs::write(&path, &api).unwrap();
-    }
-    let listed = fs::read_to_string(&path).unwrap_or_default();
-    let differs = api.lines().zip(listed.lines()).find(|(now, listed)| now != listed);
-    assert!(api == listed, "docs/api.txt is not what the sources say; UPDATE=1 rewrites it. First: {differs:?}");
-}
-
 /// Returns the names that a line of the listing gives to values of type `usize`.
 fn numbers(line: &str) -> Vec<&str> {
     let last_word = |text: &'_ str| -> usize {
@@ -450,9 +434,8 @@ fn numbers(line: &str) -> Vec<&str> {
 
 #[test]
 fn positions_are_typed() {
-    let listing = listing();
-    let is_other = |line: &&String| line.contains(": const usize") || line.contains(": impl ");
-    let lines = listing.iter().filter(|line| !line.starts_with(INDEX_OF_A_PATH) && !is_other(line));
+    let sources = Sources::read();
+    let lines = sources.lines.iter().filter(|line| !INDEX.iter().any(|known| line.starts_with(known)));
     let (mut found, mut others) = (0, Vec::new());
     for line in lines {
         let names = numbers(line);
@@ -472,8 +455,24 @@ fn numbers_are_found_by_their_names() {
 }
 
 #[test]
-fn public_modules_are_few() {
-    let modules = LIBRARIES.iter().map(|library| Crate::read(library));
-    let doors: usize = modules.map(|api| api.modules.values().map(|module| module.children.len()).sum::<usize>()).sum();
-    assert!(doors <= MAX_PUBLIC_MODULES, "{doors} public modules, more than {MAX_PUBLIC_MODULES}");
+fn no_function_takes_a_bool() {
+    let takes = |line: &&String| {
+        let arguments = line.split_once("fn ").and_then(|(_, rest)| rest.split(" -> ").next());
+        arguments.is_some_and(|arguments| arguments.contains(": bool"))
+    };
+    let sources = Sources::read();
+    let found: Vec<&String> = sources.lines.iter().filter(takes).collect();
+    assert!(found.is_empty(), "what does `true` mean at the caller? {found:?}");
+}
+
+#[test]
+fn errors_end_in_error() {
+    let errors = Sources::read().errors;
+    let other: Vec<&String> = errors.iter().filter(|name| !name.ends_with("Error")).collect();
+    assert!(errors.len() > 80 && other.is_empty(), "{} errors; {other:?}", errors.len());
+    let is_named_so =
+        |item: &Listed| item.name().ends_with("Error") && !errors.iter().any(|error| error == item.name());
+    let not: Vec<String> = items().into_iter().filter(is_named_so).map(|item| item.path).collect();
+    // One of a list, which is the error.
+    assert_eq!(not, ["dra_attrs::FieldError"]);
 }

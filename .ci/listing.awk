@@ -1,0 +1,19 @@
+# Makes docs/api.txt of what cargo-public-api prints: functions of implemented traits are left out, since the trait says them,
+# and the fields of a variant stand on its line.
+function flush_variant() {
+  if (variant != "") print fields == "" ? variant : variant " { " fields " }"
+  variant = fields = ""
+}
+variant != "" && index($0, variant "::") == 1 {
+  fields = (fields == "" ? "" : fields ", ") substr($0, length(variant) + 3)
+  next
+}
+{ flush_variant() }
+/^(unsafe )?impl.* for / { of_trait = 1; print; next }
+/^impl/ { of_trait = 0; next }
+/^(#\[[a-z_]*\] )?pub (struct|enum|trait|mod|use|union|static) / { of_trait = 0 }
+of_trait && /^pub ((const )?fn|const|type) / && /::[A-Z][A-Za-z0-9]*(<.*>)?::[A-Za-z_0-9]+/ { next }
+of_trait && /^pub (fn|type) [A-Za-z]*::/ { next }
+/^pub [a-z_0-9:]+::[A-Z][A-Za-z0-9]*::[A-Z][A-Za-z0-9_]*$/ { variant = $0; next }
+{ print }
+END { flush_variant() }
