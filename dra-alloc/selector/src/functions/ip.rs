@@ -3,8 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::functions;
-use crate::error::LONGEST_TEXT;
-use crate::fault::{Fault, quoted};
+use crate::fault::{Fault, LONGEST_TEXT, quoted};
 use crate::meter::Meter;
 use crate::value::Value;
 

@@ -435,7 +435,7 @@ impl<'v> Machine<'_, 'v, '_> {
     fn in_set(&mut self, set: usize) -> Answer<'v> {
         let item = self.pop()?;
         if matches!(item, Value::Version(_) | Value::Bytes(_) | Value::Format(_)) {
-            return Err(Fault::unhashable(&item));
+            return Err(Fault::unhashable(item.inner_type_name()));
         }
         let set = Map::Table(self.program.sets.get(set).cloned().unwrap_or_default());
         self.meter.work(set.work_of(&item))?;

@@ -14,7 +14,7 @@ pub(crate) struct Key<'v>(Value<'v>);
 impl<'v> Key<'v> {
     /// Makes a key; values that consist of parts are none.
     pub(crate) fn new(value: Value<'v>) -> Result<Self, Box<Fault>> {
-        if rank(&value).is_some() { Ok(Self(value)) } else { Err(Fault::unhashable(&value)) }
+        if rank(&value).is_some() { Ok(Self(value)) } else { Err(Fault::unhashable(value.inner_type_name())) }
     }
 
     pub(crate) const fn value(&self) -> &Value<'v> {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::device::{self, Part};
+use super::device;
 pub(crate) use super::key::Key;
 use super::{Answer, Value, nested, order};
-use crate::SelectorInput;
+use crate::device::names::{self, Part};
 use crate::fault::Fault;
+use crate::input::SelectorInput;
 
 /// Map of values. Keys are in the order of [`Key`].
 #[derive(Clone, Debug)]
@@ -73,8 +74,8 @@ impl<'v> Map<'v> {
         match self {
             Self::Table(table) => table.0.entries.len(),
             Self::Device(_) => device::FIELDS.len(),
-            Self::Domains(input, part) => device::domains(input, *part).len(),
-            Self::Names(input, part, domain) => device::ids(input, *part, domain).len(),
+            Self::Domains(input, part) => names::domains(input, *part).len(),
+            Self::Names(input, part, domain) => names::ids(input, *part, domain).len(),
         }
     }
 
@@ -100,8 +101,8 @@ impl<'v> Map<'v> {
         match self {
             Self::Table(table) => table.0.entries.keys().map(|key| key.value().clone()).collect(),
             Self::Device(_) => device::FIELDS.iter().map(|name| Value::borrowed(name)).collect(),
-            Self::Domains(input, part) => texts(device::domains(input, *part)),
-            Self::Names(input, part, domain) => texts(device::ids(input, *part, domain)),
+            Self::Domains(input, part) => texts(names::domains(input, *part)),
+            Self::Names(input, part, domain) => texts(names::ids(input, *part, domain)),
         }
     }
 
@@ -119,7 +120,7 @@ impl<'v> Map<'v> {
             (Self::Table(table), key) => table.find(key),
             (Self::Device(input), Value::String(name)) => device::field(input, name),
             (Self::Domains(input, part), Value::String(domain)) => {
-                let domain = device::domain(input, *part, domain);
+                let domain = names::domain(input, *part, domain);
                 domain.map(|domain| Value::Map(Self::Names(input, *part, domain)))
             }
             (Self::Names(input, part, domain), Value::String(name)) => device::value(input, *part, domain, name)?,
