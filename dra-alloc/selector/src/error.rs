@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::fault::{Fatal, Fault, LONGEST_TEXT, TOO_LARGE};
-use super::syntax::token::Position;
+use super::position::Position;
 
 /// Largest number of issues that a report shows.
 const MOST_SHOWN: usize = 100;

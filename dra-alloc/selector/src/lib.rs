@@ -41,6 +41,7 @@ pub mod internal;
 mod list_memory;
 mod meter;
 mod options;
+mod position;
 mod program;
 mod result;
 mod searched;

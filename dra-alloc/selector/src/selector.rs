@@ -15,7 +15,7 @@ use crate::options::{COST_LIMIT, Options};
 use crate::program::{self, Program};
 use crate::result::{self, Evaluation, Value};
 use crate::searched::SearchedSelector;
-use crate::syntax::parser::parse;
+use crate::syntax::grammar::parse;
 use crate::types::{self, Type};
 use crate::value;
 

@@ -9,7 +9,7 @@ use super::declarations::names::{DeviceFields, Name};
 use super::declarations::{Declarations, Overload, declarations};
 use super::error::Issue;
 use super::functions::regex::Patterns;
-use super::syntax::token::Position;
+use super::position::Position;
 use super::syntax::tree::{Kind, Literal, NodeId, Tree};
 use super::types::{DEVICE, Free, Type, TypeId, Types};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::range::Range;
-use crate::syntax::token::Position;
+use crate::position::Position;
 
 /// Reason that the API server refuses an expression as too complex: the innermost part of it whose estimate is above
 /// [`COST_LIMIT`](crate::selector::COST_LIMIT).
