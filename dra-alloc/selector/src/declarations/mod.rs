@@ -5,7 +5,7 @@ pub(super) mod names;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use names::Name;
+use names::{DeviceFields, FIELDS, Name, SHARING, TYPES};
 
 use crate::functions::{self, Function};
 use crate::types::{self, Type, TypeId, Types};
@@ -146,6 +146,23 @@ impl Declarations {
         all
     }
 
+    /// Declares the names and fields.
+    fn add_names(&mut self) {
+        let device = self.parse("Device");
+        self.names.insert("device", (Name::Device, device));
+        let int = self.parse("int");
+        self.names.insert("google.protobuf.NullValue.NULL_VALUE", (Name::NullValue, int));
+        for (name, of, kind) in TYPES {
+            let inner = self.parse(of);
+            self.names.insert(name, (kind(name), self.types.id(Type::TypeOf(inner))));
+        }
+        for (messages, fields, of) in FIELDS {
+            let of = self.parse(of);
+            let pairs = messages.split(' ').flat_map(|message| fields.split(' ').map(move |field| (message, field)));
+            self.fields.extend(pairs.map(|pair| (pair, of)));
+        }
+    }
+
     fn overload(&mut self, signature: &str, cost: Cost) -> Overload {
         let (call, result) = signature.split_once(" -> ").unwrap_or((signature, "dyn"));
         let (target, arguments) = match call.rsplit_once(".(") {
@@ -185,6 +202,24 @@ impl Declarations {
     /// Returns a function by its name.
     pub(super) fn function(&self, name: &str) -> Option<&'static Function> {
         Some(self.functions.get(name)?.function)
+    }
+
+    /// Returns what a name with or without dots stands for, and its type.
+    pub(super) fn lookup(&self, name: &str, types: &mut Types) -> Option<(Name, TypeId)> {
+        let (name, of) = *self.names.get(name)?;
+        Some((name, types.instance(of, &self.types, &mut Vec::new())))
+    }
+
+    /// Returns true if a message literal can have this name.
+    pub(super) fn is_message(&self, name: &str) -> bool {
+        name == types::EMPTY || self.fields.keys().any(|(message, _)| *message == name)
+    }
+
+    /// Returns the type of a message's field, if the message has it.
+    pub(super) fn field(&self, message: &str, field: &str, fields: DeviceFields, types: &mut Types) -> Option<TypeId> {
+        let of = *self.fields.get(&(message, field)).filter(|_| fields.sharing || field != SHARING)?;
+        let attribute = types.id(if fields.lists { Type::Dyn } else { Type::Any });
+        Some(types.instance(of, &self.types, &mut vec![Some(attribute)]))
     }
 }
 
