@@ -44,6 +44,7 @@ mod options;
 mod position;
 mod program;
 mod result;
+mod scalar;
 mod searched;
 mod selector;
 mod syntax;

@@ -6,7 +6,7 @@ use crate::error::Issue;
 use crate::fault::TOO_LARGE;
 use crate::functions::format::{Piece, pieces, refusal};
 use crate::functions::regex::{Patterns, WITH_PATTERN, is_pattern};
-use crate::functions::time;
+use crate::scalar::time;
 use crate::syntax::tree::{Element, Kind, Literal, NodeId};
 use crate::types::{Type, TypeId};
 

@@ -11,8 +11,7 @@ use crate::cost::actual::actual;
 use crate::fault::Fault;
 use crate::functions::{maps, regex};
 use crate::meter::Meter;
-use crate::value::map::{Key, Table};
-use crate::value::{Answer, List, Map, Value};
+use crate::value::{Answer, Key, List, Map, Table, Value};
 
 /// Work of a call besides that for its arguments.
 const CALL: usize = 8;

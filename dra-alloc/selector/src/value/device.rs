@@ -9,8 +9,8 @@ use super::{Answer, List, Map, Origin, Value};
 use crate::device::content::{Content, describe};
 use crate::device::names::{Part, find};
 use crate::fault::Fault;
-use crate::functions::amount::Amount;
 use crate::input::SelectorInput;
+use crate::scalar::amount::Amount;
 
 /// Fields of the variable `device`, in order.
 pub(super) const FIELDS: [&str; 4] = ["allowMultipleAllocations", "attributes", "capacity", "driver"];

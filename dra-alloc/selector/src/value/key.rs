@@ -3,13 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::Value;
 use super::order::order;
+use super::{Key, Value};
 use crate::fault::Fault;
-
-/// Key of a map. Keys of different types differ.
-#[derive(Clone, Debug)]
-pub(crate) struct Key<'v>(Value<'v>);
 
 impl<'v> Key<'v> {
     /// Makes a key; values that consist of parts are none.
