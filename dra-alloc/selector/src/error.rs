@@ -2,17 +2,14 @@
 
 use std::fmt;
 
-use super::fault::{Fatal, Fault, TOO_LARGE};
-use super::syntax::token::Position;
+use super::fault::{Fatal, Fault, LONGEST_TEXT, TOO_LARGE};
+use super::position::Position;
 
 /// Largest number of issues that a report shows.
 const MOST_SHOWN: usize = 100;
 
 /// Longest line, in bytes, that a report quotes.
 const LONGEST_LINE: usize = 16_384;
-
-/// Number of characters of a device's or expression's text that a message keeps.
-pub(super) const LONGEST_TEXT: usize = 512;
 
 /// Problem of an expression with its place.
 ///

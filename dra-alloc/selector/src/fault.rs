@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use dra_attrs::Quoted;
 
-use super::error::LONGEST_TEXT;
-use super::value::Value;
+/// Number of characters of a device's or expression's text that a message keeps.
+pub(super) const LONGEST_TEXT: usize = 512;
 
 /// Error of a pattern that Go accepts, and of selectors whose patterns take too much memory together.
 pub(super) const TOO_LARGE: &str = "error parsing regexp: expression too large";
@@ -56,9 +56,9 @@ impl Fault {
         Box::new(Self::Fatal(Fatal::Text(format!("internal error: {message}"))))
     }
 
-    /// Returns the error for a value that can't be a key.
-    pub(super) fn unhashable(value: &Value<'_>) -> Box<Self> {
-        Self::internal(&format!("runtime error: hash of unhashable type {}", value.inner_type_name()))
+    /// Returns the error for a value that can't be a key, by the name of its type in upstream's source.
+    pub(super) fn unhashable(inner_type_name: &str) -> Box<Self> {
+        Self::internal(&format!("runtime error: hash of unhashable type {inner_type_name}"))
     }
 
     pub(super) const fn is_fatal(&self) -> bool {

@@ -23,6 +23,7 @@ const PARTS_OF_WORK: u64 = 2;
 /// Bound of one evaluation, beside those of all: parts of a unit of a search's work, and the caller's stop function.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "a function has none")]
+#[expect(clippy::exhaustive_structs, reason = "made by the caller; a bound has no other parts")]
 pub struct Bound<'s> {
     /// Parts that the search has left.
     pub parts: u64,

@@ -7,11 +7,10 @@ use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::error::EvaluationError;
 use super::fault::Fault;
-use super::functions::conversions;
-use super::functions::format::plain;
-use super::functions::strings::quoted_bytes;
 use super::meter::Meter;
+use super::scalar::double;
 use super::value;
+use super::value::shown::{plain, quoted_bytes};
 
 /// Answer of an evaluation with its cost.
 ///
@@ -137,7 +136,7 @@ impl Value {
             Self::Bool(value) => value.to_string(),
             Self::Int(number) => number.to_string(),
             Self::Uint(number) => number.to_string(),
-            Self::Double(number) => conversions::shown(*number),
+            Self::Double(number) => double::shown(*number),
             Self::String(text) => Quoted(text).to_string(),
             Self::Bytes(bytes) => quoted_bytes(bytes),
             Self::List(items) => {

@@ -5,6 +5,7 @@ use k8s_openapi::api::resource::v1::DeviceAttribute;
 use crate::check::{self, Checked};
 use crate::cost::estimate::estimate;
 use crate::cost::too_complex::TooComplex;
+use crate::device::soundness;
 use crate::direct::{self, Direct};
 use crate::error::{CompileError, EvaluationError, Report};
 use crate::facts::Facts;
@@ -14,9 +15,9 @@ use crate::options::{COST_LIMIT, Options};
 use crate::program::{self, Program};
 use crate::result::{self, Evaluation, Value};
 use crate::searched::SearchedSelector;
-use crate::syntax::parser::parse;
+use crate::syntax::grammar::parse;
 use crate::types::{self, Type};
-use crate::{device, value};
+use crate::value;
 
 /// Largest length of an expression that the API server stores, in bytes.
 pub const EXPRESSION_LIMIT: usize = 10 * 1024;
@@ -274,7 +275,7 @@ impl Selector {
     /// # Ok::<(), dra_selector::CompileError>(())
     /// ```
     pub fn matches(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
-        device::check(input.device)?;
+        soundness::check(input.device)?;
         match self.answer(input) {
             Some((answer, _)) => Ok(answer),
             None => self.run_within(input, Bound::NONE).0,
@@ -294,7 +295,7 @@ impl Selector {
     #[must_use]
     pub fn evaluate(&self, input: SelectorInput<'_>) -> Evaluation {
         let is_selector = matches!(self.result.as_str(), "bool" | "dyn" | "google.protobuf.Any");
-        let (result, cost) = match device::check(input.device) {
+        let (result, cost) = match soundness::check(input.device) {
             Err(error) => (Err(error), 0),
             Ok(()) if is_selector => {
                 let (result, cost) = self.run(&input, result::truth);
@@ -382,7 +383,7 @@ impl SearchedSelector for Selector {
         input: SelectorInput<'_>,
         bound: Bound<'_>,
     ) -> (Result<DeviceAttribute, EvaluationError>, u64) {
-        match device::check(input.device) {
+        match soundness::check(input.device) {
             Ok(()) => self.priced(&input, bound, result::attribute),
             Err(error) => (Err(error), 0),
         }

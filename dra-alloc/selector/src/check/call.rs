@@ -1,6 +1,7 @@
 //! Calls: which overloads they can mean.
 
-use super::{Checker, Reference, Task};
+use super::checked::Reference;
+use super::{Checker, Task};
 use crate::declarations::Overload;
 use crate::syntax::tree::{Kind, NodeId};
 use crate::types::{Free, Type, TypeId};

@@ -1,6 +1,7 @@
 //! Loops: the types of their variables.
 
-use super::{Checker, Local, Role, Variable};
+use super::checked::{Role, Variable};
+use super::{Checker, Local};
 use crate::syntax::tree::{Fold, Kind, NodeId};
 use crate::types::{Type, TypeId};
 

@@ -1,6 +1,7 @@
 //! Lists, maps and messages.
 
-use super::{Checker, Reference};
+use super::Checker;
+use super::checked::Reference;
 use crate::declarations::names::Name;
 use crate::syntax::tree::{Element, NodeId};
 use crate::types::{Type, TypeId};

@@ -1,111 +1,19 @@
 //! Checker: gives each part of an expression its type, and each call its overloads.
 
 mod call;
+mod checked;
 mod fold;
 mod literals;
-pub(super) mod validators;
+mod validators;
 
-use super::declarations::names::{DeviceFields, Name};
-use super::declarations::{Declarations, Overload, declarations};
+use super::declarations::names::DeviceFields;
+use super::declarations::{Declarations, declarations};
 use super::error::Issue;
 use super::functions::regex::Patterns;
-use super::syntax::token::Position;
+use super::position::Position;
 use super::syntax::tree::{Kind, Literal, NodeId, Tree};
 use super::types::{DEVICE, Free, Type, TypeId, Types};
-
-/// Referent of a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Reference {
-    #[default]
-    Nothing,
-    Name(Name),
-    Local(Variable),
-    /// Overloads that a call can mean; with one the call is resolved, with several it is decided when it is evaluated.
-    Overloads(Vec<&'static Overload>),
-}
-
-/// Variable of a loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Variable {
-    pub(super) fold: NodeId,
-    pub(super) role: Role,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
-    Accumulator,
-    First,
-    Second,
-}
-
-/// Checked expression.
-#[derive(Debug)]
-pub(super) struct Checked<'s> {
-    pub(super) tree: Tree<'s>,
-    pub(super) root: NodeId,
-    pub(super) types: Types,
-    pub(super) fields: DeviceFields,
-    of_nodes: Vec<TypeId>,
-    references: Vec<Reference>,
-    /// Patterns that are literals.
-    pub(super) patterns: Patterns,
-    /// Nodes in the order in which they got their types: parts before what they are parts of, range and initial value of
-    /// a loop before what reads its variables.
-    pub(super) order: Vec<NodeId>,
-}
-
-impl Checked<'_> {
-    /// Returns the type of a node.
-    pub(super) fn type_of(&self, node: NodeId) -> Type {
-        self.types.get(self.type_id(node))
-    }
-
-    pub(super) fn type_id(&self, node: NodeId) -> TypeId {
-        self.of_nodes.get(node.index()).copied().unwrap_or_default()
-    }
-
-    pub(super) fn reference(&self, node: NodeId) -> &Reference {
-        self.references.get(node.index()).unwrap_or(&Reference::Nothing)
-    }
-
-    /// Returns true for the variable `device`.
-    pub(super) fn is_device(&self, node: NodeId) -> bool {
-        *self.reference(node) == Reference::Name(Name::Device)
-    }
-
-    /// Returns the name of the device's field that a node reads.
-    pub(super) fn device_field(&self, node: NodeId) -> Option<&str> {
-        match self.tree.kind(node) {
-            Kind::Select { operand, field, test: false } if self.is_device(*operand) => Some(field),
-            _ => None,
-        }
-    }
-
-    /// Returns the map that a node reads from, the key, and whether its value has to be there.
-    pub(super) fn read(&self, node: NodeId) -> Option<(NodeId, &str, bool)> {
-        match self.tree.kind(node) {
-            Kind::Select { operand, field, test } => Some((*operand, field, !test)),
-            Kind::Call { function: function @ ("_[_]" | "_[?_]" | "_?._"), arguments, .. } => {
-                let [map, key] = *arguments.as_slice() else { return None };
-                Some((map, self.tree.text(key)?, *function == "_[_]"))
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns the overloads of a call, none for what is no call.
-    pub(super) fn overloads(&self, node: NodeId) -> &[&'static Overload] {
-        match self.reference(node) {
-            Reference::Overloads(overloads) => overloads,
-            _ => &[],
-        }
-    }
-
-    /// Returns the type as messages about results show it.
-    pub(super) fn result_name(&self, node: NodeId) -> String {
-        self.types.full_name(self.type_id(node))
-    }
-}
+pub(super) use checked::{Checked, Reference, Role, Variable};
 
 /// Work that is left; the last task is done first.
 #[derive(Clone, Copy, Debug)]

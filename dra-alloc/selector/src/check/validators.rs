@@ -1,17 +1,17 @@
 //! Checks of literals in an expression that has its types: elements of one type, readable durations, timestamps,
 //! patterns and formats.
 
-use super::Checked;
+use super::checked::Checked;
 use crate::error::Issue;
 use crate::fault::TOO_LARGE;
 use crate::functions::format::{Piece, pieces, refusal};
 use crate::functions::regex::{Patterns, WITH_PATTERN, is_pattern};
-use crate::functions::time;
+use crate::scalar::time;
 use crate::syntax::tree::{Element, Kind, Literal, NodeId};
 use crate::types::{Type, TypeId};
 
 /// Returns what is wrong with the literals of an expression, and adds its patterns to `patterns`.
-pub(crate) fn validate(checked: &Checked<'_>, patterns: &mut Patterns) -> Vec<Issue> {
+pub(super) fn validate(checked: &Checked<'_>, patterns: &mut Patterns) -> Vec<Issue> {
     let mut validator = Validator { checked, issues: Vec::new(), searched: Vec::new() };
     // What is to be visited, and whether a call of `format` is around it.
     let mut waiting = vec![(checked.root, false)];

@@ -2,8 +2,8 @@
 
 use super::own::LIST;
 use super::range::{PAIR, PATTERN, TEXT_PAIR, WALK, priced};
-use crate::declarations::Cost;
 use crate::fault::Fault;
+use crate::functions::cost::Cost;
 use crate::meter::Meter;
 use crate::value::Value;
 

@@ -6,7 +6,8 @@ use super::range::Range;
 use super::too_complex::{self, CostCause, TooComplex};
 use crate::COST_LIMIT;
 use crate::check::{Checked, Reference, Role, Variable};
-use crate::declarations::{Cost, Overload};
+use crate::declarations::Overload;
+use crate::functions::cost::Cost;
 use crate::syntax::tree::{Fold, Kind, Literal, NodeId};
 use crate::types::Type;
 

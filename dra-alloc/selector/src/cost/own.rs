@@ -1,7 +1,7 @@
 //! Estimated price of a call, without that of its arguments.
 
 use super::range::{PAIR, PATTERN, Range, TEXT_PAIR, TWO_WALKS, WALK};
-use crate::declarations::Cost;
+use crate::functions::cost::Cost;
 use crate::types::Type;
 
 /// Argument of a call; the target is the first.

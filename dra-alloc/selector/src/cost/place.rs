@@ -1,7 +1,7 @@
 //! Places in a device, whose sizes the API limits.
 
 use super::range::Range;
-use crate::value::device::Part;
+use crate::device::names::Part;
 
 /// Place in a device that an expression reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

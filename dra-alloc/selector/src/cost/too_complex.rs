@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::range::Range;
-use crate::syntax::token::Position;
+use crate::position::Position;
 
 /// Reason that the API server refuses an expression as too complex: the innermost part of it whose estimate is above
-/// [`COST_LIMIT`](crate::selector::COST_LIMIT).
+/// [`COST_LIMIT`](crate::COST_LIMIT).
 ///
 /// [`fmt::Display`] says it in one line, for whoever wrote the expression.
 ///

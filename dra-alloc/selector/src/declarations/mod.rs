@@ -5,82 +5,12 @@ pub(super) mod names;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use names::Name;
+use names::{DeviceFields, FIELDS, Name, SHARING, TYPES};
 
-use crate::functions::{self, Function};
+use crate::functions;
+use crate::functions::cost::Cost;
+use crate::functions::function::Function;
 use crate::types::{self, Type, TypeId, Types};
-
-/// Price of a call, estimated and actual. In comments s is the estimated size of an argument, n the actual one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cost {
-    /// 1
-    One,
-    /// Estimated 1, actually nothing.
-    Fallback,
-    /// Nothing of its own: what `&&`, `||` and `?:` call is priced elsewhere.
-    Control,
-    AddText,
-    AddList,
-    Compare,
-    Equal,
-    NotEqual,
-    InList,
-    Index,
-    BytesOfString,
-    StringOfBytes,
-    Contains,
-    Affix,
-    Matches,
-    /// Of lists and of strings.
-    IndexOf,
-    /// One walk over the text, which has a result of that size.
-    Copy,
-    Replace,
-    Split,
-    Join,
-    Quote,
-    Format,
-    Aggregate,
-    Sort,
-    SortBy,
-    Distinct,
-    Reverse,
-    Slice,
-    Flatten,
-    Range,
-    SetPair,
-    SetEquivalent,
-    Includes,
-    /// One walk over a text, which is read.
-    Parse,
-    Find,
-    /// Two walks over a text.
-    Canonical,
-    ContainsIp,
-    ContainsIpText,
-    ContainsCidr,
-    ContainsCidrText,
-    Validate,
-    Check,
-    Selector,
-}
-
-impl Cost {
-    /// Returns true for prices that a call has only if it is known which overload it means.
-    pub(super) const fn is_of_overload(self) -> bool {
-        matches!(
-            self,
-            Self::AddText
-                | Self::AddList
-                | Self::Compare
-                | Self::InList
-                | Self::StringOfBytes
-                | Self::BytesOfString
-                | Self::Sort
-                | Self::SortBy
-        )
-    }
-}
 
 /// One way to call a function.
 #[derive(Debug, PartialEq, Eq)]
@@ -146,6 +76,23 @@ impl Declarations {
         all
     }
 
+    /// Declares the names and fields.
+    fn add_names(&mut self) {
+        let device = self.parse("Device");
+        self.names.insert("device", (Name::Device, device));
+        let int = self.parse("int");
+        self.names.insert("google.protobuf.NullValue.NULL_VALUE", (Name::NullValue, int));
+        for (name, of, kind) in TYPES {
+            let inner = self.parse(of);
+            self.names.insert(name, (kind(name), self.types.id(Type::TypeOf(inner))));
+        }
+        for (messages, fields, of) in FIELDS {
+            let of = self.parse(of);
+            let pairs = messages.split(' ').flat_map(|message| fields.split(' ').map(move |field| (message, field)));
+            self.fields.extend(pairs.map(|pair| (pair, of)));
+        }
+    }
+
     fn overload(&mut self, signature: &str, cost: Cost) -> Overload {
         let (call, result) = signature.split_once(" -> ").unwrap_or((signature, "dyn"));
         let (target, arguments) = match call.rsplit_once(".(") {
@@ -185,6 +132,24 @@ impl Declarations {
     /// Returns a function by its name.
     pub(super) fn function(&self, name: &str) -> Option<&'static Function> {
         Some(self.functions.get(name)?.function)
+    }
+
+    /// Returns what a name with or without dots stands for, and its type.
+    pub(super) fn lookup(&self, name: &str, types: &mut Types) -> Option<(Name, TypeId)> {
+        let (name, of) = *self.names.get(name)?;
+        Some((name, types.instance(of, &self.types, &mut Vec::new())))
+    }
+
+    /// Returns true if a message literal can have this name.
+    pub(super) fn is_message(&self, name: &str) -> bool {
+        name == types::EMPTY || self.fields.keys().any(|(message, _)| *message == name)
+    }
+
+    /// Returns the type of a message's field, if the message has it.
+    pub(super) fn field(&self, message: &str, field: &str, fields: DeviceFields, types: &mut Types) -> Option<TypeId> {
+        let of = *self.fields.get(&(message, field)).filter(|_| fields.sharing || field != SHARING)?;
+        let attribute = types.id(if fields.lists { Type::Dyn } else { Type::Any });
+        Some(types.instance(of, &self.types, &mut vec![Some(attribute)]))
     }
 }
 

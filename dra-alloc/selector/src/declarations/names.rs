@@ -1,7 +1,6 @@
 //! Variables, types and messages by name.
 
-use super::Declarations;
-use crate::types::{self, Type, TypeId, Types};
+use crate::types;
 
 /// Name that stands for something without being declared in the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub(crate) enum Name {
 type Kind = fn(&'static str) -> Name;
 
 /// Names of types, the types, and whether they are values.
-const TYPES: [(&str, &str, Kind); 36] = [
+pub(super) const TYPES: [(&str, &str, Kind); 36] = [
     ("bool", "bool", Name::Type),
     ("bytes", "bytes", Name::Type),
     ("double", "double", Name::Type),
@@ -59,10 +58,11 @@ const TYPES: [(&str, &str, Kind); 36] = [
     ("google.protobuf.StringValue", "wrapper(string)", Name::TypeOnly),
 ];
 
-const SHARING: &str = "allowMultipleAllocations";
+/// Field that is only there with a feature.
+pub(super) const SHARING: &str = "allowMultipleAllocations";
 
 /// Messages, fields and their types; `A` is the type of an attribute.
-const FIELDS: [(&str, &str, &str); 20] = [
+pub(super) const FIELDS: [(&str, &str, &str); 20] = [
     (types::DEVICE, "driver", "string"),
     (types::DEVICE, SHARING, "bool"),
     (types::DEVICE, "attributes", "map(string, map(string, A))"),
@@ -92,41 +92,4 @@ pub(crate) struct DeviceFields {
     pub(crate) sharing: bool,
     /// Attributes may be lists.
     pub(crate) lists: bool,
-}
-
-impl Declarations {
-    /// Declares the names and fields.
-    pub(super) fn add_names(&mut self) {
-        let device = self.parse("Device");
-        self.names.insert("device", (Name::Device, device));
-        let int = self.parse("int");
-        self.names.insert("google.protobuf.NullValue.NULL_VALUE", (Name::NullValue, int));
-        for (name, of, kind) in TYPES {
-            let inner = self.parse(of);
-            self.names.insert(name, (kind(name), self.types.id(Type::TypeOf(inner))));
-        }
-        for (messages, fields, of) in FIELDS {
-            let of = self.parse(of);
-            let pairs = messages.split(' ').flat_map(|message| fields.split(' ').map(move |field| (message, field)));
-            self.fields.extend(pairs.map(|pair| (pair, of)));
-        }
-    }
-
-    /// Returns what a name with or without dots stands for, and its type.
-    pub(crate) fn lookup(&self, name: &str, types: &mut Types) -> Option<(Name, TypeId)> {
-        let (name, of) = *self.names.get(name)?;
-        Some((name, types.instance(of, &self.types, &mut Vec::new())))
-    }
-
-    /// Returns true if a message literal can have this name.
-    pub(crate) fn is_message(&self, name: &str) -> bool {
-        name == types::EMPTY || self.fields.keys().any(|(message, _)| *message == name)
-    }
-
-    /// Returns the type of a message's field, if the message has it.
-    pub(crate) fn field(&self, message: &str, field: &str, fields: DeviceFields, types: &mut Types) -> Option<TypeId> {
-        let of = *self.fields.get(&(message, field)).filter(|_| fields.sharing || field != SHARING)?;
-        let attribute = types.id(if fields.lists { Type::Dyn } else { Type::Any });
-        Some(types.instance(of, &self.types, &mut vec![Some(attribute)]))
-    }
 }

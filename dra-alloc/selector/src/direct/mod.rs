@@ -9,27 +9,23 @@
 //! An expression is short, and every test in it reads one value that is not large ([`read`] has the limits), so
 //! that the program could not reach the limit of costs where there is a direct answer.
 
-pub(super) mod plain;
 mod read;
 mod recognize;
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use super::SelectorInput;
 use super::check::Checked;
+use super::input::SelectorInput;
 use super::syntax::tree::{Kind, NodeId};
+use recognize::{Test, recognize};
 
 /// Expression in a direct form.
 pub(super) struct Direct(Test);
 
-/// Answer for a device; `None` if only the program can evaluate the expression for it.
-type Test = Box<dyn Fn(SelectorInput<'_>) -> Option<bool> + Send + Sync + UnwindSafe + RefUnwindSafe>;
-
 impl Direct {
     /// Returns the direct form of an expression; `None` if it has none.
     pub(super) fn recognize(checked: &Checked<'_>) -> Option<Self> {
-        recognize::recognize(checked).map(Self)
+        recognize(checked).map(Self)
     }
 
     /// Returns the result of the expression for a device whose attributes and capacities are valid; `None` if only the

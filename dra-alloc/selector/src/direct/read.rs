@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use dra_attrs::{MAX_VALUES_PER_DEVICE, Version};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
-use super::plain;
-use crate::SelectorInput;
-use crate::value::device::{Content, Part, names};
+use crate::device::content::Content;
+use crate::device::names::{self, Part};
+use crate::device::plain;
+use crate::input::SelectorInput;
 
 /// Longest text in bytes that a test reads. With this limit, [`MOST_NAMES`] and that of list elements, a test costs the
 /// program at most 210 units, and at most 2500 tests fit in an expression.
@@ -138,7 +139,7 @@ fn count(part: Part, device: &Device) -> usize {
 
 pub(super) fn has_domain(part: Part, domain: &str, input: SelectorInput<'_>) -> Option<bool> {
     let small = count(part, input.device) <= MOST_NAMES;
-    small.then(|| names(&input, part).any(|(known, _)| known == domain))
+    small.then(|| names::all(&input, part).any(|(known, _)| known == domain))
 }
 
 /// Returns true if the program can read the attribute at small cost.

@@ -7,14 +7,18 @@ use std::sync::Arc;
 use dra_attrs::{Quantity, QuantityFormat, Version};
 
 use super::read::{DEAREST_MATCH, Key, Literal, Source, compare_version, has_domain, holds};
-use super::{Test, plain};
-use crate::SelectorInput;
 use crate::check::{Checked, Reference, Role};
+use crate::device::content::Content;
+use crate::device::names::Part;
+use crate::device::plain;
+use crate::input::SelectorInput;
 use crate::syntax::tree::{self, Fold, Kind, NodeId};
-use crate::value::device::{Content, Part};
 
 /// Largest depth of an expression that is recognized: what is deeper is no common form.
 const MOST_NESTED: usize = 32;
+
+/// Answer for a device; `None` if only the program can evaluate the expression for it.
+pub(super) type Test = Box<dyn Fn(SelectorInput<'_>) -> Option<bool> + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 /// Comparison operator, as a function of an order: [`Ordering::is_lt`] is `<`.
 type Relation = fn(Ordering) -> bool;

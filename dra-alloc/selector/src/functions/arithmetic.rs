@@ -1,8 +1,11 @@
 //! `+`, `-`, `*`, `/`, `%`, the sign and `!`.
 #![expect(clippy::float_arithmetic, reason = "the language has doubles")]
 
-use super::time::{later, span};
-use super::{Misuse, count, functions, made};
+use super::counted::{count, made};
+use super::function::{Misuse, functions};
+use crate::fault::Fault;
+use crate::meter::Meter;
+use crate::scalar::time::{later, span};
 use crate::value::{Answer, Value};
 
 pub(super) const OVERFLOW: &str = "integer overflow";
@@ -21,25 +24,12 @@ const SIGNED: Misuse = Misuse::Operator(|value| matches!(value, Value::Int(_) | 
 
 functions! { meter;
     "_+_"(SUMMANDS) {
-        "(bytes, bytes) -> bytes" AddText: [Value::Bytes(one), Value::Bytes(other)] => {
-            meter.make(one.len() + other.len())?;
-            Ok(Value::Bytes([&**one, &**other].concat().into()))
-        };
-        "(double, double) -> double" One: [Value::Double(one), Value::Double(other)] => Ok(Value::Double(one + other));
-        "(duration, duration) -> duration" One:
-            [Value::Duration(one), Value::Duration(other)] => duration(one.checked_add(*other));
-        "(duration, timestamp) -> timestamp" One:
-            [Value::Duration(nanos), Value::Timestamp(time)] => later(*time, i128::from(*nanos)).map(Value::Timestamp);
-        "(timestamp, duration) -> timestamp" One:
-            [Value::Timestamp(time), Value::Duration(nanos)] => later(*time, i128::from(*nanos)).map(Value::Timestamp);
-        "(int, int) -> int" One: [Value::Int(one), Value::Int(other)] => int(one.checked_add(*other));
-        "(list(A), list(A)) -> list(A)" AddList: [Value::List(one), Value::List(other)] => {
-            count(meter, one.len() + other.len())?;
-            Ok(Value::List(one.clone().joined(other)))
-        };
-        "(string, string) -> string" AddText:
-            [Value::String(one), Value::String(other)] => made(meter, [&**one, &**other].concat());
-        "(uint, uint) -> uint" One: [Value::Uint(one), Value::Uint(other)] => uint(one.checked_add(*other));
+        "(bytes, bytes) -> bytes" AddText: [one, other] => add(meter, one, other);
+        "(double, double) -> double; (duration, duration) -> duration" One;
+        "(duration, timestamp) -> timestamp; (timestamp, duration) -> timestamp; (int, int) -> int" One;
+        "(list(A), list(A)) -> list(A)" AddList;
+        "(string, string) -> string" AddText;
+        "(uint, uint) -> uint" One;
     }
     "_-_"(TIMES) {
         "(double, double) -> double" One: [Value::Double(one), Value::Double(other)] => Ok(Value::Double(one - other));
@@ -76,6 +66,29 @@ functions! { meter;
         "" One: [Value::Duration(nanos)] => duration(nanos.checked_neg());
     }
     "!_"(SIGNED) { "(bool) -> bool" One: [Value::Bool(value)] => Ok(Value::Bool(!value)); }
+}
+
+/// Adds two values: numbers and times, texts, bytes and lists.
+pub(super) fn add<'v>(meter: &mut Meter<'_>, one: &Value<'v>, other: &Value<'v>) -> Answer<'v> {
+    match (one, other) {
+        (Value::Bytes(one), Value::Bytes(other)) => {
+            meter.make(one.len() + other.len())?;
+            Ok(Value::Bytes([&**one, &**other].concat().into()))
+        }
+        (Value::Double(one), Value::Double(other)) => Ok(Value::Double(one + other)),
+        (Value::Duration(one), Value::Duration(other)) => duration(one.checked_add(*other)),
+        (Value::Duration(nanos), Value::Timestamp(time)) | (Value::Timestamp(time), Value::Duration(nanos)) => {
+            later(*time, i128::from(*nanos)).map(Value::Timestamp)
+        }
+        (Value::Int(one), Value::Int(other)) => int(one.checked_add(*other)),
+        (Value::List(one), Value::List(other)) => {
+            count(meter, one.len() + other.len())?;
+            Ok(Value::List(one.clone().joined(other)))
+        }
+        (Value::String(one), Value::String(other)) => made(meter, [&**one, &**other].concat()),
+        (Value::Uint(one), Value::Uint(other)) => uint(one.checked_add(*other)),
+        _ => Err(Fault::no_overload()),
+    }
 }
 
 const fn is_number(value: &Value<'_>) -> bool {

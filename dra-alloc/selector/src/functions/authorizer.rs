@@ -1,6 +1,6 @@
 //! The authorizer's functions, of which no expression has a value to call them on.
 
-use super::functions;
+use super::function::functions;
 
 functions! { meter;
     "path" { "Authorizer.(string) -> PathCheck" One; }

@@ -1,104 +1,28 @@
-//! Networks: an address and the length of its prefix.
+//! Networks.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use super::{functions, ip};
-use crate::fault::{Fault, quoted};
+use super::function::functions;
+use super::ip;
+use crate::fault::Fault;
+use crate::scalar::address;
+use crate::scalar::network::Network;
 use crate::value::Value;
 
 functions! { meter;
-    "cidr" { "(string) -> CIDR" Parse: [Value::String(text)] => ip::read(meter, text, parse)?.map(Value::Cidr).map_err(Fault::text); }
-    "isCIDR" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(ip::read(meter, text, parse)?.is_ok())); }
+    "cidr" { "(string) -> CIDR" Parse: [Value::String(text)] => ip::read(meter, text, Network::parse)?.map(Value::Cidr).map_err(Fault::text); }
+    "isCIDR" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(ip::read(meter, text, Network::parse)?.is_ok())); }
     "containsIP" {
         // A text that is no address is told as one of a wrong type.
         "CIDR.(string) -> bool" ContainsIpText: [Value::Cidr(network), Value::String(text)] =>
-            Ok(Value::Bool(network.contains(ip::read(meter, text, ip::parse)?.map_err(|_| "no such overload")?)));
+            Ok(Value::Bool(network.contains(ip::read(meter, text, address::parse)?.map_err(|_| "no such overload")?)));
         "CIDR.(IP) -> bool" ContainsIp:
             [Value::Cidr(network), Value::Ip(address)] => Ok(Value::Bool(network.contains(*address)));
     }
     "containsCIDR" {
         "CIDR.(string) -> bool" ContainsCidrText: [Value::Cidr(network), Value::String(text)] =>
-            Ok(Value::Bool(network.covers(ip::read(meter, text, parse)?.map_err(Fault::text)?)));
+            Ok(Value::Bool(network.covers(ip::read(meter, text, Network::parse)?.map_err(Fault::text)?)));
         "CIDR.(CIDR) -> bool" ContainsCidr:
             [Value::Cidr(network), Value::Cidr(other)] => Ok(Value::Bool(network.covers(*other)));
     }
     "prefixLength" { "CIDR.() -> int" One: [Value::Cidr(network)] => Ok(Value::Int(i64::from(network.length))); }
     "masked" { "CIDR.() -> CIDR" One: [Value::Cidr(network)] => Ok(Value::Cidr(network.masked())); }
-}
-
-/// Network: an address, and how many of its bits all addresses of the network have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Network {
-    pub(super) address: IpAddr,
-    /// At most the number of bits of the address.
-    pub(crate) length: u8,
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.length)
-    }
-}
-
-impl Network {
-    /// Returns the number of address bits after the prefix.
-    fn host_length(self) -> u32 {
-        let bits: u8 = if self.address.is_ipv4() { 32 } else { 128 };
-        bits.saturating_sub(self.length).into()
-    }
-
-    /// Returns the prefix bits of an address.
-    fn prefix_of(self, address: IpAddr) -> u128 {
-        let bits = match address {
-            IpAddr::V4(address) => address.to_bits().into(),
-            IpAddr::V6(address) => address.to_bits(),
-        };
-        bits.checked_shr(self.host_length()).unwrap_or(0)
-    }
-
-    fn contains(self, address: IpAddr) -> bool {
-        self.address.is_ipv4() == address.is_ipv4() && self.prefix_of(self.address) == self.prefix_of(address)
-    }
-
-    fn covers(self, other: Self) -> bool {
-        self.length <= other.length && self.contains(other.address)
-    }
-
-    /// Returns the network with the bits of its address after the prefix cleared.
-    fn masked(self) -> Self {
-        let bits = self.prefix_of(self.address).checked_shl(self.host_length()).unwrap_or(0);
-        let address = match self.address {
-            IpAddr::V4(_) => u32::try_from(bits).map_or(self.address, |bits| Ipv4Addr::from_bits(bits).into()),
-            IpAddr::V6(_) => Ipv6Addr::from_bits(bits).into(),
-        };
-        Self { address, ..self }
-    }
-}
-
-fn parse(text: &str) -> Result<Network, String> {
-    let whole = quoted(text);
-    let failed = "network address parse error during conversion from string";
-    let unread = |reason: &str| format!("{failed}: {failed}: netip.ParsePrefix({whole}): {reason}");
-    let (address, length) = text.rsplit_once('/').ok_or_else(|| unread("no '/'"))?;
-    let (plain, zone) = address.split_once('%').map_or((address, None), |(plain, zone)| (plain, Some(zone)));
-    let address: IpAddr = match (plain.parse(), zone) {
-        (Ok(IpAddr::V6(_)), Some(zone)) if !zone.is_empty() => {
-            return Err(unread("IPv6 zones cannot be present in a prefix"));
-        }
-        (Ok(address), None) => address,
-        _ => return Err(unread(&ip::unreadable(address))),
-    };
-    let is_number = length.bytes().all(|byte| byte.is_ascii_digit()) && (length == "0" || !length.starts_with('0'));
-    let number = length.parse::<i64>().ok().filter(|_| is_number);
-    let number = number.ok_or_else(|| unread(&format!("bad bits after slash: {}", quoted(length))))?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    let length = u8::try_from(number).ok().filter(|length| *length <= most);
-    let length = length.ok_or_else(|| unread("prefix length out of range"))?;
-    match address {
-        IpAddr::V6(mapped) if mapped.to_ipv4_mapped().is_some() => {
-            Err(format!("{failed}: IPv4-mapped IPv6 address {whole} is not allowed"))
-        }
-        _ => Ok(Network { address, length }),
-    }
 }

@@ -2,11 +2,11 @@
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the value is in range")]
 #![expect(clippy::cast_precision_loss, reason = "the conversion rounds")]
 
-use std::fmt::Write;
-
 use super::arithmetic::{OVERFLOW, UNSIGNED_OVERFLOW};
-use super::{functions, made, time};
+use super::counted::made;
+use super::function::functions;
 use crate::fault::Fault;
+use crate::scalar::{double, time};
 use crate::value::{Answer, Value};
 
 /// Names of the functions that convert, which a constant needs only once.
@@ -32,7 +32,7 @@ functions! { meter;
     "double" {
         "(double) -> double" One: [value @ Value::Double(_)] => Ok(value.clone());
         "(int) -> double" One: [Value::Int(number)] => Ok(Value::Double(*number as f64));
-        "(string) -> double" One: [Value::String(text)] => read(read_double(text), Value::Double, "double");
+        "(string) -> double" One: [Value::String(text)] => read(double::read(text), Value::Double, "double");
         "(uint) -> double" One: [Value::Uint(number)] => Ok(Value::Double(*number as f64));
     }
     "duration" {
@@ -60,7 +60,7 @@ functions! { meter;
             let text = std::str::from_utf8(bytes);
             made(meter, text.map_err(|_| "invalid UTF-8 in bytes, cannot convert to string")?.to_owned())
         };
-        "(double) -> string" One: [Value::Double(number)] => made(meter, shown(*number));
+        "(double) -> string" One: [Value::Double(number)] => made(meter, double::shown(*number));
         "(duration) -> string" One: [Value::Duration(nanos)] => made(meter, time::shown_duration(*nanos));
         "(int) -> string" One: [Value::Int(number)] => made(meter, number.to_string());
         "(timestamp) -> string" One: [Value::Timestamp(time)] => made(meter, time::shown_timestamp(*time));
@@ -97,57 +97,4 @@ fn unreadable<'v>(from: &str, to: &str) -> Answer<'v> {
 /// Returns what a text was read as.
 fn read<'v, T>(found: Option<T>, value: fn(T) -> Value<'v>, to: &str) -> Answer<'v> {
     found.map_or_else(|| unreadable("string", to), |found| Ok(value(found)))
-}
-
-/// Reads a double as Go does: with underscores between digits only in hexadecimal, and without overflow.
-fn read_double(text: &str) -> Option<f64> {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let lower = unsigned.to_ascii_lowercase();
-    match lower.as_str() {
-        "inf" | "infinity" => return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }),
-        "nan" if unsigned.len() == text.len() => return Some(f64::NAN),
-        _ => {}
-    }
-    let magnitude = if let Some(digits) = lower.strip_prefix("0x") {
-        read_hexadecimal(digits)?
-    } else {
-        let is_plain = lower.bytes().all(|byte| byte.is_ascii_digit() || b".e+-".contains(&byte));
-        lower.parse::<f64>().ok().filter(|_| is_plain)?
-    };
-    let signed = magnitude.copysign(if text.starts_with('-') { -1.0 } else { 1.0 });
-    signed.is_finite().then_some(signed)
-}
-
-/// Reads `1.8p3` after `0x`. An exponent has to come.
-#[expect(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "the language has doubles")]
-fn read_hexadecimal(digits: &str) -> Option<f64> {
-    let digits = digits.replace('_', "");
-    let (mantissa, exponent) = digits.split_once('p')?;
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let joined = [whole, fraction].concat();
-    let number = u64::from_str_radix(&joined, 16).ok()?;
-    let shift = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
-    let exponent = exponent.parse::<i32>().ok()?.checked_sub(shift)?;
-    Some(number as f64 * 2.0_f64.powi(exponent))
-}
-
-/// Shows a double in as few digits as it needs, with an exponent below 0.0001 and from 1,000,000 on.
-pub(crate) fn shown(number: f64) -> String {
-    if number.is_nan() {
-        return "NaN".to_owned();
-    }
-    if number.is_infinite() {
-        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    let scientific = format!("{number:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let power: i32 = exponent.parse().unwrap_or_default();
-    if (-4..6).contains(&power) {
-        return number.to_string();
-    }
-    let mut text = mantissa.to_owned();
-    let sign = if power < 0 { '-' } else { '+' };
-    // Writing to a string does not fail.
-    let _ = write!(text, "e{sign}{:02}", power.abs());
-    text
 }

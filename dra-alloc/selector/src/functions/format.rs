@@ -2,10 +2,11 @@
 
 use dra_attrs::Quoted;
 
-use super::strings::quoted_bytes;
-use super::{conversions, functions, hexadecimal, time};
+use super::function::functions;
 use crate::fault::Fault;
 use crate::meter::Meter;
+use crate::scalar::digits::hexadecimal;
+use crate::value::shown::{plain, quoted_bytes};
 use crate::value::{Answer, List, Value};
 
 functions! { meter;
@@ -228,24 +229,6 @@ fn scientific(number: f64, width: usize) -> String {
 }
 
 const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-
-/// Shows a value as a text without quotes, if it is a scalar that has one.
-pub(crate) fn plain(value: &Value<'_>) -> Option<String> {
-    Some(match value {
-        Value::String(text) => text.to_string(),
-        Value::Bool(value) => value.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Uint(number) => number.to_string(),
-        Value::Double(number) => conversions::shown(*number),
-        Value::Null => "null".to_owned(),
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::Duration(nanos) => time::shown_duration(*nanos),
-        Value::Timestamp(time) => time::shown_timestamp(*time),
-        Value::Type(name) => (*name).to_owned(),
-        Value::Ip(address) => address.to_string(),
-        _ => return None,
-    })
-}
 
 /// Shows a scalar that has a form in a text; an address has none.
 fn scalar(value: &Value<'_>, problem: &str) -> Result<String, Box<Fault>> {

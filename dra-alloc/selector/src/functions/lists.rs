@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::{Misuse, count, functions, list};
-use crate::declarations::declarations;
+use super::arithmetic::add;
+use super::counted::{count, list};
+use super::function::{Misuse, functions};
 use crate::fault::Fault;
 use crate::meter::Meter;
 use crate::value::equality::is_equal;
@@ -78,10 +79,9 @@ fn sum<'v>(meter: &mut Meter<'_>, list: &List<'v>) -> Answer<'v> {
         Some(Value::Duration(_)) => Value::Duration(0),
         Some(_) => return Err(Fault::no_overload()),
     };
-    let add = declarations().function("_+_").ok_or_else(Fault::no_overload)?;
     for item in list.items() {
         meter.work(1)?;
-        total = (add.run)(meter, &[total, item.clone()])?;
+        total = add(meter, &total, item)?;
     }
     Ok(total)
 }

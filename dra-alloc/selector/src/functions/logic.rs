@@ -1,6 +1,6 @@
 //! Operators and functions that look at a part of their arguments only, and indices: operations of a program.
 
-use super::functions;
+use super::function::functions;
 
 functions! { meter;
     "_&&_" { "(bool, bool) -> bool" Control; }

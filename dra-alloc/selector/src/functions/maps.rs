@@ -1,10 +1,10 @@
 //! The function with which loops build maps.
 
-use super::functions;
+use super::function::functions;
 use crate::fault::Fault;
 use crate::meter::Meter;
-use crate::value::map::{Key, Table};
-use crate::value::{Answer, Map, Value};
+use crate::value::shown::plain;
+use crate::value::{Answer, Key, Map, Table, Value};
 
 functions! { meter;
     "cel.@mapInsert" {
@@ -13,6 +13,7 @@ functions! { meter;
         "(map(A, B), map(A, B)) -> map(A, B)" One: [map, other] => insert(meter, vec![map.clone(), other.clone()]);
     }
 }
+
 /// Largest memory of an entry of a map.
 const ENTRY: usize = 100;
 
@@ -43,6 +44,6 @@ fn add<'v>(meter: &mut Meter<'_>, table: Table<'v>, key: Value<'v>, value: Value
     if is_new {
         return Ok(table);
     }
-    let shown = super::format::plain(key.value()).unwrap_or_default();
+    let shown = plain(key.value()).unwrap_or_default();
     Err(Fault::text(format!("insert failed: key {shown} already exists")))
 }

@@ -1,6 +1,7 @@
 //! Optional values.
 
-use super::{functions, list};
+use super::counted::list;
+use super::function::functions;
 use crate::fault::Fault;
 use crate::meter::Meter;
 use crate::value::{Answer, List, Value};

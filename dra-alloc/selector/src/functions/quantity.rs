@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use dra_attrs::QuantityError;
 
-use super::amount::Amount;
-use super::functions;
+use super::function::functions;
 use crate::fault::Fault;
 use crate::meter::Meter;
+use crate::scalar::amount::Amount;
 use crate::value::{Origin, Value};
 
 functions! { meter;

@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use ::regex::{Regex, RegexBuilder};
 
+use super::counted::{list, part};
+use super::function::{Misuse, functions};
 use super::pattern::{Translated, translate};
-use super::{Misuse, functions, list, part};
 use crate::fault::{Fault, TOO_LARGE};
 use crate::meter::Meter;
 use crate::value::{Answer, Text, Value};

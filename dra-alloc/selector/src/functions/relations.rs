@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Misuse, functions, int};
+use super::counted::int;
+use super::function::{Misuse, functions};
 use crate::fault::Fault;
 use crate::meter::Meter;
 use crate::value::equality::{equal, has, is_equal};

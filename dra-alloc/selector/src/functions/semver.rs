@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dra_attrs::{Quoted, Version};
 
-use super::functions;
+use super::function::functions;
 use crate::fault::Fault;
 use crate::meter::Meter;
 use crate::value::{Answer, Value};

@@ -1,6 +1,6 @@
 //! Lists as sets.
 
-use super::functions;
+use super::function::functions;
 use crate::fault::Fault;
 use crate::meter::Meter;
 use crate::value::equality::has;

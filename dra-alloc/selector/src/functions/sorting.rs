@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Misuse, functions, list};
+use super::counted::list;
+use super::function::{Misuse, functions};
 use crate::meter::Meter;
 use crate::value::order::{compare, has_order};
 use crate::value::{Answer, List, Value};

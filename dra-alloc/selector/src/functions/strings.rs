@@ -1,14 +1,12 @@
 //! Strings.
 
-use std::fmt::Write;
-
-use dra_attrs::Quoted;
-
-use super::{Misuse, count, format, functions, int, made, part};
+use super::counted::{count, int, made, part};
+use super::function::{Misuse, functions};
 use crate::fault::Fault;
 use crate::meter::Meter;
 use crate::syntax::literal::CONTROLS;
 use crate::value::equality::is_equal;
+use crate::value::shown::plain;
 use crate::value::{Answer, List, Text, Value};
 
 functions! { meter;
@@ -204,7 +202,7 @@ fn join<'v>(meter: &mut Meter<'_>, list: &List<'v>, separator: &str) -> Answer<'
         match item {
             Value::String(text) => texts.push(text),
             other => {
-                let shown = format::plain(other).unwrap_or_default();
+                let shown = plain(other).unwrap_or_default();
                 return Err(Fault::text(format!("join: invalid input: {shown}")));
             }
         }
@@ -227,19 +225,4 @@ fn quote<'v>(meter: &mut Meter<'_>, text: &str) -> Answer<'v> {
     }
     quoted.push('"');
     Ok(Value::owned(quoted))
-}
-
-/// Returns bytes as Go quotes them: what is no text in hexadecimal.
-pub(crate) fn quoted_bytes(bytes: &[u8]) -> String {
-    let mut quoted = String::from("b\"");
-    for chunk in bytes.utf8_chunks() {
-        let text = Quoted(chunk.valid()).to_string();
-        quoted.push_str(text.get(1..text.len() - 1).unwrap_or_default());
-        for byte in chunk.invalid() {
-            // Writing to a string does not fail.
-            let _ = write!(quoted, "\\x{byte:02x}");
-        }
-    }
-    quoted.push('"');
-    quoted
 }

@@ -10,8 +10,7 @@ use crate::fault::Fault;
 use crate::functions::conversions;
 use crate::meter::{Bound, Meter};
 use crate::syntax::tree::{Element, Kind, Literal, NodeId};
-use crate::value::map::{Key, Table};
-use crate::value::{List, Map, Value};
+use crate::value::{Key, List, Map, Table, Value};
 
 /// Value of a part of an expression, if it is a constant.
 type Constant = Result<Option<Value<'static>>, Box<Fault>>;

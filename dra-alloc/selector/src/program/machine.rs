@@ -11,8 +11,7 @@ use crate::cost::actual::actual;
 use crate::fault::Fault;
 use crate::functions::{maps, regex};
 use crate::meter::Meter;
-use crate::value::map::{Key, Table};
-use crate::value::{Answer, List, Map, Value};
+use crate::value::{Answer, Key, List, Map, Table, Value};
 
 /// Work of a call besides that for its arguments.
 const CALL: usize = 8;
@@ -435,7 +434,7 @@ impl<'v> Machine<'_, 'v, '_> {
     fn in_set(&mut self, set: usize) -> Answer<'v> {
         let item = self.pop()?;
         if matches!(item, Value::Version(_) | Value::Bytes(_) | Value::Format(_)) {
-            return Err(Fault::unhashable(&item));
+            return Err(Fault::unhashable(item.inner_type_name()));
         }
         let set = Map::Table(self.program.sets.get(set).cloned().unwrap_or_default());
         self.meter.work(set.work_of(&item))?;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Message;
 use crate::fault::Fault;
-use crate::value::map::Table;
-use crate::value::{Answer, List, Map, Timestamp, Value};
+use crate::scalar::time::Timestamp;
+use crate::value::{Answer, List, Map, Table, Value};
 
 const PREFIX: &str = "google.protobuf.";
 

@@ -8,11 +8,10 @@ mod steps;
 
 use std::sync::Arc;
 
-use super::declarations::Cost;
-use super::functions::Function;
+use super::functions::cost::Cost;
+use super::functions::function::Function;
 use super::functions::regex::Pattern;
-use super::value::Value;
-use super::value::map::Table;
+use super::value::{Table, Value};
 pub(super) use planner::plan;
 
 /// Place in a program, by the number of its label.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::constants::Constants;
 use super::{Access, Call, Message, Op, Program, Target};
 use crate::check::{Checked, Reference, Role, Variable};
+use crate::declarations::declarations;
 use crate::declarations::names::Name;
-use crate::declarations::{Cost, declarations};
+use crate::functions::cost::Cost;
 use crate::functions::regex::{Patterns, WITH_PATTERN};
 use crate::syntax::tree::{Element, Fold, Kind, NodeId};
-use crate::value::map::{Key, Table};
-use crate::value::{Value, order};
+use crate::value::{Key, Table, Value, order};
 
 /// Price of the first part of a chain of fields: 1, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Reading of fields and elements.
 
 use crate::fault::Fault;
-use crate::functions::format::plain;
+use crate::value::shown::plain;
 use crate::value::{Answer, List, Map, Value, order};
 
 /// Reads a field or element; `None` if it is not there. The error is one that also an optional read has.

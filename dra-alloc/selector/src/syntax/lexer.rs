@@ -1,8 +1,9 @@
 //! Splits the text of an expression into tokens.
 
 use super::literal::escape;
-use super::token::{KINDS, Position, Token, TokenKind};
+use super::token::{KINDS, Token, TokenKind};
 use crate::error::Issue;
+use crate::position::Position;
 
 const WORDS: [(&str, TokenKind); 4] =
     [("in", TokenKind::In), ("true", TokenKind::True), ("false", TokenKind::False), ("null", TokenKind::Null)];

@@ -1,8 +1,8 @@
 //! Macros: calls that become other expressions while the text is read.
 
-use super::parser::Parser;
-use super::token::Position;
-use super::tree::{Element, Fold, Kind, Literal, NodeId};
+use super::tree::{Element, Fold, Kind, Literal, NodeId, Tree};
+use crate::error::Issue;
+use crate::position::Position;
 
 /// Name of the accumulator of a loop; no text can write it.
 const RESULT: &str = "@result";
@@ -89,13 +89,14 @@ struct Arguments {
 
 /// Expands a call if it is a macro. Wrong arguments are told, and the call stays as it is.
 pub(super) fn expand(
-    parser: &mut Parser<'_>,
+    tree: &mut Tree<'_>,
+    issues: &mut Vec<Issue>,
     name: &str,
     target: Option<NodeId>,
     arguments: &[NodeId],
     at: Position,
 ) -> Option<NodeId> {
-    let mut expansion = Expansion { parser, at };
+    let mut expansion = Expansion { tree, issues, at };
     match (name, target, arguments) {
         ("has", None, [argument]) => expansion.has(*argument),
         ("bind", Some(target), [variable, init, body]) => expansion.bind(target, *variable, *init, *body),
@@ -107,14 +108,15 @@ pub(super) fn expand(
 }
 
 /// Writer of an expansion: each node has the place of the call.
-struct Expansion<'p, 's> {
-    parser: &'p mut Parser<'s>,
+struct Expansion<'t, 's> {
+    tree: &'t mut Tree<'s>,
+    issues: &'t mut Vec<Issue>,
     at: Position,
 }
 
 impl<'s> Expansion<'_, 's> {
     fn add(&mut self, kind: Kind<'s>) -> NodeId {
-        self.parser.tree.add(kind, self.at)
+        self.tree.add(kind, self.at)
     }
 
     fn ident(&mut self, name: &'s str) -> NodeId {
@@ -130,13 +132,13 @@ impl<'s> Expansion<'_, 's> {
     }
 
     fn refuse<T>(&mut self, node: NodeId, message: &str) -> Option<T> {
-        let at = self.parser.tree.node(node).at;
-        self.parser.issue(at, message);
+        let at = self.tree.node(node).at;
+        self.issues.push(Issue::new(at, message.to_owned()));
         None
     }
 
     fn name(&self, node: NodeId) -> Option<&'s str> {
-        match self.parser.tree.kind(node) {
+        match self.tree.kind(node) {
             Kind::Ident { name, global: false } => Some(name),
             _ => None,
         }
@@ -152,7 +154,7 @@ impl<'s> Expansion<'_, 's> {
     }
 
     fn has(&mut self, argument: NodeId) -> Option<NodeId> {
-        match *self.parser.tree.kind(argument) {
+        match *self.tree.kind(argument) {
             Kind::Select { operand, field, test: false } => Some(self.add(Kind::Select { operand, field, test: true })),
             _ => self.refuse(argument, "invalid argument to has() macro"),
         }
@@ -232,7 +234,7 @@ impl<'s> Expansion<'_, 's> {
             return self.refuse(variable, &format!("{name}() variable name must be a simple identifier"));
         };
         let condition = self.method(target, "hasValue", Vec::new());
-        let copy = self.parser.tree.copy(target);
+        let copy = self.tree.copy(target);
         let value = self.method(copy, "value", Vec::new());
         let bound = self.binding(variable, value, body);
         let then = if name == "optMap" { self.call("optional.of", vec![bound]) } else { bound };
@@ -241,7 +243,7 @@ impl<'s> Expansion<'_, 's> {
     }
 
     fn sort_by(&mut self, target: NodeId, variable: NodeId, key: NodeId) -> Option<NodeId> {
-        if let Kind::Literal(_) | Kind::Map(_) | Kind::Message { .. } = self.parser.tree.kind(target) {
+        if let Kind::Literal(_) | Kind::Map(_) | Kind::Message { .. } = self.tree.kind(target) {
             let message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
             return self.refuse(target, message);
         }

@@ -1,9 +1,10 @@
 //! From the text of an expression to its tree: tokens, grammar, macros.
 
+pub(super) mod grammar;
 pub(super) mod lexer;
 pub(super) mod literal;
 mod macros;
-pub(super) mod parser;
+mod parser;
 mod recovery;
 pub(super) mod token;
 pub(super) mod tree;

@@ -1,6 +1,6 @@
 //! Expected tokens by place, and messages for others.
 
-use super::parser::{Open, Parser, Stop, borders};
+use super::parser::{Open, Parser, Stop};
 use super::token::{Token, TokenKind, TokenSet, escaped};
 use super::tree::Kind;
 use crate::error::Issue;
@@ -18,16 +18,25 @@ const SEPARATORS: TokenSet = TokenSet::of(&[TokenKind::Question, TokenKind::Comm
 pub(super) const ARGUMENTS: TokenSet = EXPRESSION.or(TokenSet::of(&[TokenKind::CloseParen]));
 /// First tokens of an index, and of a list's or a map's next element.
 pub(super) const INDEX: TokenSet = EXPRESSION.or(TokenSet::of(&[TokenKind::Question]));
-pub(super) const LIST: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBracket]));
-pub(super) const MAP: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
+const LIST: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBracket]));
+const MAP: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
 pub(super) const NAMES: TokenSet = TokenSet::of(&[TokenKind::Ident, TokenKind::QuotedIdent]);
-pub(super) const FIELDS: TokenSet = NAMES.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
+const FIELDS: TokenSet = NAMES.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
 /// First tokens of a message's next field.
-pub(super) const FIELD: TokenSet = NAMES.or(TokenSet::of(&[TokenKind::Question]));
+const FIELD: TokenSet = NAMES.or(TokenSet::of(&[TokenKind::Question]));
 /// Tokens that go on after an operand, besides `?` and `:`.
 const OPERATORS: TokenSet = TokenSet::through(TokenKind::Equal, TokenKind::Or)
     .or(TokenSet::through(TokenKind::Plus, TokenKind::Percent))
     .or(TokenSet::of(&[TokenKind::Dot, TokenKind::OpenBracket, TokenKind::Minus]));
+
+/// Returns the tokens that a literal's elements begin with, those that the next of them begins with, and the last.
+pub(super) const fn borders(literal: &Kind<'_>) -> (TokenSet, TokenSet, TokenKind) {
+    match literal {
+        Kind::List(_) => (LIST, INDEX, TokenKind::CloseBracket),
+        Kind::Map(_) => (MAP, INDEX, TokenKind::CloseBrace),
+        _ => (FIELDS, FIELD, TokenKind::CloseBrace),
+    }
+}
 
 impl<'s> Parser<'s> {
     fn extraneous(&mut self, expected: TokenSet) {

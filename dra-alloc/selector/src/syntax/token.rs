@@ -1,16 +1,6 @@
 //! Tokens of the language and how messages show them.
 
-/// Position of a token: line from 1, column in code points from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position {
-    pub(crate) line: i32,
-    pub(crate) column: i32,
-}
-
-impl Position {
-    /// Place of a message about the whole expression.
-    pub(crate) const NOWHERE: Self = Self { line: -1, column: -1 };
-}
+use crate::position::Position;
 
 /// Writes the kinds of tokens, and a list of them with their names in messages.
 macro_rules! kinds {

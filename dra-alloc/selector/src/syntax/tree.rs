@@ -1,9 +1,8 @@
 //! Tree of an expression: nodes in one list, named by their numbers.
 
+use crate::position::Position;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-
-use super::token::Position;
 
 /// Largest number of nodes of a tree. A text of the largest length has fewer, unless macros repeat a part of it.
 const MOST_NODES: usize = 250_000;

@@ -3,18 +3,14 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::Value;
 use super::order::order;
+use super::{Key, Value};
 use crate::fault::Fault;
-
-/// Key of a map. Keys of different types differ.
-#[derive(Clone, Debug)]
-pub(crate) struct Key<'v>(Value<'v>);
 
 impl<'v> Key<'v> {
     /// Makes a key; values that consist of parts are none.
     pub(crate) fn new(value: Value<'v>) -> Result<Self, Box<Fault>> {
-        if rank(&value).is_some() { Ok(Self(value)) } else { Err(Fault::unhashable(&value)) }
+        if rank(&value).is_some() { Ok(Self(value)) } else { Err(Fault::unhashable(value.inner_type_name())) }
     }
 
     pub(crate) const fn value(&self) -> &Value<'v> {

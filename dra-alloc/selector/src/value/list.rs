@@ -2,26 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Value, nested};
+use super::nesting::nested;
+use super::{List, ListData, Value};
 use crate::fault::Fault;
-
-/// List of values.
-#[derive(Clone, Debug)]
-pub(crate) struct List<'v>(Arc<Data<'v>>);
-
-#[derive(Clone, Debug)]
-struct Data<'v> {
-    items: Vec<Value<'v>>,
-    depth: u16,
-    /// Made by `+`: its comparison is an error when that of an element is.
-    is_sum: bool,
-}
 
 impl<'v> List<'v> {
     /// Makes a list.
     pub(crate) fn new(items: Vec<Value<'v>>) -> Result<Self, Box<Fault>> {
         let depth = nested(items.iter().map(Value::depth).max().unwrap_or_default())?;
-        Ok(Self(Arc::new(Data { items, depth, is_sum: false })))
+        Ok(Self(Arc::new(ListData { items, depth, is_sum: false })))
     }
 
     pub(crate) fn items(&self) -> &[Value<'v>] {
@@ -30,15 +19,6 @@ impl<'v> List<'v> {
 
     pub(crate) fn len(&self) -> usize {
         self.0.items.len()
-    }
-
-    /// Returns the work of reading all elements once.
-    pub(crate) fn weight(&self) -> usize {
-        self.items().iter().map(Value::weight).fold(0, usize::saturating_add)
-    }
-
-    pub(super) fn depth(&self) -> u16 {
-        self.0.depth
     }
 
     pub(super) fn is_sum(&self) -> bool {

@@ -3,39 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::device::{self, Part};
-pub(crate) use super::key::Key;
-use super::{Answer, Value, nested, order};
-use crate::SelectorInput;
+use super::nesting::nested;
+use super::{Answer, Key, Map, Table, TableData, Value, device, order};
+use crate::device::names;
 use crate::fault::Fault;
-
-/// Map of values. Keys are in the order of [`Key`].
-#[derive(Clone, Debug)]
-pub(crate) enum Map<'v> {
-    Table(Table<'v>),
-    /// The variable `device`.
-    Device(&'v SelectorInput<'v>),
-    /// `device.attributes` or `device.capacity`: has an empty map for each domain that the device has not.
-    Domains(&'v SelectorInput<'v>, Part),
-    /// Attributes or capacities of a domain.
-    Names(&'v SelectorInput<'v>, Part, &'v str),
-}
-
-/// Map that an expression made.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Table<'v>(Arc<Data<'v>>);
-
-#[derive(Clone, Debug, Default)]
-struct Data<'v> {
-    entries: BTreeMap<Key<'v>, Value<'v>>,
-    depth: u16,
-}
 
 impl<'v> Table<'v> {
     /// Makes a map.
     pub(crate) fn new(entries: BTreeMap<Key<'v>, Value<'v>>) -> Result<Self, Box<Fault>> {
         let depth = nested(entries.values().map(Value::depth).max().unwrap_or_default())?;
-        Ok(Self(Arc::new(Data { entries, depth })))
+        Ok(Self(Arc::new(TableData { entries, depth })))
     }
 
     /// Returns the map with an entry more; false if the key was there.
@@ -47,12 +24,6 @@ impl<'v> Table<'v> {
         Ok((self, is_new))
     }
 
-    /// Returns the work of looking for a key: it is compared with one on each level.
-    pub(crate) fn work_of(&self, key: &Value<'_>) -> usize {
-        let levels = usize::BITS - self.0.entries.len().leading_zeros();
-        levels as usize * (6 + key.weight() / 8)
-    }
-
     fn find(&self, key: &Value<'v>) -> Option<Value<'v>> {
         let exact = |key: Value<'v>| self.0.entries.get(&Key::new(key).ok()?).cloned();
         exact(key.clone()).or_else(|| order::alike(key).find_map(exact))
@@ -60,38 +31,13 @@ impl<'v> Table<'v> {
 }
 
 impl<'v> Map<'v> {
-    pub(super) fn depth(&self) -> u16 {
-        match self {
-            Self::Table(table) => table.0.depth,
-            Self::Device(_) => 4,
-            Self::Domains(..) => 3,
-            Self::Names(..) => 2,
-        }
-    }
-
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Table(table) => table.0.entries.len(),
             Self::Device(_) => device::FIELDS.len(),
-            Self::Domains(input, part) => device::domains(input, *part).len(),
-            Self::Names(input, part, domain) => device::ids(input, *part, domain).len(),
+            Self::Domains(input, part) => names::domains(input, *part).len(),
+            Self::Names(input, part, domain) => names::ids(input, *part, domain).len(),
         }
-    }
-
-    /// Returns the work of looking at the map: the names of a device are looked through.
-    pub(crate) fn work(&self) -> usize {
-        match self {
-            Self::Table(_) | Self::Device(_) => 1,
-            Self::Domains(input, _) | Self::Names(input, ..) => {
-                let attributes = input.device.attributes.as_ref().map_or(0, BTreeMap::len);
-                1 + attributes + input.device.capacity.as_ref().map_or(0, BTreeMap::len)
-            }
-        }
-    }
-
-    /// Returns the work of looking for a key.
-    pub(crate) fn work_of(&self, key: &Value<'_>) -> usize {
-        if let Self::Table(table) = self { table.work_of(key) } else { self.work() }
     }
 
     /// Returns the keys in their order.
@@ -100,8 +46,8 @@ impl<'v> Map<'v> {
         match self {
             Self::Table(table) => table.0.entries.keys().map(|key| key.value().clone()).collect(),
             Self::Device(_) => device::FIELDS.iter().map(|name| Value::borrowed(name)).collect(),
-            Self::Domains(input, part) => texts(device::domains(input, *part)),
-            Self::Names(input, part, domain) => texts(device::ids(input, *part, domain)),
+            Self::Domains(input, part) => texts(names::domains(input, *part)),
+            Self::Names(input, part, domain) => texts(names::ids(input, *part, domain)),
         }
     }
 
@@ -119,7 +65,7 @@ impl<'v> Map<'v> {
             (Self::Table(table), key) => table.find(key),
             (Self::Device(input), Value::String(name)) => device::field(input, name),
             (Self::Domains(input, part), Value::String(domain)) => {
-                let domain = device::domain(input, *part, domain);
+                let domain = names::domain(input, *part, domain);
                 domain.map(|domain| Value::Map(Self::Names(input, *part, domain)))
             }
             (Self::Names(input, part, domain), Value::String(name)) => device::value(input, *part, domain, name)?,

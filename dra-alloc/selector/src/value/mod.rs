@@ -1,30 +1,34 @@
 //! Values of an evaluation. Texts of the device and of the expression are borrowed.
+//!
+//! The types hold each other and are all here; what is done with them is in the modules, which import them.
 
-pub(super) mod device;
+mod device;
 pub(super) mod equality;
 mod key;
-pub(super) mod list;
-pub(super) mod map;
+mod list;
+mod map;
+mod nesting;
 pub(super) mod order;
-pub(super) mod text;
+pub(super) mod shown;
+mod text;
+mod weight;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use dra_attrs::Version;
 
+use super::device::names::Part;
 use super::fault::Fault;
-use super::functions::amount::Amount;
-use super::functions::cidr::Network;
-use super::functions::formats::NamedFormat;
-use super::functions::url::Url;
+use super::input::SelectorInput;
+use super::scalar::amount::Amount;
+use super::scalar::format::NamedFormat;
+use super::scalar::network::Network;
+use super::scalar::time::Timestamp;
+use super::scalar::url::Url;
 use super::types::{CIDR, FORMAT, IP, QUANTITY, SEMVER, URL};
-pub(super) use list::List;
-pub(super) use map::Map;
 pub(super) use text::Text;
-
-/// Largest nesting of lists, maps and optional values.
-const MOST_NESTED: u16 = 250;
 
 /// Value, or why there is none.
 pub(super) type Answer<'v> = Result<Value<'v>, Box<Fault>>;
@@ -62,6 +66,44 @@ pub(super) struct Held<'v> {
     depth: u16,
 }
 
+/// List of values.
+#[derive(Clone, Debug)]
+pub(super) struct List<'v>(Arc<ListData<'v>>);
+
+#[derive(Clone, Debug)]
+struct ListData<'v> {
+    items: Vec<Value<'v>>,
+    depth: u16,
+    /// Made by `+`: its comparison is an error when that of an element is.
+    is_sum: bool,
+}
+
+/// Map of values. Keys are in the order of [`Key`].
+#[derive(Clone, Debug)]
+pub(super) enum Map<'v> {
+    Table(Table<'v>),
+    /// The variable `device`.
+    Device(&'v SelectorInput<'v>),
+    /// `device.attributes` or `device.capacity`: has an empty map for each domain that the device has not.
+    Domains(&'v SelectorInput<'v>, Part),
+    /// Attributes or capacities of a domain.
+    Names(&'v SelectorInput<'v>, Part, &'v str),
+}
+
+/// Map that an expression made.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table<'v>(Arc<TableData<'v>>);
+
+#[derive(Clone, Debug, Default)]
+struct TableData<'v> {
+    entries: BTreeMap<Key<'v>, Value<'v>>,
+    depth: u16,
+}
+
+/// Key of a map. Keys of different types differ.
+#[derive(Clone, Debug)]
+pub(super) struct Key<'v>(Value<'v>);
+
 /// Where a quantity comes from: Kubernetes does not compare with one that was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
@@ -69,24 +111,8 @@ pub(super) enum Origin {
     Computed,
 }
 
-/// Instant with the offset of the zone in which it was written.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timestamp {
-    /// Seconds since 1970.
-    pub(super) seconds: i64,
-    pub(super) nanos: u32,
-    /// Seconds east of UTC.
-    pub(super) offset: i32,
-}
-
 impl<'v> Value<'v> {
     pub(super) const NONE: Self = Self::Optional(None);
-
-    /// Returns a value as an optional that holds it.
-    pub(super) fn held(self) -> Answer<'v> {
-        let depth = nested(self.depth())?;
-        Ok(Self::Optional(Some(Arc::new(Held { value: self, depth }))))
-    }
 
     pub(super) fn owned(text: impl Into<Arc<str>>) -> Self {
         Self::String(Text::Owned(text.into()))
@@ -94,28 +120,6 @@ impl<'v> Value<'v> {
 
     pub(super) const fn borrowed(text: &'v str) -> Self {
         Self::String(Text::Borrowed(text))
-    }
-
-    /// Returns the work of reading a value once, without the elements of a list or the entries of a map.
-    pub(super) fn weight(&self) -> usize {
-        match self {
-            Self::String(text) => 1 + text.len() / 4,
-            Self::Bytes(bytes) => 1 + bytes.len() / 4,
-            Self::Map(map) => map.work(),
-            Self::Quantity(amount, _) => 1 + amount.weight(),
-            Self::Url(url) => 1 + url.len(),
-            _ => 1,
-        }
-    }
-
-    /// Returns how deeply lists, maps and optional values nest in a value.
-    fn depth(&self) -> u16 {
-        match self {
-            Self::List(list) => list.depth(),
-            Self::Map(map) => map.depth(),
-            Self::Optional(Some(held)) => held.depth,
-            _ => 0,
-        }
     }
 
     /// Returns the name of the value's type.
@@ -164,9 +168,4 @@ impl<'v> Value<'v> {
     pub(super) const fn is_index(&self) -> bool {
         matches!(self, Self::String(_) | Self::Int(_) | Self::Uint(_) | Self::Bool(_) | Self::Double(_))
     }
-}
-
-/// Returns the nesting of something around what nests so deeply.
-fn nested(depth: u16) -> Result<u16, Box<Fault>> {
-    if depth < MOST_NESTED { Ok(depth + 1) } else { Err(Fault::too_much()) }
 }

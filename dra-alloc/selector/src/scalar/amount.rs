@@ -9,7 +9,7 @@ use dra_attrs::{Quantity, QuantityError, QuantityFormat};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
 use super::decimal::Decimal;
-use super::digits;
+use super::digits::digits;
 
 /// Quantity with its internal representation.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ const BINARY_SUFFIXES: [(&str, u32, usize); 6] =
     [("Ki", 10, 3), ("Mi", 20, 6), ("Gi", 30, 9), ("Ti", 40, 12), ("Pi", 50, 15), ("Ei", 60, 18)];
 
 impl Amount {
-    pub(super) fn parse(text: &str) -> Result<Self, QuantityError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, QuantityError> {
         let number = match text.parse::<Quantity>() {
             Ok(quantity) => Number::Plain(quantity),
             Err(error @ QuantityError::OutOfRange { .. }) => Number::Large(Arc::new(large(text).ok_or(error)?)),
@@ -73,7 +73,7 @@ impl Amount {
         Self::parse(quantity.0.trim())
     }
 
-    pub(super) const fn from_units(units: i64) -> Self {
+    pub(crate) const fn from_units(units: i64) -> Self {
         let quantity = Quantity::from_units(units, QuantityFormat::DecimalExponent);
         Self { number: Number::Plain(quantity), form: Form { digits: Some(units), power: UNIT } }
     }
@@ -94,14 +94,14 @@ impl Amount {
     }
 
     /// Returns -1, 0 or 1.
-    pub(super) fn sign(&self) -> i64 {
+    pub(crate) fn sign(&self) -> i64 {
         match &self.number {
             Number::Plain(quantity) => quantity.cmp(&Quantity::ZERO) as i64,
             Number::Large(number) => number.sign(),
         }
     }
 
-    pub(super) fn plus(&self, other: &Self) -> Self {
+    pub(crate) fn plus(&self, other: &Self) -> Self {
         let plain = match (&self.number, &other.number) {
             (Number::Plain(one), Number::Plain(other)) => one.checked_add(*other),
             _ => None,
@@ -110,7 +110,7 @@ impl Amount {
         Self { number: plain.map_or_else(sum, Number::Plain), form: self.form.plus(other.form) }
     }
 
-    pub(super) fn minus(&self, other: &Self) -> Self {
+    pub(crate) fn minus(&self, other: &Self) -> Self {
         // Go negates in 64 bits, where the smallest number is its own negative.
         let wrapped = (other.form.digits == Some(i64::MIN)).then(|| self.plus(other));
         wrapped.filter(|sum| sum.form.digits.is_some()).unwrap_or_else(|| self.plus(&other.negated()))
@@ -127,13 +127,13 @@ impl Amount {
     }
 
     /// Returns the value if its representation is that of an integer.
-    pub(super) fn integer(&self) -> Option<i64> {
+    pub(crate) fn integer(&self) -> Option<i64> {
         self.form.digits_at(UNIT)
     }
 
     /// Returns the digits as a float times the power of ten as a float: `0.3` is `3 * 0.1`.
     #[expect(clippy::cast_precision_loss, clippy::float_arithmetic, reason = "the function promises an approximation")]
-    pub(super) fn approximate(&self) -> f64 {
+    pub(crate) fn approximate(&self) -> f64 {
         let Form { digits, power } = self.form;
         let unit = 10_i128.saturating_pow(power.saturating_sub(NANO).unsigned_abs());
         let digits = match (digits, &self.number) {

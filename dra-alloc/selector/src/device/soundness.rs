@@ -3,13 +3,13 @@
 use dra_attrs::{Quantity, Version};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
-use super::EvaluationError;
-use super::direct::plain;
-use super::value::device::{Content, describe};
+use super::content::{Content, describe};
+use super::plain;
+use crate::error::EvaluationError;
 
 /// Rejects a device with an invalid attribute or capacity, even if no expression reads it: Kubernetes converts all of
 /// them before an evaluation. The first by name is reported.
-pub(super) fn check(device: &Device) -> Result<(), EvaluationError> {
+pub(crate) fn check(device: &Device) -> Result<(), EvaluationError> {
     let invalid = |name: &str, reason| EvaluationError::Attribute { name: name.to_owned(), reason };
     for (name, value) in device.attributes.iter().flatten() {
         check_attribute(value).map_err(|reason| invalid(name, reason))?;
