@@ -12,8 +12,8 @@ variant != "" && index($0, variant "::") == 1 {
 /^(unsafe )?impl.* for / { of_trait = 1; print; next }
 /^impl/ { of_trait = 0; next }
 /^(#\[[a-z_]*\] )?pub (struct|enum|trait|mod|use|union|static) / { of_trait = 0 }
-of_trait && /^pub ((const )?fn|const|type) / && /::[A-Z][A-Za-z0-9]*(<.*>)?::[A-Za-z_0-9]+/ { next }
-of_trait && /^pub (fn|type) [A-Za-z]*::/ { next }
+of_trait && /^pub ((const )?fn|const|type) [a-z_0-9:]+::[A-Z][A-Za-z0-9]*(<[^(]*>)?::/ { next }
+of_trait && /^pub (fn|type) [A-Z][A-Za-z]*::/ { next }
 /^pub [a-z_0-9:]+::[A-Z][A-Za-z0-9]*::[A-Z][A-Za-z0-9_]*$/ { variant = $0; next }
 { print }
 END { flush_variant() }

@@ -194,8 +194,8 @@ fn options(name: &str) -> Options {
     }
     let is_on = |gate: &str| name.contains(&format!("{gate}=true"));
     let gates = GateSet::all()
-        .with_value(DraGate::ConsumableCapacity, is_on("consumable"))
-        .with_value(DraGate::ListTypeAttributes, is_on("list"));
+        .with_values([(DraGate::ConsumableCapacity, is_on("consumable"))])
+        .with_values([(DraGate::ListTypeAttributes, is_on("list"))]);
     Options::new_expression(gates)
 }
 

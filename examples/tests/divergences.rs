@@ -5,7 +5,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const FOLDERS: [&str; 6] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poolstatus", "examples"];
+const FOLDERS: [&str; 10] = [
+    "dra-attrs",
+    "dra-alloc/device",
+    "dra-alloc/selector",
+    "dra-alloc/validate",
+    "dra-alloc/node",
+    "dra-alloc",
+    "nnn",
+    "readiness",
+    "poolstatus",
+    "examples",
+];
 
 /// Keywords before the name of an item that a row may name: a test, or an item with a doctest.
 const KEYWORDS: [&str; 6] = ["fn", "mod", "enum", "struct", "trait", "const"];

@@ -13,6 +13,6 @@ pub use crate::places::{Place, Places};
 pub use crate::pool::counter_problem;
 pub use crate::pool_check::check_contents;
 pub use crate::skip::aggregate::declaring;
-pub use crate::slice::{is_advanced, is_list, list_fields, name_of};
+pub use crate::slice::{has_list, is_advanced, list_fields, name_of};
 pub use crate::taint::may_select;
 pub use crate::version::ResourceVersion;

@@ -1,5 +1,4 @@
-//! What a device is to Kubernetes: slices and their pools, taints, `skipNodeOperations`, and the claims that
-//! have devices. For authors of controllers and agents that read these objects and decide nothing about placing; the crate
+//! Slices and their pools, taints, `skipNodeOperations`, and the claims that have devices. For authors of controllers and agents that read these objects and decide nothing about placing; the crate
 //! `dra-alloc` shows all of it too.
 //!
 //! ```

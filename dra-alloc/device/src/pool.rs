@@ -14,6 +14,7 @@
 //! Source: `GatherPools` of kube-scheduler 1.37.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Deref;
 
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -23,24 +24,21 @@ pub use crate::pool_check::{PoolFinding, PoolMistake, validate_pool};
 pub use crate::slice::slice_devices;
 
 /// Contradiction within a complete pool. No device of the pool can be allocated.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum PoolProblem {
     /// Two devices of the pool have the same name.
-    #[error("duplicate device name {device}")]
     DuplicateDevice {
         /// Name of the devices.
         device: String,
     },
     /// Two counter sets of the pool have the same name.
-    #[error("duplicate counter set name {counter_set}")]
     DuplicateCounterSet {
         /// Name of the counter sets.
         counter_set: String,
     },
     /// A device consumes from a counter set that the pool does not have.
-    #[error("device {device}: counter set {counter_set} not found")]
     UnknownCounterSet {
         /// Name of the device.
         device: String,
@@ -48,7 +46,6 @@ pub enum PoolProblem {
         counter_set: String,
     },
     /// A device consumes a counter that its counter set does not have.
-    #[error("device {device}: counter {counter} not found in counter set {counter_set}")]
     UnknownCounter {
         /// Name of the device.
         device: String,
@@ -57,6 +54,21 @@ pub enum PoolProblem {
         /// Name of the counter.
         counter: String,
     },
+}
+
+impl fmt::Display for PoolProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DuplicateDevice { device } => write!(f, "duplicate device name {device}"),
+            Self::DuplicateCounterSet { counter_set } => write!(f, "duplicate counter set name {counter_set}"),
+            Self::UnknownCounterSet { device, counter_set } => {
+                write!(f, "device {device}: counter set {counter_set} not found")
+            }
+            Self::UnknownCounter { device, counter_set, counter } => {
+                write!(f, "device {device}: counter {counter} not found in counter set {counter_set}")
+            }
+        }
+    }
 }
 
 /// Groups slices by pool. Pools are sorted by driver and pool name; the slices of a pool keep their order.

@@ -14,7 +14,7 @@ pub fn name_of(slice: &ResourceSlice) -> &str {
 }
 
 /// Returns true if the attribute has a list value.
-pub const fn is_list(attribute: &DeviceAttribute) -> bool {
+const fn is_list(attribute: &DeviceAttribute) -> bool {
     attribute.bools.is_some() || attribute.ints.is_some() || attribute.strings.is_some() || attribute.versions.is_some()
 }
 
@@ -28,12 +28,16 @@ pub fn list_fields(slice: &ResourceSlice) -> Vec<String> {
     attributes.collect()
 }
 
-/// Returns true if the device uses a feature that lowers the number of devices that a slice may have. List attributes
-/// count from Kubernetes 1.36 on.
-pub fn is_advanced(device: &Device, counts_lists: bool) -> bool {
-    let is_list = |(_, attribute)| is_list(attribute);
+/// Returns true if the device uses a feature that lowers the number of devices that a slice may have, in all releases.
+/// From Kubernetes 1.36 on, a list attribute lowers it too ([`has_list`]).
+pub fn is_advanced(device: &Device) -> bool {
     let taints = device.taints.as_ref().is_some_and(|taints| !taints.is_empty());
-    taints || consumes(device) || counts_lists && device.attributes.iter().flatten().any(is_list)
+    taints || consumes(device)
+}
+
+/// Returns true if the device has a list attribute.
+pub fn has_list(device: &Device) -> bool {
+    device.attributes.iter().flatten().any(|(_, attribute)| is_list(attribute))
 }
 
 /// Returns true if the device consumes counters.

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{CompileError, Options, Selector};
-use crate::searched::SearchedSelector;
 
 /// Memory of a default cache, in bytes: some ten thousand selectors as drivers write them.
 const DEFAULT_MEMORY: usize = 64 << 20;

@@ -3,5 +3,5 @@
 pub use crate::device::soundness::is_sound;
 pub use crate::list_memory::ListMemory;
 pub use crate::meter::Bound;
-pub use crate::searched::SearchedSelector;
+pub use crate::searched::Searched;
 pub use crate::selector::EXPRESSION_LIMIT;

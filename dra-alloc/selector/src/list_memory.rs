@@ -1,7 +1,6 @@
 //! Memory of the compiled selectors of one list.
 
 use crate::error::CompileError;
-use crate::searched::SearchedSelector;
 use crate::selector::Selector;
 
 /// Most memory of the compiled selectors of one list, in bytes: of a class, or of a request.
@@ -14,7 +13,7 @@ pub struct ListMemory(usize);
 impl ListMemory {
     /// Creates the memory of selectors that are compiled already.
     pub fn of<'s>(selectors: impl Iterator<Item = &'s Selector>) -> Self {
-        Self(selectors.map(SearchedSelector::memory).sum())
+        Self(selectors.map(Selector::memory).sum())
     }
 
     /// Adds a selector.

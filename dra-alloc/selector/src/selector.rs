@@ -14,7 +14,6 @@ use crate::meter::{Bound, Meter};
 use crate::options::{COST_LIMIT, Options};
 use crate::program::{self, Program};
 use crate::result::{self, Evaluation, Value};
-use crate::searched::SearchedSelector;
 use crate::syntax::grammar::parse;
 use crate::types::{self, Type};
 use crate::value;
@@ -358,27 +357,26 @@ impl Selector {
     }
 }
 
-impl SearchedSelector for Selector {
+/// Evaluation as a part of a search, which pays for it in parts of a unit of its work.
+impl Selector {
+    /// Evaluates the direct form, for a device whose attributes and capacities all have valid values
+    /// ([`is_sound`](crate::device::soundness::is_sound)). Returns the price too; `None` if the program has to answer.
     #[inline]
-    fn answer(&self, input: SelectorInput<'_>) -> Option<(bool, u64)> {
+    pub(crate) fn answer(&self, input: SelectorInput<'_>) -> Option<(bool, u64)> {
         Some((self.direct.as_ref()?.evaluate(input)?, self.direct_parts))
     }
 
-    fn run_within(&self, input: SelectorInput<'_>, bound: Bound<'_>) -> (Result<bool, EvaluationError>, u64) {
+    /// Runs the program for a device whose attributes and capacities all have valid values. Returns the price too.
+    pub(crate) fn run_within(
+        &self,
+        input: SelectorInput<'_>,
+        bound: Bound<'_>,
+    ) -> (Result<bool, EvaluationError>, u64) {
         self.priced(&input, bound, result::truth)
     }
 
-    #[inline]
-    fn is_direct(&self) -> bool {
-        self.direct.is_some()
-    }
-
-    #[inline]
-    fn memory(&self) -> usize {
-        self.memory
-    }
-
-    fn derive_within(
+    /// Evaluates like [`Selector::derive`]. Returns the price too.
+    pub(crate) fn derive_within(
         &self,
         input: SelectorInput<'_>,
         bound: Bound<'_>,
@@ -387,5 +385,16 @@ impl SearchedSelector for Selector {
             Ok(()) => self.priced(&input, bound, result::attribute),
             Err(error) => (Err(error), 0),
         }
+    }
+
+    /// Returns true if the expression has a direct form, which costs less than to remember its answers.
+    pub(crate) const fn is_direct(&self) -> bool {
+        self.direct.is_some()
+    }
+
+    /// Returns the memory of the compiled expression, in bytes, roughly: its patterns count with the estimated size of their
+    /// compiled forms.
+    pub(crate) const fn memory(&self) -> usize {
+        self.memory
     }
 }

@@ -1,22 +1,36 @@
 //! Taint rules that probably select more than was meant.
 
+use std::fmt;
+
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, DeviceTaintSelector};
 
 use super::time::NO_EXECUTE;
 
 /// Reason to look at a taint rule again before it is written. The API server accepts such rules.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuleWarning {
     /// The selector is empty and selects every device of every driver.
-    #[error("the empty deviceSelector selects every device of the cluster: all pods with devices are evicted")]
     SelectsAll,
     /// The selector has a device and nothing else. Names of devices are unique only in their pools.
-    #[error("the deviceSelector has only a device: it selects the devices named {device:?} of every driver and pool")]
     SelectsByDeviceAlone {
         /// Name of the device.
         device: String,
     },
+}
+
+impl fmt::Display for RuleWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SelectsAll => f.write_str(
+                "the empty deviceSelector selects every device of the cluster: all pods with devices are evicted",
+            ),
+            Self::SelectsByDeviceAlone { device } => write!(
+                f,
+                "the deviceSelector has only a device: it selects the devices named {device:?} of every driver and pool"
+            ),
+        }
+    }
 }
 
 /// Returns the reason to look at a rule again: with `NoExecute` an empty selector, with any effect a selector that names

@@ -1,5 +1,7 @@
 //! Binding conditions of allocated devices (KEP-5007): ready, pending, failed, timed out.
 
+use std::fmt;
+
 use dra_attrs::Quoted;
 use dra_device::DeviceId;
 use jiff::{SignedDuration, Timestamp};
@@ -21,8 +23,7 @@ pub struct DeviceBinding {
 }
 
 /// Failure of the binding of a device, as its driver reports it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("device binding failed: claim={claim}, reason={reason}, message={}", Quoted(message))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BindingFailure {
     /// Name of the claim.
@@ -35,6 +36,13 @@ pub struct BindingFailure {
     pub reason: String,
     /// Message of the condition.
     pub message: String,
+}
+
+impl fmt::Display for BindingFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { claim, reason, message, .. } = self;
+        write!(f, "device binding failed: claim={claim}, reason={reason}, message={}", Quoted(message))
+    }
 }
 
 /// Readiness of a claim's devices for the binding of its pods.

@@ -3,6 +3,7 @@
 //! Source: `buildNodeAllocatableDRAInfo`, `nodeFitsResources` of the plugin's `nodeallocatabledynamicresources.go`, 1.37.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use dra_attrs::{ClaimAmounts, DeviceOverhead, Quantity, QuantityError, Resources, lookup_by_name};
 use dra_device::DeviceId;
@@ -97,31 +98,43 @@ pub struct PodNodeResources {
 }
 
 /// Reason why a pod does not fit on a node together with what its claims take. Displayed in kube-scheduler's words.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeResourcesRefusal {
     /// A claim with a device that stands for node resources is reserved for another pod.
-    #[error("node allocatable resource claim {claim} has a mapped device and cannot be shared across pods")]
     Shared {
         /// Name of the claim.
         claim: String,
     },
     /// The pod-level request of a resource is below what containers and claims need together.
-    #[error(
-        "pod level request for {resource} is insufficient to cover the aggregated container and node-allocatable DRA requests"
-    )]
     PodLevelRequest {
         /// Name of the resource.
         resource: String,
     },
     /// The node has not enough of a resource left.
-    #[error("Insufficient {resource}")]
     Insufficient {
         /// Name of the resource.
         resource: String,
         /// True if the node would have too little of it even without other pods.
         is_unresolvable: bool,
     },
+}
+
+impl fmt::Display for NodeResourcesRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shared { claim } => write!(
+                f,
+                "node allocatable resource claim {claim} has a mapped device and cannot be shared across pods"
+            ),
+            Self::PodLevelRequest { resource } => write!(
+                f,
+                "pod level request for {resource} is insufficient to cover the aggregated container and node-allocatable \
+                 DRA requests"
+            ),
+            Self::Insufficient { resource, .. } => write!(f, "Insufficient {resource}"),
+        }
+    }
 }
 
 impl NodeResourcesRefusal {

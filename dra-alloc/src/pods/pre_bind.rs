@@ -76,8 +76,8 @@ pub enum BindError {
         claim: ClaimKey,
     },
     /// A device can't be made ready.
-    #[error(transparent)]
-    Binding(#[from] Box<BindingFailure>),
+    #[error("{0}")]
+    Binding(Box<BindingFailure>),
     /// The devices of a claim were not ready in time.
     #[error("device binding timeout: claim={claim}")]
     Timeout {
@@ -412,7 +412,7 @@ impl PreBind {
             let report = binding_report(current, now, timeout);
             match report.state {
                 BindingState::Ready => {}
-                BindingState::Failed(failure) => return Err(failure.into()),
+                BindingState::Failed(failure) => return Err(BindError::Binding(failure)),
                 BindingState::Pending if report.timed_out || now >= end => {
                     return Err(BindError::Timeout { claim: key.name });
                 }

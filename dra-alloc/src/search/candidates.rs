@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use dra_device::pool::slice_devices;
 use dra_selector::SelectorCache;
-use dra_selector::internal::SearchedSelector;
+use dra_selector::internal::Searched;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 use super::context::Context;
@@ -342,7 +342,7 @@ fn needs_held(asked: &Alternative<'_>) -> bool {
 pub(super) fn may_admit(asked: &Alternative<'_>, pool: &Pool, selectors: &SelectorCache) -> bool {
     for selector in asked.selectors() {
         let Some(Ok(compiled)) = selector.compile(selectors) else { return true };
-        if !compiled.is_direct() {
+        if !Searched(compiled).is_direct() {
             return true;
         }
         if compiled.pinned_driver().is_some_and(|driver| driver != pool.driver()) {

@@ -63,7 +63,6 @@ pub enum NodeError {
         /// Driver and name of the pool, as `driver/pool`.
         pool: String,
         /// Contradiction between the slices of the pool.
-        #[source]
         problem: Box<PoolProblem>,
     },
     /// The claims are not satisfied, and in some pools of the node the slices contradict each other.

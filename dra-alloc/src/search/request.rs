@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use dra_attrs::{DraGate, GateSet, Index};
 use dra_selector::SelectorCache;
-use dra_selector::internal::SearchedSelector;
+use dra_selector::internal::Searched;
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
     DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
@@ -337,7 +337,7 @@ impl Alternative<'_> {
     pub(crate) fn reads_driver_alone(&self, selectors: &SelectorCache) -> bool {
         self.selectors().all(|selector| {
             matches!(selector.compile(selectors), Some(Ok(compiled))
-                if compiled.is_direct() && compiled.depends_only_on_driver())
+                if Searched(compiled).is_direct() && compiled.depends_only_on_driver())
         })
     }
 }

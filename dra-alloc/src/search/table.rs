@@ -8,7 +8,7 @@ use dra_attrs::{DraGate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
 use dra_device::taint::untolerated;
-use dra_selector::internal::{Bound, SearchedSelector};
+use dra_selector::internal::{Bound, Searched};
 use dra_selector::{EvaluationError, Selector, SelectorInput};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
@@ -331,12 +331,12 @@ impl<'s> Table<'s> {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
         };
-        if !compiled.is_direct() {
+        if !Searched(compiled).is_direct() {
             return self.evaluate_once(&asked.results, position, compiled, candidate).map_err(failed);
         }
         // The common case, which makes no error on its way.
         if candidate.facts().is_sound()
-            && let Some((holds, parts)) = compiled.answer(input)
+            && let Some((holds, parts)) = Searched(compiled).answer(input)
         {
             let is_within = self.meter.count_parts(parts);
             return if is_within { Ok(holds) } else { Err(failed(EvaluationError::Interrupted)) };
@@ -361,9 +361,11 @@ impl<'s> Table<'s> {
         if !candidate.facts().is_sound() {
             return selector.matches(input).map(|holds| Known { holds, parts: 0 });
         }
-        let (result, parts) = match selector.answer(input) {
+        let (result, parts) = match Searched(selector).answer(input) {
             Some((holds, parts)) => (Ok(holds), parts),
-            None => selector.run_within(input, Bound { parts: self.meter.parts_left(), stop: self.meter.stop() }),
+            None => {
+                Searched(selector).run_within(input, Bound { parts: self.meter.parts_left(), stop: self.meter.stop() })
+            }
         };
         self.meter.evaluated(result, parts).map(|holds| Known { holds, parts })
     }
@@ -494,7 +496,7 @@ impl<'s> Table<'s> {
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
         self.meter.begin_look();
         let (result, parts) =
-            compiled.derive_within(input, Bound { parts: self.meter.parts_left(), stop: self.meter.stop() });
+            Searched(compiled).derive_within(input, Bound { parts: self.meter.parts_left(), stop: self.meter.stop() });
         self.meter.evaluated(result, parts).map_err(|source| {
             let device = Box::new(self.id(device));
             AllocateError::DerivedEvaluation { attribute: attribute(), device, source }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::eviction::{
-    EvictionCall, Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict, rule_update,
-    rule_warning,
+    EvictionCall, Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict, rule_update, rule_warning,
 };
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{DraGate, GateSet, Profile};

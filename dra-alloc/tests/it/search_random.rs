@@ -40,7 +40,7 @@ fn assert_decided(make: fn(&mut Random) -> (Value, Vec<ResourceClaim>)) {
         let (devices, claims) = make(random);
         let cluster = Cluster::new([pool(GPU, "node-1", devices)]);
         let (inventory, classes) = (Inventory::new(cluster.slices), Classes::new(cluster.classes));
-        let gates = GateSet::all().with_value(DraGate::ListTypeAttributes, random.percent(50));
+        let gates = GateSet::all().with_values([(DraGate::ListTypeAttributes, random.percent(50))]);
         let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_gates(gates);
         let state = AllocatedState::default();
         match allocator.allocate(&state, &node("node-1"), &claims, Budget::work(WORK)).map(|verdict| verdict.outcome) {

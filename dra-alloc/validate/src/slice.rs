@@ -1,7 +1,7 @@
 //! Validation of a `ResourceSlice`.
 
 use dra_attrs::{FieldError, FieldPath};
-use dra_device::internal::{TaintTimes, is_advanced, same_or_empty};
+use dra_device::internal::{TaintTimes, has_list, is_advanced, same_or_empty};
 use k8s_openapi::api::resource::v1::{ResourcePool, ResourceSlice, ResourceSliceSpec};
 
 use super::context::ValidationContext;
@@ -64,7 +64,7 @@ fn check_devices(
     context: &mut ValidationContext,
 ) {
     let devices = new.devices.as_deref().unwrap_or_default();
-    let max = if devices.iter().any(|device| is_advanced(device, true)) {
+    let max = if devices.iter().any(|device| is_advanced(device) || has_list(device)) {
         limits::DEVICES_WITH_ADVANCED_FEATURES
     } else {
         limits::DEVICES

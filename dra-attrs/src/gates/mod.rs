@@ -182,9 +182,13 @@ impl<G: FeatureGate> GateSet<G> {
         self.with_value(gate, false)
     }
 
-    /// Returns the set with one gate on or off, as `is_on` says.
+    /// Returns the set with each gate on or off as its value says, and no other gate changed.
     #[must_use]
-    pub fn with_value(self, gate: G, is_on: bool) -> Self {
+    pub fn with_values(self, values: impl IntoIterator<Item = (G, bool)>) -> Self {
+        values.into_iter().fold(self, |gates, (gate, is_on)| gates.with_value(gate, is_on))
+    }
+
+    fn with_value(self, gate: G, is_on: bool) -> Self {
         let bits = if is_on { self.bits | bit(gate) } else { self.bits & !bit(gate) };
         Self { bits, ..self }
     }

@@ -58,26 +58,36 @@ pub enum Socket {
 }
 
 /// Reason that the socket of a node is unknown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum SocketUnknown {
     /// No socket was given for the node.
-    #[error("its socket is not known")]
     Unstated,
     /// The node has no CPUs: memory of a GPU or a CXL device, or persistent memory.
-    #[error("it has no CPUs")]
     NoCpus,
     /// The kernel reports a negative package id, which means unknown.
-    #[error("the package id of its CPUs is {0}")]
     Negative(i64),
     /// The CPUs of the node are in several sockets (packages), which are listed.
-    #[error("it spans the packages {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))]
     Spans(Vec<i64>),
     /// A file that tells the socket can't be read, for this reason.
-    #[error("{0}")]
     Unreadable(String),
+}
+
+impl fmt::Display for SocketUnknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unstated => f.write_str("its socket is not known"),
+            Self::NoCpus => f.write_str("it has no CPUs"),
+            Self::Negative(id) => write!(f, "the package id of its CPUs is {id}"),
+            Self::Spans(ids) => {
+                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+                write!(f, "it spans the packages {}", ids.join(","))
+            }
+            Self::Unreadable(reason) => f.write_str(reason),
+        }
+    }
 }
 
 /// NUMA node of a machine.

@@ -1,8 +1,6 @@
 //! Tests of sets of feature gates: names, lists, metrics; and of the version of a server.
 
-use dra_attrs::{
-    FeatureGate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError, server_minor,
-};
+use dra_attrs::{FeatureGate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError, server_minor};
 use k8s_openapi::apimachinery::pkg::version::Info;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +95,7 @@ impl FeatureGate for Chained {
 #[test]
 fn a_gate_has_no_effect_without_those_that_it_requires() {
     use Chained::{Above, Base, Other};
-    let above = GateSet::NONE.with_value(Above, true);
+    let above = GateSet::NONE.with_values([(Above, true)]);
     assert!(above.is_on(Above) && !above.has(Above) && !above.is_on(Base));
     let both = GateSet::NONE.with(Above);
     assert!(both.has(Above) && both.has(Base) && !both.has(Other));

@@ -10,8 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use poolstatus::kep;
 use poolstatus::lifecycle::{
-    RateLimiter, RequestController, RequestDecision, RequestPhase, TtlError,
-    is_retention_expired, is_ttl_expired, status_age,
+    RateLimiter, RequestController, RequestDecision, RequestPhase, TtlError, is_retention_expired, is_ttl_expired,
+    status_age,
 };
 use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, OBJECTIVE, is_objective_met};
 use poolstatus::{GateSet, InputKind, PoolStatusGate, Profile, RequestOutcome, StatusRequest};

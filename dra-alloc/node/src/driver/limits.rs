@@ -3,7 +3,7 @@
 //! Source: `pkg/apis/resource/validation` of Kubernetes 1.34 to 1.37.
 
 use dra_attrs::DraGate;
-use dra_device::internal::{MAX_ADVANCED_DEVICES, MAX_COUNTER_SETS, MAX_DEVICES, is_advanced};
+use dra_device::internal::{MAX_ADVANCED_DEVICES, MAX_COUNTER_SETS, MAX_DEVICES, has_list, is_advanced};
 use k8s_openapi::api::resource::v1::Device;
 
 /// Limits of a `ResourceSlice` that a planner of slices needs, and the fields that the API server knows.
@@ -85,6 +85,6 @@ impl SliceLimits {
 
     /// Returns true if the device lowers the number of devices that its slice may have.
     pub(super) fn is_advanced(&self, device: &Device) -> bool {
-        is_advanced(device, self.counts_lists)
+        is_advanced(device) || self.counts_lists && has_list(device)
     }
 }

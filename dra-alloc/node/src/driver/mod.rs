@@ -59,8 +59,8 @@ pub use equality::same_devices;
 pub use health::{DeviceHealth, HealthReporter, HealthStatus};
 pub use layout::{Chunk, Layout};
 pub use ledger::{
-    ClaimLookup, ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
-    NodeContext, NotStarted, PrepareClaimError, StartAction, StartUp,
+    ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
+    LookedUpClaim, NodeContext, NotStartedError, PrepareClaimError, StartAction, StartUp,
 };
 pub use limits::SliceLimits;
 pub use memory::{Answered, Memory, NextStep, WriteFailure, WriteResponse};

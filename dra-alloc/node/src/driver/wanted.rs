@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::DraGate;
-use dra_device::internal::{Same, TaintTimes, gated_fields, is_list, same_items, without_fields};
+use dra_device::internal::{Same, TaintTimes, gated_fields, has_list, same_items, without_fields};
 use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{
     CounterSet, Device, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec,
@@ -106,7 +106,7 @@ fn is_empty(slice: &SlicePlan<'_>) -> bool {
 
 /// Returns the device with the first value of each list attribute instead of the list.
 fn scalar_form(device: &Device) -> Cow<'_, Device> {
-    if !device.attributes.iter().flatten().any(|(_, attribute)| is_list(attribute)) {
+    if !has_list(device) {
         return Cow::Borrowed(device);
     }
     let mut device = device.clone();

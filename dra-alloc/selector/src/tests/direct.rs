@@ -9,7 +9,6 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 
-use crate::searched::SearchedSelector;
 use crate::{EvaluationError, Options, Selector, SelectorInput, Value};
 
 const DRIVER: &str = "gpu.example";

@@ -5,7 +5,6 @@ use k8s_openapi::api::resource::v1::Device;
 use proptest::prelude::*;
 
 use crate::functions::regex::compilations;
-use crate::searched::SearchedSelector;
 use crate::{CompileError, EvaluationError, Issue, Options, Selector, SelectorInput, Value};
 
 const TOO_LARGE: &str = "error parsing regexp: expression too large";

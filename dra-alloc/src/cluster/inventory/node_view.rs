@@ -60,7 +60,7 @@ impl Inventory {
         weight: &mut usize,
     ) -> Result<View<'_>, Box<SliceError<'_>>> {
         let partitions = DraGate::PartitionableDevices;
-        let gates = GateSet::NONE.with_value(partitions, gates.has(partitions));
+        let gates = GateSet::NONE.with_values([(partitions, gates.has(partitions))]);
         let (own, cell) = self.own_slices(node.metadata.name.as_deref().unwrap_or_default());
         let only_own = |kept: Option<_>| kept.map_or_else(|| View::mixed(self.made(own, gates)), View::Own);
         if self.shared().is_empty() {

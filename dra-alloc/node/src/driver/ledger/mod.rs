@@ -75,7 +75,7 @@ pub use entry::{EntryState, HeldDevice, LedgerEntry};
 pub use node::NodeContext;
 pub use plan::{ClaimPlan, ClaimReply, LedgerStep};
 pub use prepare::PrepareClaimError;
-pub use start::{ClaimLookup, CleanUp, StartAction, StartUp};
+pub use start::{CleanUp, LookedUpClaim, StartAction, StartUp};
 
 /// Time for which an unprepared claim is remembered: longer than a call of the kubelet may be on its way.
 const TOMBSTONE_TIME: SignedDuration = SignedDuration::from_secs(100);
@@ -110,7 +110,7 @@ struct Tombstone {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("claim {uid} is not being prepared")]
 #[non_exhaustive]
-pub struct NotStarted {
+pub struct NotStartedError {
     /// UID of the claim.
     pub uid: String,
 }
@@ -139,9 +139,9 @@ impl Ledger {
     ///
     /// # Errors
     /// The claim has no entry in state [`EntryState::Started`].
-    pub fn complete(&mut self, claim_uid: &str, cdi_ids: &[Vec<String>]) -> Result<(), NotStarted> {
+    pub fn complete(&mut self, claim_uid: &str, cdi_ids: &[Vec<String>]) -> Result<(), NotStartedError> {
         let entry = self.entries.get_mut(claim_uid).filter(|entry| entry.state == EntryState::Started);
-        let entry = entry.ok_or_else(|| NotStarted { uid: claim_uid.to_owned() })?;
+        let entry = entry.ok_or_else(|| NotStartedError { uid: claim_uid.to_owned() })?;
         entry.state = EntryState::Completed;
         for (device, ids) in entry.devices.iter_mut().zip(cdi_ids) {
             device.cdi_ids.clone_from(ids);

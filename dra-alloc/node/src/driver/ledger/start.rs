@@ -42,7 +42,7 @@ pub struct StartUp {
 /// Answer of the API server to a look-up of an entry's claim by namespace and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum ClaimLookup {
+pub enum LookedUpClaim {
     /// The claim is there and allocated.
     Same,
     /// No claim has the name.
@@ -55,7 +55,7 @@ pub enum ClaimLookup {
     Failed,
 }
 
-impl ClaimLookup {
+impl LookedUpClaim {
     /// Returns the answer for an entry of the claim `claim_uid`, with what the API server has under its name.
     #[must_use]
     pub fn from_claim(claim_uid: &str, found: Option<&ResourceClaim>) -> Self {
@@ -118,17 +118,17 @@ impl LedgerEntry {
     /// time to time.
     ///
     /// ```
-    /// use dra_node::driver::{CleanUp, ClaimLookup, LedgerEntry};
+    /// use dra_node::driver::{CleanUp, LookedUpClaim, LedgerEntry};
     /// let entry: LedgerEntry = serde_json::from_str(
     ///     r#"{"namespace": "default", "name": "train", "state": "Started", "bootId": "3c1e"}"#,
     /// )?;
-    /// assert_eq!(entry.clean_up("3c1e", ClaimLookup::Gone), CleanUp::Undo);
-    /// assert_eq!(entry.clean_up("3c1e", ClaimLookup::Failed), CleanUp::Keep);
-    /// assert_eq!(entry.clean_up("77d0", ClaimLookup::Gone), CleanUp::Drop, "the node was booted since");
+    /// assert_eq!(entry.clean_up("3c1e", LookedUpClaim::Gone), CleanUp::Undo);
+    /// assert_eq!(entry.clean_up("3c1e", LookedUpClaim::Failed), CleanUp::Keep);
+    /// assert_eq!(entry.clean_up("77d0", LookedUpClaim::Gone), CleanUp::Drop, "the node was booted since");
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
-    pub fn clean_up(&self, boot_id: &str, lookup: ClaimLookup) -> CleanUp {
+    pub fn clean_up(&self, boot_id: &str, lookup: LookedUpClaim) -> CleanUp {
         match self.state {
             _ if !lookup.is_stale() => CleanUp::Keep,
             _ if !self.is_of_boot(boot_id) => CleanUp::Drop,

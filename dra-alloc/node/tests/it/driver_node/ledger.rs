@@ -1,7 +1,7 @@
 //! Ledger: the table of decisions, the checkpoint, and start-up.
 
 use dra_node::driver::{
-    ClaimLookup, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerError, LedgerStep, NodeContext,
+    ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerError, LedgerStep, LookedUpClaim, NodeContext,
     PrepareClaimError, StartAction,
 };
 use dra_node::kubelet::ClaimRef;
@@ -182,19 +182,19 @@ fn start_up_and_clean_up() {
 
     for (uid, stale) in [("kept", CleanUp::Report), ("pending", CleanUp::Undo), ("earlier", CleanUp::Drop)] {
         let entry = &ledger.entries()[uid];
-        for lookup in [ClaimLookup::Gone, ClaimLookup::Replaced, ClaimLookup::Deallocated] {
+        for lookup in [LookedUpClaim::Gone, LookedUpClaim::Replaced, LookedUpClaim::Deallocated] {
             assert_eq!(entry.clean_up("b1", lookup), stale, "{uid} {lookup:?}");
         }
-        for lookup in [ClaimLookup::Same, ClaimLookup::Failed] {
+        for lookup in [LookedUpClaim::Same, LookedUpClaim::Failed] {
             assert_eq!(entry.clean_up("b1", lookup), CleanUp::Keep, "{uid} {lookup:?}");
         }
     }
     let found = claim(json!([]));
-    assert_eq!(ClaimLookup::from_claim("u1", Some(&found)), ClaimLookup::Same);
-    assert_eq!(ClaimLookup::from_claim("u2", Some(&found)), ClaimLookup::Replaced);
-    assert_eq!(ClaimLookup::from_claim("u2", None), ClaimLookup::Gone);
+    assert_eq!(LookedUpClaim::from_claim("u1", Some(&found)), LookedUpClaim::Same);
+    assert_eq!(LookedUpClaim::from_claim("u2", Some(&found)), LookedUpClaim::Replaced);
+    assert_eq!(LookedUpClaim::from_claim("u2", None), LookedUpClaim::Gone);
     let pending = ResourceClaim { status: None, ..found };
-    assert_eq!(ClaimLookup::from_claim("u1", Some(&pending)), ClaimLookup::Deallocated);
+    assert_eq!(LookedUpClaim::from_claim("u1", Some(&pending)), LookedUpClaim::Deallocated);
 }
 
 /// Returns a file whose checksum fits.

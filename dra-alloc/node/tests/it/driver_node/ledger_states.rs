@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dra_node::driver::{
-    ClaimLookup, ClaimPlan, ClaimReply, CleanUp, EntryState, Ledger, LedgerStep, NodeContext, StartAction,
+    ClaimPlan, ClaimReply, CleanUp, EntryState, Ledger, LedgerStep, LookedUpClaim, NodeContext, StartAction,
 };
 use dra_node::kubelet::{ClaimRef, PreparedDevice};
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -172,7 +172,7 @@ impl World {
     fn clean_up(&mut self) {
         for (uid, entry) in self.ledger.clone().entries() {
             let found = self.api.get(entry.name.as_str()).map(|uid| claim(uid));
-            let decision = entry.clean_up(self.boot_id(), ClaimLookup::from_claim(uid, found.as_ref()));
+            let decision = entry.clean_up(self.boot_id(), LookedUpClaim::from_claim(uid, found.as_ref()));
             if matches!(decision, CleanUp::Undo | CleanUp::Drop) {
                 self.unprepare(known(uid), ALL);
             }

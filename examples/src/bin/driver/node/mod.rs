@@ -14,8 +14,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use dra_alloc::driver::{
-    CdiDevice, CdiEdits, CdiKind, CdiNameError, CdiSpec, CdiSpecError, ClaimLookup, ClaimPlan, ClaimReply, CleanUp,
-    HeldDevice, Ledger, LedgerError, LedgerStep, NodeContext, NotStarted, PrepareClaimError, StartAction,
+    CdiDevice, CdiEdits, CdiKind, CdiNameError, CdiSpec, CdiSpecError, ClaimPlan, ClaimReply, CleanUp, HeldDevice,
+    Ledger, LedgerError, LedgerStep, LookedUpClaim, NodeContext, NotStartedError, PrepareClaimError, StartAction,
     cdi_device_names,
 };
 #[cfg(feature = "grpc")]
@@ -48,7 +48,7 @@ pub(crate) enum NodeError {
     Cdi(#[from] CdiSpecError),
     /// The steps are out of order.
     #[error(transparent)]
-    NotStarted(#[from] NotStarted),
+    NotStarted(#[from] NotStartedError),
     /// A CDI spec can't be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
@@ -159,7 +159,7 @@ impl NodePlugin {
     fn clean_up(&self, mut ledger: Ledger, find: &FindClaim<'_>, now: Timestamp) -> Result<(), NodeError> {
         for (uid, entry) in ledger.clone().entries() {
             let found = find(&ClaimRef::new(&entry.namespace, &entry.name, uid));
-            let lookup = found.map_or(ClaimLookup::Failed, |found| ClaimLookup::from_claim(uid, found.as_ref()));
+            let lookup = found.map_or(LookedUpClaim::Failed, |found| LookedUpClaim::from_claim(uid, found.as_ref()));
             match entry.clean_up(&self.settings.boot_id, lookup) {
                 CleanUp::Undo | CleanUp::Drop => {
                     let plan = ledger.plan_unprepare(&self.context(), uid);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::driver::{
-    ClaimError, ClaimLookup, ClaimPlan, ClaimReply, ConditionReport, ConfigError, DeviceReport, DeviceStatusError,
-    Ledger, LedgerEntry, NodeContext, PrepareClaimError, StartAction, claim_responses, device_configs,
+    ClaimError, ClaimPlan, ClaimReply, ConditionReport, ConfigError, DeviceReport, DeviceStatusError, Ledger,
+    LedgerEntry, LookedUpClaim, NodeContext, PrepareClaimError, StartAction, claim_responses, device_configs,
     merge_device_status, request_names,
 };
 use dra_alloc::kubelet::{ClaimRef, Responses};
@@ -125,11 +125,11 @@ fn answer(question: &LedgerInput) -> Value {
         }
         LedgerInput::CleanUp { boot_id, entry, lookup } => {
             let lookup = match lookup {
-                Lookup::Same => ClaimLookup::Same,
-                Lookup::Gone => ClaimLookup::Gone,
-                Lookup::Replaced => ClaimLookup::Replaced,
-                Lookup::Deallocated => ClaimLookup::Deallocated,
-                Lookup::Failed => ClaimLookup::Failed,
+                Lookup::Same => LookedUpClaim::Same,
+                Lookup::Gone => LookedUpClaim::Gone,
+                Lookup::Replaced => LookedUpClaim::Replaced,
+                Lookup::Deallocated => LookedUpClaim::Deallocated,
+                Lookup::Failed => LookedUpClaim::Failed,
             };
             json!({"decision": entry.clean_up(boot_id, lookup)})
         }

@@ -83,7 +83,7 @@ pub(crate) fn binding_start(input: Value) -> Result<Operation, Refusal> {
     let pre_flights = pre_flights(&input.preflight);
     Ok(answer(move || {
         let mut start = BindingStart::new(&pre_flights, &input.host);
-        start.gates = GateSet::default().with_value(NominationGate::Expectation, input.gate);
+        start.gates = GateSet::default().with_values([(NominationGate::Expectation, input.gate)]);
         start.waits_on_permit = input.waiting;
         start.nnn = nnn.as_deref();
         match start.decide() {
@@ -179,7 +179,7 @@ struct GroupsInput {
 
 pub(crate) fn prebind_groups(input: Value) -> Result<Operation, Refusal> {
     let input: GroupsInput = read(input)?;
-    let gates = GateSet::default().with_value(NominationGate::Expectation, input.gate != Some(false));
+    let gates = GateSet::default().with_values([(NominationGate::Expectation, input.gate != Some(false))]);
     Ok(answer(move || {
         let plugins: Vec<PreBindPlugin<'_>> = input.plugins.iter().map(PluginInput::plugin).collect();
         let groups = pre_bind_groups(gates, &plugins);
