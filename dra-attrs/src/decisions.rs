@@ -5,6 +5,7 @@ use crate::profile::Profile;
 
 /// Treatment of devices that skip node operations while the gate `DraGate::OptionalNodeOperations` is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "read by the packages of the family alone")]
 pub enum SkipGateOff {
     /// The search may choose the device; the allocation of its claim then fails on the node.
     FailClaim,
@@ -14,6 +15,7 @@ pub enum SkipGateOff {
 
 /// Source from which a pod's need for a node that can skip node operations is inferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "read by the packages of the family alone")]
 pub enum Inference {
     /// Allocations of the pod's claims.
     FromClaims,
@@ -23,6 +25,7 @@ pub enum Inference {
 
 /// Decisions in which the KEPs and Kubernetes 1.37 differ.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "read by the packages of the family alone")]
 pub struct Decisions {
     /// Treatment of a list-typed attribute in a constraint while the gate `DRAListTypeAttributes` is off.
     pub lists_off: ListTypes,

@@ -140,6 +140,8 @@ impl Serialize for GateName {
     }
 }
 
+impl crate::internal::Sealed for DraGate {}
+
 impl FeatureGate for DraGate {
     #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
     const ALL: &'static [Self] = &{

@@ -133,7 +133,7 @@ impl Listed {
     /// Reads a line of the listing; `None` for fields, variants, functions of types and implementations.
     fn read(line: &str) -> Option<Self> {
         let line = line.strip_prefix("#[non_exhaustive] ").unwrap_or(line).strip_prefix("pub ")?;
-        let line = line.strip_prefix("const fn ").map_or(line.to_owned(), |rest| format!("fn {rest}"));
+        let line = line.strip_prefix("const fn ").map_or_else(|| line.to_owned(), |rest| format!("fn {rest}"));
         let (kind, rest) = line.split_once(' ')?;
         if !["struct", "enum", "trait", "fn", "const", "type"].contains(&kind) {
             return None;

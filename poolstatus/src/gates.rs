@@ -24,6 +24,8 @@ pub enum PoolStatusGate {
     DeviceTaintRules,
 }
 
+impl dra_attrs::internal::Sealed for PoolStatusGate {}
+
 impl FeatureGate for PoolStatusGate {
     const ALL: &'static [Self] = &[Self::ResourcePoolStatus, Self::PartitionableDevicesType, Self::DeviceTaintRules];
 

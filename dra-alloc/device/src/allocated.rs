@@ -24,6 +24,7 @@ pub fn allocated_devices(claim: &ResourceClaim) -> &[DeviceRequestAllocationResu
 }
 
 /// Returns the device results of an allocation.
+#[must_use]
 pub fn of_allocation(allocation: &AllocationResult) -> &[DeviceRequestAllocationResult] {
     allocation.devices.as_ref().and_then(|devices| devices.results.as_deref()).unwrap_or_default()
 }

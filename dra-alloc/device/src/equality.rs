@@ -29,6 +29,7 @@ use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 
 /// Comparison of the times at which taints were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "read by the packages of the family alone")]
 pub enum TaintTimes {
     /// By the second, as other times.
     Exact,
@@ -65,6 +66,7 @@ pub fn same_items<'a, T: Same + 'a>(
 }
 
 /// Returns true if two fields are the same of which an empty value equals an absent one.
+#[must_use]
 pub fn same_or_empty<T: Same + Default>(one: Option<&T>, other: Option<&T>, times: TaintTimes) -> bool {
     match (one, other) {
         (None, None) => true,

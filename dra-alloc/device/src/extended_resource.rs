@@ -8,6 +8,7 @@ pub const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 
 /// Returns true for the name of a resource that devices can provide: an extended resource, or the implicit name of a device
 /// class.
+#[must_use]
 pub fn is_extended_resource(resource: &str) -> bool {
     resource.starts_with(DEVICE_CLASS_PREFIX)
         || resource.contains('/') && extended_resource_name(resource, &FieldPath::new("")).is_empty()

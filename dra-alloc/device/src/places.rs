@@ -17,6 +17,7 @@ pub struct Places<R> {
 
 /// One place with its rule.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "read by the packages of the family alone")]
 pub struct Place<R> {
     /// Position among all places.
     pub number: usize,

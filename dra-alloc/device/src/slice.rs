@@ -9,6 +9,7 @@ pub fn slice_devices(slice: &ResourceSlice) -> &[Device] {
 }
 
 /// Returns the name of a slice; empty if it has none.
+#[must_use]
 pub fn name_of(slice: &ResourceSlice) -> &str {
     slice.metadata.name.as_deref().unwrap_or_default()
 }
@@ -19,6 +20,7 @@ const fn is_list(attribute: &DeviceAttribute) -> bool {
 }
 
 /// Returns the paths of the list attributes of a slice.
+#[must_use]
 pub fn list_fields(slice: &ResourceSlice) -> Vec<String> {
     let devices = slice.spec.devices.iter().flatten().enumerate();
     let attributes = devices.flat_map(|(index, device)| {
@@ -30,12 +32,14 @@ pub fn list_fields(slice: &ResourceSlice) -> Vec<String> {
 
 /// Returns true if the device uses a feature that lowers the number of devices that a slice may have, in all releases.
 /// From Kubernetes 1.36 on, a list attribute lowers it too ([`has_list`]).
+#[must_use]
 pub fn is_advanced(device: &Device) -> bool {
     let taints = device.taints.as_ref().is_some_and(|taints| !taints.is_empty());
     taints || consumes(device)
 }
 
 /// Returns true if the device has a list attribute.
+#[must_use]
 pub fn has_list(device: &Device) -> bool {
     device.attributes.iter().flatten().any(|(_, attribute)| is_list(attribute))
 }

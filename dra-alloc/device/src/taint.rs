@@ -88,6 +88,7 @@ pub fn taint_by_rule<'r>(rule: &'r DeviceTaintRule, driver: &str, pool: &str, de
 }
 
 /// Returns true if a rule selects devices of a pool: all of them, or the one that it names.
+#[must_use]
 pub fn may_select(rule: &DeviceTaintRule, driver: &str, pool: &str) -> bool {
     rule.spec.device_selector.as_ref().is_none_or(|selector| {
         is_or_absent(selector.driver.as_deref(), driver) && is_or_absent(selector.pool.as_deref(), pool)

@@ -28,21 +28,25 @@ pub struct ResourceVersion(Option<u128>);
 
 impl ResourceVersion {
     /// Returns the version of an object.
+    #[must_use]
     pub fn of(metadata: &ObjectMeta) -> Self {
         Self::parse(metadata.resource_version.as_deref())
     }
 
     /// Returns the version that a text says; an empty or unusual one is not known.
+    #[must_use]
     pub fn parse(text: Option<&str>) -> Self {
         Self(text.and_then(|text| text.parse().ok()))
     }
 
     /// Returns true if both are known and this one is older.
+    #[must_use]
     pub fn is_older_than(self, other: Self) -> bool {
         self.0.zip(other.0).is_some_and(|(own, other)| own < other)
     }
 
     /// Returns true if both are known and this one is newer.
+    #[must_use]
     pub fn is_newer_than(self, other: Self) -> bool {
         other.is_older_than(self)
     }

@@ -9,6 +9,7 @@ use crate::selector::Selector;
 
 /// A selector as a search evaluates it. Prices are in parts of a unit of the search's work.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "read by the packages of the family alone")]
 pub struct Searched<'s>(pub &'s Selector);
 
 impl Searched<'_> {
@@ -21,13 +22,11 @@ impl Searched<'_> {
     }
 
     /// Runs the program for a device whose attributes and capacities all have valid values. Returns the price too.
-    #[must_use]
     pub fn run_within(self, input: SelectorInput<'_>, bound: Bound<'_>) -> (Result<bool, EvaluationError>, u64) {
         self.0.run_within(input, bound)
     }
 
     /// Evaluates the expression for its value. Returns the price too.
-    #[must_use]
     pub fn derive_within(
         self,
         input: SelectorInput<'_>,

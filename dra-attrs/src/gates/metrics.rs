@@ -32,25 +32,14 @@ impl<G: FeatureGate> GateSet<G> {
     /// Linear in the length of the text.
     ///
     /// ```
-    /// # use dra_attrs::{FeatureGate, Profile};
-    /// # #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    /// # enum Gate { Lists, Taints }
-    /// # impl FeatureGate for Gate {
-    /// #     const ALL: &'static [Self] = &[Self::Lists, Self::Taints];
-    /// #     fn name(self, _: Profile) -> &'static str {
-    /// #         match self { Self::Lists => "DRAListTypeAttributes", Self::Taints => "DRADeviceTaints" }
-    /// #     }
-    /// #     fn is_default(self) -> bool { self == Self::Taints }
-    /// #     fn position(self) -> u32 { self as u32 }
-    /// # }
-    /// use dra_attrs::GateSet;
+    /// use dra_attrs::{DraGate, GateSet, Profile};
     /// let metrics = r#"
     /// ## TYPE kubernetes_feature_enabled gauge
     /// kubernetes_feature_enabled{name="DRADeviceTaints",stage="BETA"} 0
     /// kubernetes_feature_enabled{name="DRAListTypeAttributes",stage="ALPHA"} 1
     /// "#;
-    /// let gates = GateSet::<Gate>::from_metrics(metrics, Profile::V1_37)?;
-    /// assert!(gates.has(Gate::Lists) && !gates.has(Gate::Taints));
+    /// let gates = GateSet::<DraGate>::from_metrics(metrics, Profile::V1_37)?;
+    /// assert!(gates.has(DraGate::ListTypeAttributes) && !gates.has(DraGate::DeviceTaints));
     /// # Ok::<(), dra_attrs::GateMetricsError>(())
     /// ```
     pub fn from_metrics(text: &str, profile: Profile) -> Result<Self, GateMetricsError> {

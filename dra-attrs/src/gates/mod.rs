@@ -7,41 +7,22 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::Profile;
+use crate::internal::Sealed;
 
 pub use metrics::GateMetricsError;
 
-/// A feature gate of one crate: an enum, each variant of which has a name, a default and a position in the set.
+/// A feature gate of one crate: an enum, each variant of which has a name, a default and a position in the set. Only the
+/// crates of this family have gates.
 ///
 /// ```
-/// use dra_attrs::{FeatureGate, GateSet, Profile};
+/// use dra_attrs::{DraGate, FeatureGate, GateSet, Profile};
 ///
-/// #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-/// enum Gate {
-///     Lists,
-///     Taints,
-/// }
-///
-/// impl FeatureGate for Gate {
-///     const ALL: &'static [Self] = &[Self::Lists, Self::Taints];
-///     fn name(self, _: Profile) -> &'static str {
-///         match self {
-///             Self::Lists => "DRAListTypeAttributes",
-///             Self::Taints => "DRADeviceTaints",
-///         }
-///     }
-///     fn is_default(self) -> bool {
-///         self == Self::Taints
-///     }
-///     fn position(self) -> u32 {
-///         self as u32
-///     }
-/// }
-///
-/// let gates = GateSet::<Gate>::parse("DRAListTypeAttributes=true", Profile::V1_37)?;
-/// assert!(gates.has(Gate::Lists) && gates.has(Gate::Taints));
+/// let gates = GateSet::<DraGate>::parse("DRAListTypeAttributes=true", Profile::V1_37)?;
+/// assert!(gates.has(DraGate::ListTypeAttributes) && gates.has(DraGate::DeviceTaints));
+/// assert!(!DraGate::ListTypeAttributes.is_default());
 /// # Ok::<(), dra_attrs::GateError>(())
 /// ```
-pub trait FeatureGate: Copy + Eq + fmt::Debug + 'static {
+pub trait FeatureGate: Sealed + Copy + Eq + fmt::Debug + 'static {
     /// Every feature gate, in the order of the enum.
     const ALL: &'static [Self];
 

@@ -9,6 +9,8 @@ enum Gate {
     Operations,
 }
 
+impl dra_attrs::internal::Sealed for Gate {}
+
 impl FeatureGate for Gate {
     const ALL: &'static [Self] = &[Self::Lists, Self::Operations];
 
@@ -67,6 +69,8 @@ enum Chained {
     Above,
     Other,
 }
+
+impl dra_attrs::internal::Sealed for Chained {}
 
 impl FeatureGate for Chained {
     const ALL: &'static [Self] = &[Self::Base, Self::Above, Self::Other];

@@ -87,6 +87,8 @@ const TOPOLOGY_LABELS: GateInfo = GateInfo {
 /// Minor version of the Kubernetes release whose defaults [`GateSet::default`] has.
 const CURRENT_MINOR: u32 = 37;
 
+impl dra_attrs::internal::Sealed for NominationGate {}
+
 impl FeatureGate for NominationGate {
     const ALL: &'static [Self] = &[Self::Expectation, Self::Clearing, Self::ResizePreemption, Self::TopologyLabels];
 

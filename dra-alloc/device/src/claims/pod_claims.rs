@@ -50,6 +50,7 @@ pub enum ClaimOrigin {
 }
 
 /// Returns the claim for a pod's extended resources, if one is recorded.
+#[must_use]
 pub fn extended_claim(pod: &Pod) -> Option<PodClaim> {
     let status = pod.status.as_ref()?.extended_resource_claim_status.as_ref()?;
     let claim = ClaimKey::new(pod.namespace(), &status.resource_claim_name);
@@ -57,6 +58,9 @@ pub fn extended_claim(pod: &Pod) -> Option<PodClaim> {
 }
 
 /// Returns the claim of one entry of `spec.resourceClaims`; `None` if its template needed no claim.
+///
+/// # Errors
+/// The entry names nothing, or its claim is not made yet.
 pub fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
     let found = |name: &str, origin| PodClaim { claim: ClaimKey::new(pod.namespace(), name), origin };
     if let Some(name) = &entry.resource_claim_name {
@@ -74,6 +78,7 @@ pub fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>,
 
 /// Returns true if the pod owns a claim, or if its pod group does. `group` is the group's name if groups count; see
 /// `KubeletGate::WorkloadResourceClaims`.
+#[must_use]
 pub fn is_for_pod(pod: &Pod, claim: &ResourceClaim, group: Option<&str>) -> bool {
     claim.metadata.namespace == pod.metadata.namespace
         && controller(&claim.metadata).is_some_and(|owner| {
@@ -85,11 +90,13 @@ pub fn is_for_pod(pod: &Pod, claim: &ResourceClaim, group: Option<&str>) -> bool
 }
 
 /// Returns the owner reference of an object's controller.
+#[must_use]
 pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 /// Returns the text about a claim that neither the pod nor its group owns, without the names of claim and pod.
+#[must_use]
 pub fn missing_owners(group: Option<&str>) -> String {
     match group {
         None => "Pod is not owner".to_owned(),
@@ -98,6 +105,7 @@ pub fn missing_owners(group: Option<&str>) -> String {
 }
 
 /// Returns true if a claim is reserved for the pod with a UID, or for the pod group named `group`.
+#[must_use]
 pub fn is_reserved_for(pod_uid: &str, claim: &ResourceClaim, group: Option<&str>) -> bool {
     let consumers = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let is_group = |consumer: &ResourceClaimConsumerReference| {

@@ -13,19 +13,32 @@ use super::{SkipDeclaration, WireForm, WireFormError};
 
 const KEY: &str = "skipNodeOperations";
 
-/// An object type with the field `skipNodeOperations`.
-pub trait SkipField: DeserializeOwned + Serialize {
+mod sealed {
+    /// Supertrait that no other crate can name: only the types of this file have the field.
+    #[expect(unnameable_types, reason = "that is its purpose")]
+    pub trait Sealed {}
+}
+use sealed::Sealed;
+
+/// An object type with the field `skipNodeOperations`: a slice, an allocation, a claim.
+pub trait SkipField: Sealed + DeserializeOwned + Serialize {
     /// Path to the JSON objects that have the field `skipNodeOperations`; `*` stands for every element of a list.
     const PATH: &'static [&'static str];
 }
+
+impl Sealed for ResourceSlice {}
 
 impl SkipField for ResourceSlice {
     const PATH: &'static [&'static str] = &["spec"];
 }
 
+impl Sealed for AllocationResult {}
+
 impl SkipField for AllocationResult {
     const PATH: &'static [&'static str] = &["devices", "results", "*"];
 }
+
+impl Sealed for ResourceClaim {}
 
 impl SkipField for ResourceClaim {
     const PATH: &'static [&'static str] = &["status", "allocation", "devices", "results", "*"];

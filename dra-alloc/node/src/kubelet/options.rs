@@ -23,6 +23,8 @@ pub enum KubeletGate {
     WorkloadResourceClaims,
 }
 
+impl dra_attrs::internal::Sealed for KubeletGate {}
+
 impl FeatureGate for KubeletGate {
     const ALL: &'static [Self] = &[Self::OptionalNodeOperations, Self::ExtendedResource, Self::WorkloadResourceClaims];
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
+use dra_attrs::internal::Sealed;
 use dra_device::claims::ClaimKey;
 use serde::Serialize;
 
@@ -76,21 +77,25 @@ pub enum Prepare {}
 pub enum Unprepare {}
 
 /// Operation of a plan, as a type parameter.
-pub trait NodeOperation {
+pub trait NodeOperation: Sealed {
     /// Operation as a value.
     const OPERATION: Operation;
     /// Result for one claim in a driver's response.
-    type Answer;
+    type Response;
 }
+
+impl Sealed for Prepare {}
 
 impl NodeOperation for Prepare {
     const OPERATION: Operation = Operation::Prepare;
-    type Answer = Vec<PreparedDevice>;
+    type Response = Vec<PreparedDevice>;
 }
+
+impl Sealed for Unprepare {}
 
 impl NodeOperation for Unprepare {
     const OPERATION: Operation = Operation::Unprepare;
-    type Answer = ();
+    type Response = ();
 }
 
 /// Driver calls for the claims of one pod. [`super::ClaimCache`] creates the plan, applies the response of each driver,
@@ -169,8 +174,8 @@ impl<O: NodeOperation> Plan<O> {
     pub(super) fn answer(
         &mut self,
         driver: &str,
-        outcome: Result<Responses<O::Answer>, String>,
-        mut apply: impl FnMut(&ClaimRef, O::Answer) -> Result<(), CallError>,
+        outcome: Result<Responses<O::Response>, String>,
+        mut apply: impl FnMut(&ClaimRef, O::Response) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let operation = O::OPERATION;
         self.answered.remove(driver);
