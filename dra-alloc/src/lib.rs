@@ -31,6 +31,9 @@
 //! - **Allocation** (KEP-4381 and its successors, KEP-6072): [`Allocator`] with [`Inventory`] (slices and taint rules),
 //!   [`Classes`], [`AllocatedState`] (devices in use), [`Budget`]; the answer is a [`Verdict`]. Module [`explain`] has the
 //!   reasons of a "no".
+//! - **Pods**: [`pods`] decides about a pod with claims at each extension point of a scheduler, from its queue to its binding,
+//!   alone or in a gang; [`claims`] names the claims of a pod.
+//! - **Many nodes**: [`Allocator::attempt`] asks node after node, [`NodeVerdicts`] leaves out those that would refuse again.
 //! - **Parts of it**: [`selector`] (CEL), [`capacity`] (request policies), [`taint`] (tolerations), [`pool`] (the slices of
 //!   a pool that count).
 //! - **Optional node operations** (KEP-5945): [`skip`] is `skipNodeOperations` in both wire forms, [`kubelet`] decides which

@@ -1,6 +1,6 @@
 //! Attributes of DRA devices for Kubernetes: names, values, constraints and `resource.kubernetes.io/numaNode`.
 //!
-//! [`numa_node_attribute`] answers the question of KEP-6072: to which NUMA nodes is this PCI device, or this CPU,
+//! [`numa::numa_node_attribute`] answers the question of KEP-6072: to which NUMA nodes is this PCI device, or this CPU,
 //! local?
 //!
 //! ```
@@ -21,7 +21,7 @@
 //!
 //! # Contents
 //!
-//! - **NUMA and PCI** (KEP-6072): [`numa_node_attribute`], [`NumaTopology`] for machines without sysfs, module
+//! - **NUMA and PCI** (KEP-6072): [`numa::numa_node_attribute`], [`numa::NumaTopology`] for machines without sysfs, module
 //!   [`numa`]; [`PciAddress`], [`pcie_root_attribute`]; [`Sysfs`], the view of a machine; [`add_standard_numa_node`]
 //!   for drivers that publish the NUMA node under a name of their own.
 //! - **Attributes**: [`QualifiedName`], [`FullyQualifiedName`], [`AttributeValue`], [`Quantity`], [`Version`], parsed

@@ -2,9 +2,10 @@
 //!
 //! Quantities are compared as numbers (`1Gi` equals `1024Mi`), times by the second. A field that is a pointer in the API
 //! server's Go types is absent or has a value; of other fields an empty value equals an absent one: `[]`, `{}`, `""` and
-//! `0`. The order of lists counts. JSON that only a driver interprets is compared as it is.
+//! `0`. Defaults that the server sets (`ExactCount`, one device, `Equal`) equal an absent value too. The order of lists counts. JSON that only a driver interprets is compared as it is.
 //!
-//! Each type has a row that destructures it, so that a new field does not compile until somebody has said which it is.
+//! Each type of a spec or status is destructured, most of them by a row of a table, so that a new field does not compile until
+//! somebody has said which it is.
 //!
 //! Source: `apiequality.Semantic` of `k8s.io/apimachinery`; for times of taints `DevicesDeepEqual` of
 //! `resourceslicecontroller.go`.
@@ -27,7 +28,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ManagedFieldsEntry, ObjectMeta, OwnerReference, Time};
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 
-/// Comparison of the times at which taints were added.
+/// Comparison of the times at which taints were added; all else is compared in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "read by the packages of the family alone")]
 pub enum TaintTimes {

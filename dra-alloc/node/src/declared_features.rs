@@ -3,7 +3,7 @@
 //! A kubelet that can skip node operations declares a feature in `node.status.declaredFeatures`. In the KEP, a pod
 //! requires this feature of its node if one of its claims is allocated with a device that skips node operations;
 //! scheduler and kubelet's admission use the same function ([`DeclaredFeature::required_by`]). In Kubernetes 1.37 no
-//! pod requires the feature: the allocator reads it from the node ([`crate::Allocator`]), and for a claim that is
+//! pod requires the feature: the allocator reads it from the node (`dra_alloc::Allocator`), and for a claim that is
 //! already allocated the scheduler uses [`DeclaredFeature::required_by_claim`].
 
 use dra_attrs::internal::{Decisions, Inference};

@@ -68,7 +68,7 @@ pub struct Attempt<'c> {
     explained: OnceLock<Vec<ResourceClaim>>,
     equivalent_nodes: EquivalentNodes,
     /// Searches for further nodes; `None` if there is one node.
-    like_searches: Option<EquivalentSearches>,
+    equivalent_searches: Option<EquivalentSearches>,
 }
 
 /// A claim with an allocation in its status. The allocator leaves that allocation unchanged.
@@ -102,13 +102,13 @@ impl<'c> Attempt<'c> {
             allocated,
             explained: OnceLock::new(),
             equivalent_nodes: EquivalentNodes::default(),
-            like_searches: None,
+            equivalent_searches: None,
         }
     }
 
     /// Makes the attempt one for several nodes.
     pub(super) fn for_nodes(mut self) -> Self {
-        self.like_searches = Some(EquivalentSearches::default());
+        self.equivalent_searches = Some(EquivalentSearches::default());
         self
     }
 
@@ -127,12 +127,13 @@ impl<'c> Attempt<'c> {
         if self.pending.is_empty() && !self.allocated.is_empty() {
             return Ok(Fit::Yes);
         }
-        fits_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget)
+        fits_on(&self.context, &self.plan, node, self.equivalent_searches.as_ref(), budget)
     }
 
     /// Returns the nodes on which the claims can be allocated ([`Fit::Yes`]), and those of which it is not known since their
     /// search was stopped ([`Fit::Stopped`]), in the order of `nodes`. No item has [`Fit::No`]. The search on a node is made
-    /// when the iterator comes to it. Each node has the whole budget.
+    /// when the iterator comes to it; none is made for a node that has too few devices, and for one whose devices are those of a
+    /// node that was searched. Each node has the whole budget.
     ///
     /// # Errors
     /// Those of [`Attempt::allocate`], in place of a node.
@@ -163,7 +164,8 @@ impl<'c> Attempt<'c> {
             let outcome = Outcome::Allocated(self.with_allocated(Vec::new()));
             return Ok(Verdict { outcome, steps: 0, work: 0, explanation: None });
         }
-        let (outcome, effort) = allocate_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget)?;
+        let (outcome, effort) =
+            allocate_on(&self.context, &self.plan, node, self.equivalent_searches.as_ref(), budget)?;
         let (explanation, work) = self.explain(node, &outcome, effort, budget);
         let outcome = match outcome {
             Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
@@ -194,7 +196,7 @@ impl<'c> Attempt<'c> {
         if self.detail == Detail::Off {
             return verdict;
         }
-        let search = || allocate_on(&self.context, &self.plan, node, self.like_searches.as_ref(), budget).ok();
+        let search = || allocate_on(&self.context, &self.plan, node, self.equivalent_searches.as_ref(), budget).ok();
         let searched = if self.pending.is_empty() { None } else { search() };
         let steps = searched.as_ref().map_or(0, |(_, effort)| effort.steps);
         let explain = |(outcome, effort): (Outcome, Effort)| self.explain(node, &outcome, effort, budget);

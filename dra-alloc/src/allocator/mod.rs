@@ -162,7 +162,7 @@ impl<'a> Allocator<'a> {
             gates: self.gates,
             profile: self.profile,
             pruning: PruningRules::default(),
-            shortcuts: Elisions::default(),
+            elisions: Elisions::default(),
         }
     }
 

@@ -62,7 +62,7 @@ impl CleanStep {
 ///
 /// | entries that went | left | finalizer | steps |
 /// |---|---|---|---|
-/// | some | some | – | the entries that are left |
+/// | some | some | – | the entries that are left; and no finalizer if there is no allocation |
 /// | all | none | yes | no entries, no allocation; then no finalizer |
 /// | all | none | no | no entries; the allocation stays |
 /// | none, and the claim is being deleted | none | yes | no allocation, if there is one; then no finalizer |

@@ -57,7 +57,7 @@ impl ControllerSync {
         }
     }
 
-    /// Returns the answer to the last call. Without a call it is ignored.
+    /// Takes the answer to the last call. Without a call it is ignored.
     pub fn answer(&mut self, answer: ControllerResponse) {
         match &mut self.work {
             Work::Owner(sync) => sync.answer(answer),

@@ -190,7 +190,7 @@ fn or_error(rejection: Result<Option<DeviceRejection>, AllocateError>) -> Option
 /// their capacities, the selectors read their driver alone, and they are plain, without binding conditions that would be off.
 fn are_alike(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> bool {
     let (asked, pool) = (table.alternative(alternative), table.candidates.pool(pool));
-    table.context.shortcuts.has(Elision::LikeDevices)
+    table.context.elisions.has(Elision::LikeDevices)
         && asked.capacity.is_empty()
         && asked.reads_driver_alone(table.context.selectors)
         && pool.is_plain()

@@ -93,7 +93,7 @@ impl EquivalentNodes {
 impl NodeKind {
     /// Reads the kind of a node; `None` if something else may matter to the explanation.
     pub(super) fn read(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &Meter<'_>) -> Option<Self> {
-        let may_be_like = context.shortcuts.has(Elision::LikeNodes)
+        let may_be_like = context.elisions.has(Elision::EquivalentNodes)
             && context.gates.has(DraGate::PartitionableDevices)
             && meter.stop().is_none()
             && plan.columns.len() == 0

@@ -90,7 +90,7 @@ impl<'t, 's> CoreView<'t, 's> {
     fn lacking(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore<'_>, detail: Detail) -> Vec<Reason> {
         let mut reasons = Vec::new();
         // The only request of a core is the core, which is known to be impossible.
-        let is_known = core.is_one_request() && self.table.context.shortcuts.has(Elision::KnownCore);
+        let is_known = core.is_one_request() && self.table.context.elisions.has(Elision::KnownCore);
         for (claim, request) in self.requests().filter(|(_, request)| self.possible(request).next().is_none()) {
             let at = self.name(claim, request);
             // A device that consumes a negative amount of a counter may make others usable: ask before reporting the

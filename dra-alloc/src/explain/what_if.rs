@@ -77,7 +77,7 @@ impl<'a> WhatIf<'a> {
     /// without an error are read alike whatever gates are on beside theirs.
     pub(super) fn is_possible_with(&mut self, gate: DraGate) -> bool {
         let is_in_vain = self.refused.is_counted && gate != DraGate::PartitionableDevices;
-        if is_in_vain && self.context.shortcuts.has(Elision::GatesInVain) {
+        if is_in_vain && self.context.elisions.has(Elision::GatesInVain) {
             self.pass();
             return false;
         }

@@ -17,6 +17,7 @@
 //! | `Unreserve` | [`PodCycle::unreserve`] | [`ClaimCalls`] |
 //! | `PostFilter` | [`PodCycle::post_filter`] | [`PostFilter`] |
 //! | a whole pod group | [`GangSearch::place`] | all pods or none |
+//! | the pod is gone | [`claim_controller`](crate::claim_controller) frees its claims, [`ClaimTracker::observe`] sees it | devices are free again |
 //! | queueing hints | [`hint_after_claim_change`], [`hint_after_pod_change`] | [`QueueHint`] |
 //!
 //! A pod with extended resources that a device class serves (KEP-5004) has one more claim, the last of its cycle

@@ -116,7 +116,7 @@ impl<'s> Candidates<'s> {
         let keeps_held = match universe {
             Universe::All => true,
             Universe::Needed(context, plan) => {
-                !context.shortcuts.has(Elision::FreeDevices) || plan.alternatives.iter().any(needs_held)
+                !context.elisions.has(Elision::FreeDevices) || plan.alternatives.iter().any(needs_held)
             }
         };
         let mut candidates = Self { view, state, universe, keeps_held, end, seen, last: Cell::new(None) };
@@ -278,7 +278,7 @@ impl<'s> Candidates<'s> {
         match self.universe {
             Universe::All => true,
             Universe::Needed(context, plan) => {
-                !context.shortcuts.has(Elision::PoolsByDriver)
+                !context.elisions.has(Elision::PoolsByDriver)
                     || plan.alternatives.iter().any(|asked| may_admit(asked, pool, context.selectors))
             }
         }

@@ -21,5 +21,5 @@ pub(crate) struct Context<'a> {
     pub(crate) gates: GateSet<DraGate>,
     pub(crate) profile: Profile,
     pub(crate) pruning: PruningRules,
-    pub(crate) shortcuts: Elisions,
+    pub(crate) elisions: Elisions,
 }

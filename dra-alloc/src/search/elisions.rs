@@ -23,9 +23,9 @@ pub(crate) enum Elision {
     /// An explanation examines one device of a pool whose devices are alike for a request.
     LikeDevices,
     /// The explanation of a node is that of a node before it that is like it.
-    LikeNodes,
+    EquivalentNodes,
     /// The search on a node is that of a node before it that is like it.
-    LikeSearches,
+    EquivalentSearches,
     /// Devices with equal values share the results of selectors.
     EqualValues,
 }
@@ -35,10 +35,10 @@ pub(crate) enum Elision {
 pub(crate) struct Elisions(u16);
 
 impl Elisions {
-    /// Number of shortcuts.
+    /// Number of elisions.
     pub(crate) const COUNT: u8 = 12;
 
-    /// Returns the set of shortcuts whose bits are set.
+    /// Returns the set of elisions whose bits are set.
     #[cfg(test)]
     pub(crate) const fn from_bits(bits: u16) -> Self {
         Self(bits)

@@ -2,7 +2,7 @@
 //!
 //! A search reads a node through its table. It compares values, counters and amounts with each other, and asks of names only
 //! whether they are the same. So two nodes have the same solution, device by device, and the same way to it, if their
-//! tables have the same facts ([`Likeness::read`]) for one plan under the same gates:
+//! tables have the same facts ([`NodeFacts::read`]) for one plan under the same gates:
 //!
 //! - all pools are complete, and follow each other with the same numbers of devices that may be given;
 //! - each device is selected, tolerated, held, shared, and large enough for the same alternatives, by the same amounts;
@@ -55,7 +55,7 @@ pub(crate) struct EquivalentSearches {
 #[derive(Debug)]
 pub(crate) struct Search {
     size: Size,
-    likeness: Likeness,
+    facts_of_node: NodeFacts,
     found: Option<Found>,
     pub(crate) effort: Effort,
 }
@@ -72,7 +72,7 @@ type Size = (usize, DeviceIx);
 
 /// Facts of a node that a search reads, in a fixed order. Names and values are numbers.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Likeness(Vec<i128>);
+pub(crate) struct NodeFacts(Vec<i128>);
 
 impl Default for EquivalentSearches {
     fn default() -> Self {
@@ -83,10 +83,10 @@ impl Default for EquivalentSearches {
 impl EquivalentSearches {
     /// Reads the facts of a node if a search may be known that was made on a node like it. Returns the work of evaluations
     /// too, for which the credit pays.
-    pub(super) fn read(&self, table: &Table<'_>) -> (Option<Likeness>, u64) {
+    pub(super) fn read(&self, table: &Table<'_>) -> (Option<NodeFacts>, u64) {
         let price = price(table);
         let least = self.credit.load(Ordering::Relaxed).min(table.meter.left());
-        if least < price || !table.context.shortcuts.has(Elision::LikeSearches) {
+        if least < price || !table.context.elisions.has(Elision::EquivalentSearches) {
             return (None, 0);
         }
         let size = size(table);
@@ -94,9 +94,9 @@ impl EquivalentSearches {
             return (None, 0);
         }
         let most = self.credit.load(Ordering::Relaxed).min(table.meter.left());
-        let (likeness, work) = table.meter.aside(most, || Likeness::read(table));
+        let (facts_of_node, work) = table.meter.aside(most, || NodeFacts::read(table));
         self.pay(work);
-        (likeness, work)
+        (facts_of_node, work)
     }
 
     /// Takes an amount from the credit, or all that is left. Returns false if there was less.
@@ -106,8 +106,8 @@ impl EquivalentSearches {
     }
 
     /// Returns the search that was made on a node with the same facts.
-    pub(super) fn find(&self, likeness: &Likeness) -> Option<Arc<Search>> {
-        self.searches().iter().find(|search| search.likeness == *likeness).cloned()
+    pub(super) fn find(&self, facts_of_node: &NodeFacts) -> Option<Arc<Search>> {
+        self.searches().iter().find(|search| search.facts_of_node == *facts_of_node).cloned()
     }
 
     /// Adds the work of a search that was not repeated to the credit.
@@ -115,25 +115,25 @@ impl EquivalentSearches {
         self.credit.fetch_add(search.effort.work, Ordering::Relaxed);
     }
 
-    /// Remembers a search that has come to its end, if it was long. `likeness` are the facts of the node if they were read.
+    /// Remembers a search that has come to its end, if it was long. `facts_of_node` are the facts of the node if they were read.
     pub(super) fn remember(
         &self,
         table: &Table<'_>,
-        likeness: Option<Likeness>,
+        facts_of_node: Option<NodeFacts>,
         effort: Effort,
         solution: Option<Solution<'_>>,
     ) {
-        if !self.is_long(table, effort) || !table.context.shortcuts.has(Elision::LikeSearches) {
+        if !self.is_long(table, effort) || !table.context.elisions.has(Elision::EquivalentSearches) {
             return;
         }
         if usize::from(table.candidates.end()) > MOST_DEVICES || self.searches().len() >= MOST_SEARCHES {
             return;
         }
-        let read = || table.meter.aside(effort.work, || Likeness::read(table)).0;
-        let Some(likeness) = likeness.or_else(read) else { return };
+        let read = || table.meter.aside(effort.work, || NodeFacts::read(table)).0;
+        let Some(facts_of_node) = facts_of_node.or_else(read) else { return };
         let found =
             solution.map(|Solution { chosen, selected }| Found { chosen: chosen.to_vec(), selected: selected.clone() });
-        self.searches().push(Arc::new(Search { size: size(table), likeness, found, effort }));
+        self.searches().push(Arc::new(Search { size: size(table), facts_of_node, found, effort }));
         self.credit.fetch_add(effort.work, Ordering::Relaxed);
     }
 
@@ -164,7 +164,7 @@ fn price(table: &Table<'_>) -> u64 {
     u64::try_from(usize::from(table.candidates.end()).saturating_mul(of_each)).unwrap_or(u64::MAX)
 }
 
-impl Likeness {
+impl NodeFacts {
     /// Reads the facts of a node; `None` if one can't be read, or a pool is not complete.
     fn read(table: &Table<'_>) -> Option<Self> {
         if table.candidates.pools().any(|pool| pool.state() != PoolState::Complete) {

@@ -2,8 +2,8 @@
 //! build the allocation results.
 //!
 //! - [`request`] the claims, read once for any number of nodes
-//! - [`on_node`] the search on one node, from pools to results; [`all_devices`] the requests for all devices;
-//!   [`too_few`] the nodes that need no search; [`like_searches`] those that need none of their own
+//! - [`node_search`] the search on one node, from pools to results; [`all_devices`] the requests for all devices;
+//!   [`too_few`] the nodes that need no search; [`equivalent_searches`] those that need none of their own
 //! - [`table`] facts about the node's devices that no decision changes; [`known_results`] of selectors
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search

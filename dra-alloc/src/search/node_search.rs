@@ -11,7 +11,7 @@ use super::allocate_error::AllocateError;
 use super::budget::{Budget, Effort, Halt, Meter};
 use super::candidates::{Candidates, Universe};
 use super::context::Context;
-use super::equivalent_searches::{EquivalentSearches, Likeness};
+use super::equivalent_searches::{EquivalentSearches, NodeFacts};
 use super::grid::Grid;
 use super::outcome::{Fit, NodeError, Outcome};
 use super::partial_assignment::Chosen;
@@ -120,15 +120,15 @@ fn search<T>(
     }
     let derived = Grid::new(plan.columns.end(), candidates.end());
     let table = Table::new(context, plan, node, &candidates, &derived, meter);
-    let (likeness, dear) = like.map_or((None, 0), |like| like.read(&table));
-    if let Some((like, likeness)) = like.zip(likeness.as_ref())
-        && let Some(known) = like.find(likeness)
+    let (facts_of_node, dear) = like.map_or((None, 0), |like| like.read(&table));
+    if let Some((like, facts_of_node)) = like.zip(facts_of_node.as_ref())
+        && let Some(known) = like.find(facts_of_node)
         && meter.spare(known.effort)?
     {
         like.saved(&known);
         return end(&table, known.solution(), build);
     }
-    // What was evaluated for likeness alone is not paid for: the node's own search evaluates it anew.
+    // What was evaluated for facts_of_node alone is not paid for: the node's own search evaluates it anew.
     let (derived, fresh);
     let table = if dear == 0 {
         &table
@@ -137,15 +137,15 @@ fn search<T>(
         fresh = Table::new(context, plan, node, &candidates, &derived, meter);
         &fresh
     };
-    own_search(table, like, likeness, build)
+    own_search(table, like, facts_of_node, build)
 }
 
-/// Makes the search on a node itself. `likeness` are the facts of the node if they were read.
+/// Makes the search on a node itself. `facts_of_node` are the facts of the node if they were read.
 #[inline]
 fn own_search<T>(
     table: &Table<'_>,
     like: Option<&EquivalentSearches>,
-    likeness: Option<Likeness>,
+    facts_of_node: Option<NodeFacts>,
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {
     let meter = table.meter;
@@ -160,7 +160,7 @@ fn own_search<T>(
             if let Some(like) = like {
                 let effort = meter.effort();
                 let own = Effort { work: effort.work.saturating_sub(before), ..effort };
-                like.remember(table, likeness, own, solution);
+                like.remember(table, facts_of_node, own, solution);
             }
             end(table, solution, build)
         }

@@ -37,7 +37,7 @@ pub(super) fn allocate(
         gates: case.gates,
         profile: case.profile,
         pruning,
-        shortcuts: Elisions::default(),
+        elisions: Elisions::default(),
     };
     let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
     allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, like, budget)

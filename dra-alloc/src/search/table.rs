@@ -159,7 +159,7 @@ impl<'s> Table<'s> {
 
     /// Returns the alternative in whose place facts about devices are kept: the first that asks the same of a device.
     pub(super) fn like(&self, alternative: AlternativeIx) -> AlternativeIx {
-        if self.context.shortcuts.has(Elision::LikeRequests) { self.alternative(alternative).like } else { alternative }
+        if self.context.elisions.has(Elision::LikeRequests) { self.alternative(alternative).like } else { alternative }
     }
 
     /// Returns the number of devices that an alternative needs. `all` has the devices of each `allocationMode: All`
@@ -186,7 +186,7 @@ impl<'s> Table<'s> {
         first: DeviceIx,
     ) -> impl Iterator<Item = DeviceIx> + use<'_, 's> {
         // With one alternative, pools that it rejects have no devices here.
-        let is_shared = self.plan.alternatives.len() > 1 && self.context.shortcuts.has(Elision::PoolsByRequest);
+        let is_shared = self.plan.alternatives.len() > 1 && self.context.elisions.has(Elision::PoolsByRequest);
         let (mut here, mut admitted_to) = (first, if is_shared { first } else { DeviceIx::from(usize::MAX) });
         std::iter::from_fn(move || {
             while self.candidates.reach(here) {
@@ -385,7 +385,7 @@ impl<'s> Table<'s> {
         if is_seen_by_several && let Some(of_device) = results.of_device(position, candidate.device) {
             return known(of_device);
         }
-        let may_be_shared = candidate.facts().is_sound() && self.context.shortcuts.has(Elision::EqualValues);
+        let may_be_shared = candidate.facts().is_sound() && self.context.elisions.has(Elision::EqualValues);
         let of_values = may_be_shared.then(|| results.of_values(position, selector, input)).flatten();
         let found = match of_values {
             Some(of_values) => known(of_values).map(|_| of_values)?,

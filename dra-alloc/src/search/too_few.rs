@@ -25,10 +25,10 @@ const FEW_POOLS: usize = 16;
 
 /// Returns true if the search would find neither a solution nor an error, since there are too few devices.
 pub(super) fn has_too_few(context: &Context<'_>, plan: &Plan<'_>, candidates: &Candidates<'_>) -> bool {
-    if context.shortcuts.has(Elision::NoDevice) && candidates.is_empty() {
+    if context.elisions.has(Elision::NoDevice) && candidates.is_empty() {
         return needs_device(plan);
     }
-    context.shortcuts.has(Elision::TooFew)
+    context.elisions.has(Elision::TooFew)
         && candidates.pool_count() <= FEW_POOLS
         && is_short(context, plan, candidates)
         && is_harmless(context, plan)

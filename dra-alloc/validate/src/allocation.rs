@@ -1,4 +1,4 @@
-//! Validation of a new allocation. (A stored allocation is immutable.)
+//! Validation of a new allocation. (That a stored one is not modified is checked in `claim_status`.)
 
 use dra_attrs::{FieldError, FieldPath};
 use dra_device::internal::of_allocation;

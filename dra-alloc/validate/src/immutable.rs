@@ -1,4 +1,4 @@
-//! Validation of immutable fields.
+//! Validation of immutable fields. A claim's allocation, which may be cleared, is in `claim_status`.
 
 use dra_attrs::{FieldError, FieldPath};
 use dra_device::internal::{Same, TaintTimes};

@@ -17,12 +17,13 @@
 //! rejects more fields.
 //!
 //! # Updates
-//! Immutable fields must be equal to the stored ones. Invalid values that are stored and unchanged are tolerated where
+//! Immutable fields must be equal to the stored ones: the spec (`immutable`), a claim's allocation once it is set
+//! (`claim_status`). What counts as equal stands in `dra_device::equality`. Invalid values that are stored and unchanged are tolerated where
 //! Kubernetes tolerates them: fields of disabled features, taints and capacities, CEL expressions, the size of opaque
 //! configuration, and violations of rules that are only declared on the types. All other rules apply to every write.
 //!
 //! # What is not checked
-//! Metadata other than the name, the estimated cost of CEL expressions, the checks of admission plugins and
+//! Metadata other than the name, the checks of admission plugins and
 //! authorizers, and every rule that needs more than one object.
 //!
 //! Source of the rules: `pkg/apis/resource/validation` and `pkg/registry/resource` of Kubernetes 1.37, the declarations

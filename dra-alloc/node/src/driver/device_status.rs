@@ -85,7 +85,7 @@ type Key<'a> = (&'a str, &'a str, Option<&'a str>);
 /// `lastTransitionTime` is kept while the status is the same, and `observedGeneration` is the claim's.
 ///
 /// After a conflict the caller reads the claim again and merges again; writing the old list would undo the changes of
-/// others. [`crate::validate::ApiServer::validate_claim_status`] finds what else the API server would refuse.
+/// others. `validate_claim_status` of the crate `dra-validate` finds what else the API server would refuse.
 ///
 /// ```
 /// use dra_node::driver::{ConditionReport, DeviceReport, merge_device_status};

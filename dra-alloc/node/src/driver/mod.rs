@@ -4,7 +4,7 @@
 //! stored objects, the answers of the API server and the time are arguments.
 //!
 //! - **Plan**: [`split_into_slices`] splits a [`PoolSpec`] into slices that an API server with some [`SliceLimits`] accepts.
-//! - **Check**: [`validate_pool`] finds mistakes that no single slice shows.
+//! - **Check**: [`validate_pool`](dra_device::pool::validate_pool) finds mistakes that no single slice shows.
 //! - **Partitions**: [`left_by_type`] says how many of each type can still be allocated.
 //! - **Reconcile**: [`reconcile`] compares the stored slices with a plan and returns the writes of one pass; [`Memory`] is
 //!   what a driver remembers between passes; [`due`] says when the next pass is; [`withdraw_others`] is about pools that

@@ -41,7 +41,7 @@ struct World {
 type Answer = Result<Outcome, String>;
 
 impl World {
-    fn context<'c>(&'c self, inventory: &'c Inventory, state: &'c AllocatedState, shortcuts: Elisions) -> Context<'c> {
+    fn context<'c>(&'c self, inventory: &'c Inventory, state: &'c AllocatedState, elisions: Elisions) -> Context<'c> {
         Context {
             inventory,
             classes: &self.classes,
@@ -51,19 +51,19 @@ impl World {
             gates: self.gates,
             profile: Profile::V1_37,
             pruning: PruningRules::default(),
-            shortcuts,
+            elisions,
         }
     }
 
-    /// Explains the answer on each of some nodes. Without shortcuts, the claims are read anew for each question.
+    /// Explains the answer on each of some nodes. Without elisions, the claims are read anew for each question.
     fn explain(
         &self,
         inventory: &Inventory,
         state: &AllocatedState,
         claims: &[ResourceClaim],
-        shortcuts: Elisions,
+        elisions: Elisions,
     ) -> Vec<Option<Explanation>> {
-        self.explain_with(&EquivalentNodes::default(), inventory, state, claims, shortcuts)
+        self.explain_with(&EquivalentNodes::default(), inventory, state, claims, elisions)
     }
 
     /// Explains the answer on each of some nodes, with the explanations of nodes before.
@@ -73,9 +73,9 @@ impl World {
         inventory: &Inventory,
         state: &AllocatedState,
         claims: &[ResourceClaim],
-        shortcuts: Elisions,
+        elisions: Elisions,
     ) -> Vec<Option<Explanation>> {
-        let context = self.context(inventory, state, shortcuts);
+        let context = self.context(inventory, state, elisions);
         let listed: SmallVec<[_; 4]> = claims.iter().collect();
         let plan = Plan::new(&listed, &self.classes, self.gates);
         let explain_on = |number| {
@@ -83,7 +83,7 @@ impl World {
             let declared = vec![DraGate::OptionalNodeOperations.name(Profile::V1_37).to_owned()];
             node.status = Some(NodeStatus { declared_features: Some(declared), ..NodeStatus::default() });
             let (outcome, effort) = allocate_on(&context, &plan, &node, None, Budget::work(STEPS)).ok()?;
-            let plan = (shortcuts != Elisions::from_bits(0)).then_some(&plan);
+            let plan = (elisions != Elisions::from_bits(0)).then_some(&plan);
             let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted, equivalent_nodes };
             explain(&context, Detail::Full, &refused, &node, &Meter::new(Budget::default()))
         };
@@ -96,9 +96,9 @@ impl World {
         state: &AllocatedState,
         node: &Node,
         claims: &[ResourceClaim],
-        shortcuts: Elisions,
+        elisions: Elisions,
     ) -> Answer {
-        let context = self.context(inventory, state, shortcuts);
+        let context = self.context(inventory, state, elisions);
         let listed: SmallVec<[_; 4]> = claims.iter().collect();
         let plan = Plan::new(&listed, &self.classes, self.gates);
         let answer = allocate_on(&context, &plan, node, None, Budget::work(STEPS));
@@ -143,9 +143,9 @@ fn what_is_kept_and_left_out_changes_no_answer() {
                 if matches!(plain, Ok(Outcome::Stopped(_))) {
                     continue;
                 }
-                for shortcuts in [Elisions::default(), some] {
-                    let kept = world.ask(&inventory, &state, &node, &claims, shortcuts);
-                    assert_eq!(kept, plain, "seed {seed}, step {step}, node {number}, {shortcuts:?}");
+                for elisions in [Elisions::default(), some] {
+                    let kept = world.ask(&inventory, &state, &node, &claims, elisions);
+                    assert_eq!(kept, plain, "seed {seed}, step {step}, node {number}, {elisions:?}");
                 }
                 compared += 1;
                 refused += u32::from(plain == Ok(Outcome::Unsatisfied));
@@ -197,7 +197,7 @@ fn requests_that_ask_alike_are_given_the_same_as_alone() {
         .unwrap();
         let world = World { classes: classes(), selectors: SelectorCache::default(), gates: GateSet::all() };
         let (inventory, state) = (Inventory::new([slice]), AllocatedState::default());
-        let ask = |shortcuts| world.ask(&inventory, &state, &node(0), std::slice::from_ref(&claim), shortcuts);
+        let ask = |elisions| world.ask(&inventory, &state, &node(0), std::slice::from_ref(&claim), elisions);
         let plain = ask(Elisions::from_bits(0));
         assert_eq!(ask(Elisions::default()), plain, "seed {seed}");
         allocated += u32::from(matches!(plain, Ok(Outcome::Allocated(_))));
@@ -236,7 +236,7 @@ fn nearly_full(random: &mut Random) -> (Inventory, AllocatedState) {
 }
 
 #[test]
-fn shortcuts_change_no_explanation() {
+fn elisions_change_no_explanation() {
     let histories = option_env!("CLUSTER_HISTORIES").and_then(|text| text.parse().ok()).unwrap_or(HISTORIES);
     let (mut compared, mut release, mut gates, mut others) = (0_u32, 0_u32, 0_u32, 0_u32);
     for seed in 0..histories * 4 {
@@ -254,9 +254,9 @@ fn shortcuts_change_no_explanation() {
                 (0..random.pick(&[1, 1, 2])).map(|index| claim(random, &format!("claim-{number}-{index}"))).collect();
             let plain = world.explain(&inventory, &state, &claims, Elisions::from_bits(0));
             let some = Elisions::from_bits(u16::try_from(random.below(1 << Elisions::COUNT)).unwrap());
-            for shortcuts in [Elisions::default(), some] {
-                let explained = world.explain(&inventory, &state, &claims, shortcuts);
-                assert_eq!(explained, plain, "seed {seed}, claims {number}, {shortcuts:?}");
+            for elisions in [Elisions::default(), some] {
+                let explained = world.explain(&inventory, &state, &claims, elisions);
+                assert_eq!(explained, plain, "seed {seed}, claims {number}, {elisions:?}");
             }
             for explanation in plain.iter().flatten() {
                 compared += 1;
