@@ -65,13 +65,6 @@ pub(crate) fn declared_subdomain_problems(text: &str) -> Vec<String> {
 
 /// Returns the API server's messages for a text that is not a DNS subdomain, with upper case allowed; empty if it is
 /// one. This rule is only declared.
-///
-/// ```
-/// use dra_attrs::dns::caseless_subdomain_problems;
-/// assert!(caseless_subdomain_problems("GPU.example.com").is_empty());
-/// assert!(caseless_subdomain_problems("gpu..com")[0].starts_with("an RFC 1123 subdomain must consist of"));
-/// ```
-#[must_use]
 pub(crate) fn caseless_subdomain_problems(text: &str) -> Vec<String> {
     let is_well_formed = has_labels(&text.to_ascii_lowercase());
     problems(text, MAX_SUBDOMAIN_LEN, "bytes", (!is_well_formed).then_some(CASELESS_SUBDOMAIN))

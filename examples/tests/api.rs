@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use syn::{Attribute, Fields, ImplItem, Item, UseTree, Visibility};
 
 /// Libraries by name, each with its folder.
-const LIBRARIES: [(&str, &str); 9] = [
+const LIBRARIES: [(&str, &str); 10] = [
     ("dra_attrs", "dra-attrs"),
     ("dra_device", "dra-alloc/device"),
     ("dra_selector", "dra-alloc/selector"),
@@ -33,10 +33,11 @@ const MAX_INTERNAL: usize = 40;
 
 /// Items that nobody names outside of their package but a test, a fuzz target, or the type that has them; each with the
 /// reason why it stays.
-const WITHOUT_USER: [(&str, &str); 9] = [
+const WITHOUT_USER: [(&str, &str); 10] = [
     ("dra_attrs::numa::CpuSetError", "error of a text that is parsed"),
     ("dra_attrs::numa::physical_node", "a consumer of the attribute, whose forms are compared with it"),
     ("dra_attrs::ProfileError", "error of a text that is parsed"),
+    ("dra_node::declared_features::restricts_nodes", "a statement of KEP-5945"),
     ("dra_node::driver::metadata_requests", "drivers with device metadata"),
     ("dra_node::kubelet::NodeOperation", "bound of the parameter of a plan"),
     ("dra_alloc::capacity::permits", "compared with Kubernetes' own table"),

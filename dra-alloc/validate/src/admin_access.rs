@@ -13,12 +13,13 @@ const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
 /// Permission to request admin access in the namespace of a claim or template.
 ///
 /// ```
-/// use dra_validate::{NamespaceAccess, ADMIN_ACCESS_LABEL};
+/// use dra_validate::NamespaceAccess;
 /// use k8s_openapi::api::core::v1::Namespace;
 ///
 /// let mut namespace = Namespace::default();
 /// assert_eq!(NamespaceAccess::from_namespace(&namespace), NamespaceAccess::Ordinary);
-/// namespace.metadata.labels = Some([(ADMIN_ACCESS_LABEL.to_owned(), "true".to_owned())].into());
+/// let label = ("resource.kubernetes.io/admin-access".to_owned(), "true".to_owned());
+/// namespace.metadata.labels = Some([label].into());
 /// assert_eq!(NamespaceAccess::from_namespace(&namespace), NamespaceAccess::Admin);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

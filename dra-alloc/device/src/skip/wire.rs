@@ -5,8 +5,8 @@
 //! anywhere else the key is an unknown field and ignored.
 
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
+use serde::Serialize;
 use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{SkipDeclaration, WireForm, WireFormError};
@@ -148,27 +148,6 @@ pub enum WriteError {
         reason: String,
     },
 }
-
-/// Wrapper that deserializes an object from either wire form, for use in types that derive `Deserialize`.
-///
-/// ```
-/// use dra_device::skip::wire::AnyForm;
-/// use k8s_openapi::api::resource::v1::ResourceSlice;
-///
-/// let slices: Vec<AnyForm<ResourceSlice>> = serde_json::from_str(r#"[{"spec": {"skipNodeOperations": false}}]"#)?;
-/// assert_eq!(slices[0].0.spec.skip_node_operations, Some(vec![]));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "a wrapper, made to be opened")]
-pub struct AnyForm<T>(pub T);
-
-impl<'de, T: SkipField> Deserialize<'de> for AnyForm<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(Value::deserialize(deserializer)?).map(Self).map_err(D::Error::custom)
-    }
-}
-
 /// Calls `visit` for each JSON object at `path` below `place`, with its full path.
 fn for_each_field(json: &mut Value, path: &[&str], place: &str, visit: &mut impl FnMut(&mut Map<String, Value>, &str)) {
     match (path, json) {
