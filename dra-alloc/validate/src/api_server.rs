@@ -1,7 +1,7 @@
 //! Simulation of an API server: validation of writes of the objects of Dynamic Resource Allocation.
 
 use dra_attrs::{DraGate, FeatureGate, FieldErrors, GateSet, Profile, Quoted};
-use dra_device::internal::{Same, TaintTimes};
+use dra_device::internal::{Same, TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
@@ -113,8 +113,8 @@ impl ApiServer {
         let mut object =
             if read.is_some() { self.preparation().filled_in(Kind::Slice, write.new) } else { write.new.clone() };
         let write = Write { old: read.as_ref().or(write.old), ..write };
-        let old = write.old.map(|old| (&old.spec, &old.metadata));
-        object.metadata.generation = generation(&object.spec, old);
+        let old = write.old.map(|old| (Some(&old.spec), &old.metadata));
+        object.metadata.generation = generation(Some(&object.spec), old);
         let prepared = self.preparation().prepare(Kind::Slice, object, write.old);
         let mut context = self.context();
         slice::check(&prepared.object, write.old, &mut context);
@@ -192,8 +192,8 @@ impl ApiServer {
     /// Returns all problems of the object, each with the path of its field.
     pub fn validate_class(self, write: Write<'_, DeviceClass>) -> Result<Accepted<DeviceClass>, FieldErrors> {
         let mut object = write.new.clone();
-        let old = write.old.map(|old| (&old.spec, &old.metadata));
-        object.metadata.generation = generation(&object.spec, old);
+        let old = write.old.map(|old| (old.spec.as_ref(), &old.metadata));
+        object.metadata.generation = generation(object.spec.as_ref(), old);
         let mut context = self.context();
         class::check(&object, write.old, &mut context);
         accepted(Prepared { object, dropped: Vec::new() }, context, Vec::new())
@@ -210,11 +210,11 @@ impl ApiServer {
     ) -> Result<Accepted<DeviceTaintRule>, FieldErrors> {
         let status = write.old.and_then(|old| old.status.clone());
         let mut object = DeviceTaintRule { status, ..write.new.clone() };
-        let old = write.old.map(|old| (&old.spec, &old.metadata));
+        let old = write.old.map(|old| (Some(&old.spec), &old.metadata));
         if let Some(old) = write.old.filter(|_| self.now.is_some()) {
             forget_time(&mut object, old);
         }
-        object.metadata.generation = generation(&object.spec, old);
+        object.metadata.generation = generation(Some(&object.spec), old);
         let prepared = self.preparation().prepare(Kind::TaintRule, object, write.old);
         let mut context = self.context();
         taint_rule::check(&prepared.object, write.old, &mut context);
@@ -279,10 +279,10 @@ fn accepted<T>(
 }
 
 /// Returns `metadata.generation` of the object to store: 1 for a create, one more than before if the spec has changed.
-fn generation<S: Same>(spec: &S, old: Option<(&S, &ObjectMeta)>) -> Option<i64> {
+fn generation<S: Same + Default>(spec: Option<&S>, old: Option<(Option<&S>, &ObjectMeta)>) -> Option<i64> {
     match old {
         None => Some(1),
-        Some((old, metadata)) if old.same(spec, TaintTimes::Exact) => metadata.generation,
+        Some((old, metadata)) if same_or_empty(old, spec, TaintTimes::Exact) => metadata.generation,
         Some((_, metadata)) => Some(metadata.generation.unwrap_or_default().saturating_add(1)),
     }
 }

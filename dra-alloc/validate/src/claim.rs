@@ -15,7 +15,7 @@ pub(super) fn check(new: &ResourceClaim, old: Option<&ResourceClaim>, context: &
     let at = FieldPath::new("spec");
     if let Some(old) = old {
         metadata::check_update(&new.metadata, &old.metadata, context);
-        return immutable::check(&new.spec, &old.spec, &at, context);
+        return immutable::check_spec(new.spec.as_ref(), old.spec.as_ref(), &at, context);
     }
     if let Some(spec) = &new.spec {
         check_spec(spec, &at, context);

@@ -19,7 +19,7 @@ pub(super) fn check(new: &ResourceClaimTemplate, old: Option<&ResourceClaimTempl
     }
     if let Some(old) = old {
         metadata::check_update(&new.metadata, &old.metadata, context);
-        immutable::check(&new.spec, &old.spec, &at, context);
+        immutable::check_spec(new.spec.as_ref(), old.spec.as_ref(), &at, context);
     }
 }
 

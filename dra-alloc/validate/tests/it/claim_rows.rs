@@ -4,7 +4,7 @@ use dra_attrs::ErrorType::*;
 use dra_attrs::{DraGate, GateSet, Profile};
 use dra_validate::{ApiServer, NamespaceAccess};
 use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate};
 use serde_json::{Value, json};
 
 use super::world::{Expected, changed, check_rows, claim, create, expect, shipped, template, text, update};
@@ -495,4 +495,28 @@ fn subrequests_are_checked_like_requests() {
             (sub("tolerations", json!([{"operator": "x"}])), &[(&path("tolerations[0].operator"), NotSupported, "")]),
         ],
     );
+}
+
+#[test]
+fn an_absent_spec_is_an_empty_one() {
+    let metadata = || json!({"metadata": {"namespace": "default", "name": "c"}});
+    let with = |spec: Value| {
+        let mut object = metadata();
+        object["spec"] = spec;
+        object
+    };
+    let claims = [json!({}), json!({"devices": {}}), json!({"devices": {"requests": [], "constraints": []}})];
+    for spec in claims.clone() {
+        expect("taken away", update::<ResourceClaim>(shipped(), with(spec.clone()), metadata()), &[]);
+        expect("added", update::<ResourceClaim>(shipped(), metadata(), with(spec)), &[]);
+    }
+    for spec in claims {
+        let template = with(json!({"metadata": {}, "spec": spec}));
+        expect("template", update::<ResourceClaimTemplate>(shipped(), template.clone(), metadata()), &[]);
+        expect("template", update::<ResourceClaimTemplate>(shipped(), metadata(), template), &[]);
+    }
+    for spec in [json!({}), json!({"selectors": [], "config": []})] {
+        let stored = update::<DeviceClass>(shipped(), with(spec), metadata()).unwrap().object;
+        assert_eq!(stored.metadata.generation, None, "nothing has changed");
+    }
 }
