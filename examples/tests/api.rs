@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use syn::{Attribute, Fields, ImplItem, Item, UseTree, Visibility};
 
 /// Libraries by name, each with its folder.
-const LIBRARIES: [(&str, &str); 10] = [
+const LIBRARIES: [(&str, &str); 9] = [
     ("dra_attrs", "dra-attrs"),
     ("dra_device", "dra-alloc/device"),
     ("dra_selector", "dra-alloc/selector"),
