@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use crate::dns::declared_subdomain_problems;
-use crate::ix::Index;
+use crate::index::Index;
 
 /// Largest length of a label value, and of the name in a label key, in bytes.
 pub const MAX_LEN: usize = 63;

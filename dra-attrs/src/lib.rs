@@ -63,9 +63,9 @@ mod dra_gate;
 mod dropped_field;
 mod field;
 mod gates;
+mod index;
 #[doc(hidden)]
 pub mod internal;
-mod ix;
 mod k8s;
 mod matching;
 mod name;
@@ -87,7 +87,7 @@ pub use dra_gate::{DraGate, GateName};
 pub use dropped_field::DroppedField;
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet};
-pub use ix::Index;
+pub use index::Index;
 pub use matching::{DistinctState, ListTypes, MatchError, MatchState, ValueSet};
 pub use name::{
     FullyQualifiedName, MAX_DOMAIN_LEN, MAX_ID_LEN, NameError, QualifiedName, STANDARD_DOMAIN, lookup_by_name,

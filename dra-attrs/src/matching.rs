@@ -14,7 +14,7 @@ use std::slice;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ix::Index;
+use crate::index::Index;
 use crate::k8s::DeviceAttribute;
 use crate::profile::Profile;
 use crate::value::Scalar;

@@ -7,7 +7,7 @@
 
 use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 
-use crate::ix::Index;
+use crate::index::Index;
 
 /// Error of a node selector with a requirement that can't be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::ix::Index;
+use crate::index::Index;
 use crate::k8s::DeviceAttribute;
 use crate::name::{NameError, QualifiedName};
 use crate::semver;

@@ -230,48 +230,23 @@ impl Same for DeviceToleration {
     }
 }
 
-impl Same for ExactDeviceRequest {
-    fn same(&self, other: &Self, times: TaintTimes) -> bool {
-        let Self {
-            admin_access,
-            allocation_mode,
-            capacity,
-            count,
-            derived_attributes,
-            device_class_name,
-            selectors,
-            tolerations,
-        } = self;
-        *admin_access == other.admin_access
-            && Number::of(allocation_mode.as_ref(), *count) == Number::of(other.allocation_mode.as_ref(), other.count)
-            && capacity.same(&other.capacity, times)
-            && *device_class_name == other.device_class_name
-            && same_or_empty(derived_attributes.as_ref(), other.derived_attributes.as_ref(), times)
-            && same_or_empty(selectors.as_ref(), other.selectors.as_ref(), times)
-            && same_or_empty(tolerations.as_ref(), other.tolerations.as_ref(), times)
-    }
+/// A row for each form of a request: the mode and the number of devices count together, since their defaults do.
+macro_rules! same_requests {
+    ($($type:ident { $($field:ident),* } or_empty { $($empty:ident),* })*) => {
+        $(impl Same for $type {
+            fn same(&self, other: &Self, times: TaintTimes) -> bool {
+                let Self { allocation_mode, count, $($field,)* $($empty),* } = self;
+                $($field.same(&other.$field, times) &&)*
+                $(same_or_empty($empty.as_ref(), other.$empty.as_ref(), times) &&)*
+                Number::of(allocation_mode.as_ref(), *count) == Number::of(other.allocation_mode.as_ref(), other.count)
+            }
+        })*
+    };
 }
 
-impl Same for DeviceSubRequest {
-    fn same(&self, other: &Self, times: TaintTimes) -> bool {
-        let Self {
-            allocation_mode,
-            capacity,
-            count,
-            derived_attributes,
-            device_class_name,
-            name,
-            selectors,
-            tolerations,
-        } = self;
-        *name == other.name
-            && Number::of(allocation_mode.as_ref(), *count) == Number::of(other.allocation_mode.as_ref(), other.count)
-            && capacity.same(&other.capacity, times)
-            && *device_class_name == other.device_class_name
-            && same_or_empty(derived_attributes.as_ref(), other.derived_attributes.as_ref(), times)
-            && same_or_empty(selectors.as_ref(), other.selectors.as_ref(), times)
-            && same_or_empty(tolerations.as_ref(), other.tolerations.as_ref(), times)
-    }
+same_requests! {
+    ExactDeviceRequest { admin_access, capacity, device_class_name } or_empty { derived_attributes, selectors, tolerations }
+    DeviceSubRequest { name, capacity, device_class_name } or_empty { derived_attributes, selectors, tolerations }
 }
 
 /// Number of devices that a request wants, with the defaults that the API server sets.

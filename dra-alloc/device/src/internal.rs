@@ -1,9 +1,7 @@
 //! Parts that other packages of the family need, and nobody else: no promise is made about them.
 
 pub use crate::allocated::of_allocation;
-pub use crate::claims::pod_claims::{
-    controller, extended_claim, is_for_pod, is_reserved_for, missing_owners, of_entry,
-};
+pub use crate::claims::pod_claims::{controller, extended_claim, is_for_pod, is_reserved_for, missing_owners};
 pub use crate::claims::pod_fields::PodFields;
 pub use crate::equality::{Same, TaintTimes, same_items, same_or_empty};
 pub use crate::extended_resource::{DEVICE_CLASS_PREFIX, is_extended_resource};

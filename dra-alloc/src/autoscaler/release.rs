@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_device::claims::{ClaimKey, PodClaim, PodClaimError};
+use dra_device::claims::{ClaimKey, PodClaim, PodClaimError, claim_of_entry};
 use dra_device::internal::{PodFields, extended_claim, is_for_pod};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
@@ -11,8 +11,7 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use crate::claim_controller::{CleanStep, OwnerPhase, clean};
 use crate::pods::{
-    ClaimFullError, ClaimLookup, ConsumerError, PodOptions, can_reserve, claim_of_entry, consumer_of_entry,
-    is_reserved_for,
+    ClaimFullError, ClaimLookup, ConsumerError, PodOptions, can_reserve, consumer_of_entry, is_reserved_for,
 };
 
 /// Way in which pods go.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_attrs::DraGate;
-use dra_device::claims::{ClaimKey, ClaimOrigin};
+use dra_device::claims::{ClaimKey, ClaimOrigin, claim_of_entry};
 use dra_device::internal::{PodFields, controller, extended_claim};
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
@@ -15,7 +15,7 @@ use super::deleted::DeletedUids;
 use super::links::Links;
 use super::made_claim::ENTRY_ANNOTATION;
 use super::queue::{DistinctKeys, QueueKey, QueueKind};
-use crate::pods::{PodOptions, check_group_owner, check_owner, claim_of_entry, claim_of_group_entry, is_reserved_for};
+use crate::pods::{PodOptions, check_group_owner, check_owner, claim_of_group_entry, is_reserved_for};
 
 /// Memory of the controller for claims. Every method with which a watch shows an object returns the keys that are to be
 /// looked at because of it, each once; see [`ClaimController::sync`].

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_attrs::DraGate;
-use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError, claim_of_entry};
 use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ResourceClaim, ResourceClaimTemplate};
@@ -14,9 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::controller::ClaimController;
 use super::error::ClaimMakingError;
 use super::made_claim::make_claim;
-use crate::pods::{
-    Consumer, GroupClaimError, check_group_owner, check_owner, claim_of_entry, claim_of_group_entry, consumer_of_entry,
-};
+use crate::pods::{Consumer, GroupClaimError, check_group_owner, check_owner, claim_of_group_entry, consumer_of_entry};
 
 /// Situation of an entry of a pod or group.
 pub(super) enum EntrySituation {

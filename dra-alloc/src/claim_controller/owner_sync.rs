@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use dra_device::claims::{ClaimKey, ClaimOrigin};
+use dra_device::claims::{ClaimKey, ClaimOrigin, claim_of_entry};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -15,7 +15,7 @@ use super::error::{ClaimMakingError, SyncError};
 use super::owner::{EntrySituation, recorded};
 use super::queue::{QueueKey, QueueKind};
 use super::step::SyncStep;
-use crate::pods::{can_reserve, check_owner, claim_of_entry, consumer_of_entry, is_reserved_for};
+use crate::pods::{can_reserve, check_owner, consumer_of_entry, is_reserved_for};
 
 /// Work on a pod or group.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::DraGate;
 use dra_device::allocated_devices;
-use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, claim_of_entry};
 use dra_device::internal::extended_claim;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,7 +13,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use super::reason::{Eviction, EvictionReason};
 use super::taint_index::TaintIndex;
 use super::time::{Consequence, consequence};
-use crate::pods::{PodOptions, check_owner, claim_of_entry, is_reserved_for};
+use crate::pods::{PodOptions, check_owner, is_reserved_for};
 
 /// Evictions of a cluster's pods by the taints of their devices.
 ///

@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use dra_attrs::Index;
-use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
-use dra_device::internal::of_entry;
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, claim_of_entry};
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
@@ -34,14 +33,6 @@ pub enum GroupClaimError {
         /// Name of the entry in `spec.resourceClaims`.
         entry: String,
     },
-}
-
-/// Returns the claim of one entry of a pod's `spec.resourceClaims`; `None` if its template needed no claim.
-///
-/// # Errors
-/// The claim has not been created yet, or the entry names neither a claim nor a template.
-pub fn claim_of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
-    of_entry(pod, entry)
 }
 
 /// Returns the claim of one entry of a pod group's `spec.resourceClaims`; `None` if its template needed no claim.
@@ -101,7 +92,7 @@ fn claim_in_cache<'c>(
     claims: &'c impl ClaimLookup,
     options: PodOptions,
 ) -> Result<Option<&'c Arc<ResourceClaim>>, BlockedError> {
-    let Some(PodClaim { claim: key, origin }) = of_entry(pod, entry)? else { return Ok(None) };
+    let Some(PodClaim { claim: key, origin }) = claim_of_entry(pod, entry)? else { return Ok(None) };
     let Some(claim) = claims.claim(&key.namespace, &key.name) else {
         return Err(BlockedError::NotFound { claim: key });
     };

@@ -117,7 +117,7 @@ pub use best_fit::RoomLeft;
 pub use binding_conditions::{BindingFailure, BindingReport, BindingState, DeviceBinding, binding_report};
 pub use blocked::BlockedError;
 pub use claim_calls::ClaimCalls;
-pub use claims::{GroupClaimError, claim_of_entry, claim_of_group_entry, pre_enqueue};
+pub use claims::{GroupClaimError, claim_of_group_entry, pre_enqueue};
 pub use consumer::{
     ClaimFullError, Consumer, ConsumerError, MAX_CONSUMERS, can_reserve, consumer_of_entry, is_reserved_for,
 };

@@ -7,7 +7,7 @@ use std::fmt;
 
 use dra_attrs::{ClaimAmounts, DeviceOverhead, Quantity, QuantityError, Resources, lookup_by_name};
 use dra_device::DeviceId;
-use dra_device::claims::ClaimKey;
+use dra_device::claims::{ClaimKey, claim_of_entry};
 use dra_device::internal::of_allocation;
 use dra_device::pool::slice_devices;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -17,7 +17,7 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
-use super::claims::{claim_of_entry, entries};
+use super::claims::entries;
 use super::consumer::is_reserved_for;
 use super::options::PodOptions;
 use super::status_code::StatusCode;

@@ -61,7 +61,7 @@ pub fn extended_claim(pod: &Pod) -> Option<PodClaim> {
 ///
 /// # Errors
 /// The entry names nothing, or its claim is not made yet.
-pub fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
+pub fn claim_of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
     let found = |name: &str, origin| PodClaim { claim: ClaimKey::new(pod.namespace(), name), origin };
     if let Some(name) = &entry.resource_claim_name {
         return Ok(Some(found(name, ClaimOrigin::Named)));

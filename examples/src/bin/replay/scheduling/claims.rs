@@ -1,7 +1,7 @@
 //! Operations on the entries of a pod or group: names of claims, and their consumers.
 
-use dra_alloc::claims::{ClaimOrigin, PodClaim};
-use dra_alloc::pods::{claim_of_entry, claim_of_group_entry, consumer_of_entry};
+use dra_alloc::claims::{ClaimOrigin, PodClaim, claim_of_entry};
+use dra_alloc::pods::{claim_of_group_entry, consumer_of_entry};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{
-    NodeResourcesRefusal, PodNodeResources, StatusCode, claim_of_entry, with_node_allocatable_resources,
-};
+use dra_alloc::claims::{ClaimKey, claim_of_entry};
+use dra_alloc::pods::{NodeResourcesRefusal, PodNodeResources, StatusCode, with_node_allocatable_resources};
 use dra_alloc::{Inventory, allocated_devices};
 use dra_attrs::{ClaimAmounts, Resources};
 use k8s_openapi::api::core::v1::Node;

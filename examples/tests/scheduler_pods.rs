@@ -1,0 +1,78 @@
+//! Runs of `scheduler --pods`: claims, extended resources and gangs of pods.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+#[expect(dead_code, reason = "shared with tests that read JSON")]
+mod program;
+
+use program::Run;
+
+fn run(args: &[&str]) -> Run {
+    Run::of(env!("CARGO_BIN_EXE_scheduler"), args, "").clean()
+}
+
+fn cluster(name: &str) -> String {
+    format!("{}/data/clusters/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn pods_that_share_a_claim_are_both_reserved() {
+    let run = run(&["--pods", &cluster("shared")]);
+    assert_eq!(
+        run.stdout,
+        "pod default/train: node-2\n\
+         \x20 update default/model: finalizer\n\
+         \x20 update default/model/status: devices gpu.example.com/node-2/gpu-0, gpu.example.com/node-2/gpu-1; \
+         reserved for pods/train\n\
+         pod default/watch: node-2\n\
+         \x20 update default/model/status: devices gpu.example.com/node-2/gpu-0, gpu.example.com/node-2/gpu-1; \
+         reserved for pods/train, pods/watch\n\
+         pod default/late: 0/2 nodes are available: 1 too few: 1 of 1 free, 2 wanted of class gpu, 1 no free device of \
+         class gpu; possible on 1 node if request gpu asked for 1 device, possible on 1 node once other claims give back \
+         what they hold\n\
+         pod default/moved: 0/2 nodes are available: 2 claim allocated for other nodes\n\
+         \x20 update default/left-over/status: devices none; reserved for none\n\
+         \x20 deallocation of ResourceClaim completed; the pod is tried again\n"
+    );
+}
+
+#[test]
+fn extended_resources_get_a_claim_where_the_node_does_not_provide_them() {
+    let run = run(&["--pods", &cluster("extended")]);
+    assert_eq!(
+        run.stdout,
+        "pod default/train: node-2\n\
+         \x20 create train-extended-resources-*: 2 gpu\n\
+         \x20 update default/train-extended-resources-00001: finalizer\n\
+         \x20 update default/train-extended-resources-00001/status: devices gpu.example.com/node-2/gpu-0, \
+         gpu.example.com/node-2/gpu-1; reserved for pods/train\n\
+         \x20 patch pod default/train/status: train-extended-resources-00001 for example.com/gpu of main, \
+         example.com/gpu of load\n\
+         pod default/claimed: node-1\n\
+         \x20 update default/one: finalizer\n\
+         \x20 update default/one/status: devices gpu.example.com/node-1/gpu-0; reserved for pods/claimed\n\
+         pod default/served: node-3\n\
+         pod default/nobody: 0/3 nodes are available: 3 no device plugin or device class for example.com/fpga\n"
+    );
+}
+
+#[test]
+fn a_gang_is_placed_whole_or_not_at_all() {
+    let run = run(&["--pods", "--feature-gates=DRAWorkloadResourceClaims=true", &cluster("gang")]);
+    let lines: Vec<&str> = run.stdout.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(
+        lines[..3],
+        ["gang ring, 2 pods: all are placed", "pod default/ring-1: node-1", "pod default/ring-2: node-2"]
+    );
+    assert!(run.stdout.contains(
+        "update default/fabric/status: devices fabric.example.com/rack/domain-0; reserved for podgroups/ring"
+    ));
+    let last = lines[3];
+    assert!(
+        last.starts_with(
+            "gang wide, 2 pods: none is placed: pod default/wide-2: 0/2 nodes are available: 2 no free device"
+        ),
+        "{last}"
+    );
+    assert!(last.ends_with("pod wide-1 on node-2, placed before it, holds gpu.example.com/node-2/gpu-1"), "{last}");
+    assert_eq!(lines.len(), 4);
+}
