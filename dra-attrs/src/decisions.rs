@@ -61,9 +61,8 @@ impl Decisions {
     #[must_use]
     pub const fn from_profile(profile: Profile) -> Self {
         match profile {
-            Profile::V1_37 => V1_37,
-            // Profiles other than the shipped release follow the KEPs.
-            _ => KEP,
+            Profile::V1_34 | Profile::V1_35 | Profile::V1_36 | Profile::V1_37 => V1_37,
+            Profile::Kep => KEP,
         }
     }
 }

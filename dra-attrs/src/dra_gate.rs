@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::gates::FeatureGate;
 use crate::profile::Profile;
+use crate::release::GateStage;
 
 /// A feature gate of Dynamic Resource Allocation, as read by kube-scheduler or the API server.
 ///
@@ -67,33 +68,50 @@ pub enum DraGate {
     ExtendedResource,
 }
 
-/// Every gate with its name and default in Kubernetes 1.37.
-const GATES: [(DraGate, &str, bool); 16] = [
-    (DraGate::AdminAccess, "DRAAdminAccess", true),
-    (DraGate::PrioritizedList, "DRAPrioritizedList", true),
-    (DraGate::DeviceTaints, "DRADeviceTaints", true),
-    (DraGate::PartitionableDevices, "DRAPartitionableDevices", true),
-    (DraGate::ConsumableCapacity, "DRAConsumableCapacity", true),
-    (DraGate::DeviceBindingConditions, "DRADeviceBindingConditions", true),
-    (DraGate::ListTypeAttributes, "DRAListTypeAttributes", false),
-    (DraGate::OptionalNodeOperations, "DRAOptionalNodeOperations", false),
-    (DraGate::DerivedAttributes, "DRADerivedAttributes", false),
-    (DraGate::DeviceCompatibilityGroups, "DRADeviceCompatibilityGroups", false),
-    (DraGate::FractionalCapacityRange, "DRAFractionalCapacityRange", false),
-    (DraGate::ResourceClaimDeviceStatus, "DRAResourceClaimDeviceStatus", true),
-    (DraGate::NodeAllocatableResources, "DRANodeAllocatableResources", false),
-    (DraGate::PartitionableDevicesType, "DRAPartitionableDevicesType", false),
-    (DraGate::WorkloadResourceClaims, "DRAWorkloadResourceClaims", false),
-    (DraGate::ExtendedResource, "DRAExtendedResource", true),
+/// Every gate with its name in Kubernetes.
+const GATES: [(DraGate, &str); DraGate::COUNT] = [
+    (DraGate::AdminAccess, "DRAAdminAccess"),
+    (DraGate::PrioritizedList, "DRAPrioritizedList"),
+    (DraGate::DeviceTaints, "DRADeviceTaints"),
+    (DraGate::PartitionableDevices, "DRAPartitionableDevices"),
+    (DraGate::ConsumableCapacity, "DRAConsumableCapacity"),
+    (DraGate::DeviceBindingConditions, "DRADeviceBindingConditions"),
+    (DraGate::ListTypeAttributes, "DRAListTypeAttributes"),
+    (DraGate::OptionalNodeOperations, "DRAOptionalNodeOperations"),
+    (DraGate::DerivedAttributes, "DRADerivedAttributes"),
+    (DraGate::DeviceCompatibilityGroups, "DRADeviceCompatibilityGroups"),
+    (DraGate::FractionalCapacityRange, "DRAFractionalCapacityRange"),
+    (DraGate::ResourceClaimDeviceStatus, "DRAResourceClaimDeviceStatus"),
+    (DraGate::NodeAllocatableResources, "DRANodeAllocatableResources"),
+    (DraGate::PartitionableDevicesType, "DRAPartitionableDevicesType"),
+    (DraGate::WorkloadResourceClaims, "DRAWorkloadResourceClaims"),
+    (DraGate::ExtendedResource, "DRAExtendedResource"),
 ];
 
 /// Name of the gate [`DraGate::OptionalNodeOperations`] in KEP-5945.
 const OPTIONAL_NODE_PREPARATION: &str = "DRAOptionalNodePreparation";
 
 impl DraGate {
+    /// Number of gates.
+    pub(crate) const COUNT: usize = 16;
+
     #[expect(clippy::indexing_slicing, reason = "GATES has the order of the enum, as a test asserts")]
-    const fn row(self) -> (Self, &'static str, bool) {
+    const fn row(self) -> (Self, &'static str) {
         GATES[self as usize]
+    }
+
+    /// Returns the stage of the gate in the release of a profile.
+    ///
+    /// ```
+    /// use dra_attrs::release::GateStage;
+    /// use dra_attrs::{DraGate, Profile};
+    /// assert_eq!(DraGate::DeviceTaints.stage(Profile::V1_35), GateStage::Alpha);
+    /// assert_eq!(DraGate::ListTypeAttributes.stage(Profile::V1_35), GateStage::Absent);
+    /// ```
+    #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "a row has the order of the enum, as a test asserts")]
+    pub const fn stage(self, profile: Profile) -> GateStage {
+        profile.rules().gates[self as usize].1
     }
 
     /// Returns true if the allocator reads the gate.
@@ -161,8 +179,8 @@ impl FeatureGate for DraGate {
         }
     }
 
-    fn is_default(self) -> bool {
-        self.row().2
+    fn is_default(self, profile: Profile) -> bool {
+        self.stage(profile).is_default()
     }
 
     fn position(self) -> u32 {
@@ -182,7 +200,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_the_order_of_the_enum() {
+    fn tables_have_the_order_of_the_enum() {
         assert!(DraGate::ALL.iter().all(|gate| gate.row().0 == *gate));
+        for profile in Profile::ALL {
+            assert!(profile.rules().gates.iter().map(|(gate, _)| gate).eq(DraGate::ALL), "{profile}");
+        }
     }
 }

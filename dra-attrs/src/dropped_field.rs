@@ -1,4 +1,5 @@
-//! Fields that are sent and not stored, since a gate is off, with the consequences for readers of a slice or claim.
+//! Fields that are sent and not stored, since a gate is off or unknown, with the consequences for readers of a slice or
+//! claim.
 //!
 //! The consequences are this crate's own.
 
@@ -8,17 +9,36 @@ use crate::dra_gate::{DraGate, GateName};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DroppedField {
-    /// Gate that is off.
+    /// Gate that governs the field.
     pub gate: GateName,
     /// Path of the field.
     pub field: String,
+    /// Reason why the field is dropped.
+    pub cause: DropCause,
+}
+
+/// Reason why the API server drops a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the release knows the field, or it does not")]
+pub enum DropCause {
+    /// The gate of the field is off.
+    GateOff,
+    /// The release does not know the field: it goes before anything else is decided, with a warning, and a client with
+    /// strict validation is refused.
+    Unknown,
 }
 
 impl DroppedField {
-    /// Returns the field at a path that the gate governs.
+    /// Returns the field at a path, whose gate is off.
     #[must_use]
     pub const fn new(gate: GateName, field: String) -> Self {
-        Self { gate, field }
+        Self { gate, field, cause: DropCause::GateOff }
+    }
+
+    /// Returns the field at a path, which a release does not know; a later one has it with the gate.
+    #[must_use]
+    pub const fn unknown(gate: GateName, field: String) -> Self {
+        Self { gate, field, cause: DropCause::Unknown }
     }
 
     /// Returns the consequence for readers of the object, in words.

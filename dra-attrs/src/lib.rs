@@ -56,6 +56,7 @@ pub mod dns;
 pub mod format;
 pub mod label;
 pub mod numa;
+pub mod release;
 
 mod claim_amounts;
 mod decisions;
@@ -84,7 +85,7 @@ mod vendor;
 
 pub use claim_amounts::{ClaimAmounts, DeviceOverhead};
 pub use dra_gate::{DraGate, GateName};
-pub use dropped_field::DroppedField;
+pub use dropped_field::{DropCause, DroppedField};
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet};
 pub use index::Index;

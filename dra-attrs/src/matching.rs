@@ -47,7 +47,7 @@ impl ListTypes {
     pub const fn off(profile: Profile) -> Self {
         match profile {
             Profile::Kep => Self::Refused,
-            Profile::V1_37 => Self::Disabled,
+            Profile::V1_34 | Profile::V1_35 | Profile::V1_36 | Profile::V1_37 => Self::Disabled,
         }
     }
 }

@@ -1,15 +1,18 @@
-//! Profiles: the choice between the rules of the KEPs and those of the Kubernetes release, where the two differ.
+//! Profiles: the choice between the rules of the KEPs and those of a Kubernetes release, where they differ.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Choice between the rules in the text of the KEPs and those of Kubernetes 1.37 as released, where the two differ.
+use crate::release::{self, Rules};
+
+/// Choice between the rules in the text of the KEPs and those of one Kubernetes release, where they differ.
 ///
 /// There is no default: every entry point takes the profile as an argument, so that nobody gets the KEP's answer on a
-/// real cluster by forgetting a call. The differences are data: each crate reads a constant table from profile to
-/// decisions where the decision is made. `docs/divergences.md` lists every difference with its test.
+/// real cluster by forgetting a call. The differences are data: [`Profile::rules`] is one row, and no other code asks for
+/// the profile itself. `docs/divergences.md` lists every difference between 1.37 and the KEPs with its test,
+/// `docs/versions.md` the differences between releases.
 ///
 /// ```
 /// use dra_attrs::Profile;
@@ -23,6 +26,15 @@ pub enum Profile {
     /// Rules in the text of the KEPs.
     #[serde(rename = "kep")]
     Kep,
+    /// Rules of Kubernetes 1.34 as released.
+    #[serde(rename = "v1.34")]
+    V1_34,
+    /// Rules of Kubernetes 1.35 as released.
+    #[serde(rename = "v1.35")]
+    V1_35,
+    /// Rules of Kubernetes 1.36 as released.
+    #[serde(rename = "v1.36")]
+    V1_36,
     /// Rules of Kubernetes 1.37 as released.
     #[serde(rename = "v1.37")]
     V1_37,
@@ -30,14 +42,29 @@ pub enum Profile {
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 2] = [Self::Kep, Self::V1_37];
+    pub const ALL: [Self; 5] = [Self::Kep, Self::V1_34, Self::V1_35, Self::V1_36, Self::V1_37];
 
-    /// Returns the name of the profile in JSON and on a command line: `kep` or `v1.37`.
+    /// Returns the name of the profile in JSON and on a command line: `kep`, or the release, such as `v1.37`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kep => "kep",
+            Self::V1_34 => "v1.34",
+            Self::V1_35 => "v1.35",
+            Self::V1_36 => "v1.36",
             Self::V1_37 => "v1.37",
+        }
+    }
+
+    /// Returns the rules of the profile, in which the KEPs and the releases differ.
+    #[must_use]
+    pub const fn rules(self) -> &'static Rules {
+        match self {
+            Self::Kep => &release::KEP,
+            Self::V1_34 => &release::V1_34,
+            Self::V1_35 => &release::V1_35,
+            Self::V1_36 => &release::V1_36,
+            Self::V1_37 => &release::V1_37,
         }
     }
 }
@@ -50,7 +77,7 @@ impl fmt::Display for Profile {
 
 /// Error of a text that is not the name of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no profile {name:?}; known: kep, v1.37")]
+#[error("no profile {name:?}; known: kep, v1.34, v1.35, v1.36, v1.37")]
 #[non_exhaustive]
 pub struct ProfileError {
     /// The unknown name.

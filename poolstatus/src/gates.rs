@@ -37,7 +37,7 @@ impl FeatureGate for PoolStatusGate {
         }
     }
 
-    fn is_default(self) -> bool {
+    fn is_default(self, _: Profile) -> bool {
         self == Self::DeviceTaintRules
     }
 

@@ -54,10 +54,9 @@ pub(super) fn check_requests(
     let at_spec = FieldPath::new("spec");
     let at_devices = at_spec.child("devices");
     let at_requests = at_devices.child("requests");
-    for (index, request) in devices.into_iter().flat_map(|devices| devices.requests.iter().flatten()).enumerate() {
-        let admin = request.exactly.as_ref().and_then(|exactly| exactly.admin_access);
-        check(admin, namespace, &at_requests.index(index), context);
-    }
+    let requests = devices.into_iter().flat_map(|devices| devices.requests.iter().flatten());
+    let admin = requests.map(|request| request.exactly.as_ref().and_then(|exactly| exactly.admin_access));
+    check_first(admin, namespace, &at_requests, context);
 }
 
 /// Checks that an allocation result has admin access only in a namespace that allows it. Skipped if a stored result has
@@ -76,20 +75,25 @@ pub(super) fn check_results(
     let at_allocation = at_status.child("allocation");
     let at_devices = at_allocation.child("devices");
     let at_results = at_devices.child("results");
-    for (index, admin) in admin_results(new).enumerate() {
-        check(admin, namespace, &at_results.index(index), context);
-    }
+    check_first(admin_results(new), namespace, &at_results, context);
 }
 
 fn admin_results(status: Option<&ResourceClaimStatus>) -> impl Iterator<Item = Option<bool>> {
     results(status).iter().map(|result| result.admin_access)
 }
 
-fn check(admin: Option<bool>, namespace: NamespaceAccess, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    if admin == Some(true) && namespace == NamespaceAccess::Ordinary {
+/// Reports the first request or result with admin access, if the namespace does not allow it.
+fn check_first(
+    mut admin: impl Iterator<Item = Option<bool>>,
+    namespace: NamespaceAccess,
+    at: &FieldPath<'_>,
+    context: &mut ValidationContext,
+) {
+    let Some(first) = admin.position(|admin| admin == Some(true)) else { return };
+    if namespace == NamespaceAccess::Ordinary {
         let detail = format!(
             "admin access to devices requires the `{ADMIN_ACCESS_LABEL}: true` label on the containing namespace"
         );
-        context.push(FieldError::forbidden(&at.child("adminAccess"), detail));
+        context.push(FieldError::forbidden(&at.index(first).child("adminAccess"), detail));
     }
 }

@@ -1,5 +1,6 @@
 //! Validation of a new allocation. (That a stored one is not modified is checked in `claim_status`.)
 
+use dra_attrs::release::Strictness;
 use dra_attrs::{FieldError, FieldPath};
 use dra_device::internal::of_allocation;
 use k8s_openapi::api::resource::v1::{
@@ -58,7 +59,10 @@ fn check_result(
         failure: result.binding_failure_conditions.as_ref(),
     };
     binding::check(conditions, at, context);
-    taint::check_tolerations(result.tolerations.as_ref(), at, context);
+    match context.rules.validation.allocated_tolerations {
+        Strictness::Refused => taint::check_tolerations(result.tolerations.as_ref(), at, context),
+        Strictness::Accepted => {}
+    }
     if let Some(share) = &result.share_id {
         names::uuid(share, &at.child("shareID"), context);
     }

@@ -1,6 +1,6 @@
 //! Simulation of an API server: validation of writes of the objects of Dynamic Resource Allocation.
 
-use dra_attrs::{DraGate, FeatureGate, FieldErrors, GateSet, Profile, Quoted};
+use dra_attrs::{DraGate, DroppedField, FeatureGate, FieldErrors, GateSet, Profile, Quoted};
 use dra_device::internal::{Same, TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
@@ -108,6 +108,8 @@ impl ApiServer {
     /// # Errors
     /// Returns all problems of the object, each with the path of its field.
     pub fn validate_slice(self, write: Write<'_, ResourceSlice>) -> Result<Accepted<ResourceSlice>, FieldErrors> {
+        let known = self.preparation().known(Kind::Slice, write);
+        let write = known.write();
         // Without a clock nothing that is filled in makes two objects differ.
         let read = write.old.filter(|_| self.now.is_some()).map(|old| self.preparation().filled_in(Kind::Slice, old));
         let mut object =
@@ -122,7 +124,7 @@ impl ApiServer {
             reject_while_off::check_slice(&prepared.object, write.old, gate, &mut context);
         }
         let warnings = driver_warning(&prepared.object.spec.driver);
-        accepted(prepared, context, warnings)
+        accepted(prepared, known.unknown, context, warnings)
     }
 
     /// Validates a create or update of a `ResourceClaim`. Ignores the `status` of the new object: it is replaced by the
@@ -131,6 +133,8 @@ impl ApiServer {
     /// # Errors
     /// Returns all problems of the object, each with the path of its field.
     pub fn validate_claim(self, write: Write<'_, ResourceClaim>) -> Result<Accepted<ResourceClaim>, FieldErrors> {
+        let known = self.preparation().known(Kind::Claim, write);
+        let write = known.write();
         let mut object = write.new.clone();
         object.status = write.old.and_then(|old| old.status.clone());
         let prepared = self.preparation().prepare(Kind::Claim, object, write.old);
@@ -139,7 +143,7 @@ impl ApiServer {
             admin_access::check_requests(prepared.object.spec.as_ref(), self.namespace, &mut context);
         }
         claim::check(&prepared.object, write.old, &mut context);
-        accepted(prepared, context, Vec::new())
+        accepted(prepared, known.unknown, context, Vec::new())
     }
 
     /// Validates an update of the status of a `ResourceClaim`. Ignores the `spec` of the new object: it is replaced by
@@ -151,6 +155,8 @@ impl ApiServer {
         self,
         write: Write<'_, ResourceClaim>,
     ) -> Result<Accepted<ResourceClaim>, FieldErrors> {
+        let known = self.preparation().known(Kind::ClaimStatus, write);
+        let write = known.write();
         let unallocated = ResourceClaim { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&unallocated);
         let object = ResourceClaim { status: write.new.status.clone(), ..old.clone() };
@@ -166,7 +172,7 @@ impl ApiServer {
         if let Some(gate) = self.rejecting_gate() {
             reject_while_off::check_claim(&prepared.object, old, gate, &mut context);
         }
-        accepted(prepared, context, Vec::new())
+        accepted(prepared, known.unknown, context, Vec::new())
     }
 
     /// Validates a create or update of a `ResourceClaimTemplate`.
@@ -177,13 +183,15 @@ impl ApiServer {
         self,
         write: Write<'_, ResourceClaimTemplate>,
     ) -> Result<Accepted<ResourceClaimTemplate>, FieldErrors> {
+        let known = self.preparation().known(Kind::Template, write);
+        let write = known.write();
         let prepared = self.preparation().prepare(Kind::Template, write.new.clone(), write.old);
         let mut context = self.context();
         if write.old.is_none() {
             admin_access::check_requests(template::claim_spec(&prepared.object), self.namespace, &mut context);
         }
         template::check(&prepared.object, write.old, &mut context);
-        accepted(prepared, context, Vec::new())
+        accepted(prepared, known.unknown, context, Vec::new())
     }
 
     /// Validates a create or update of a `DeviceClass`.
@@ -191,12 +199,15 @@ impl ApiServer {
     /// # Errors
     /// Returns all problems of the object, each with the path of its field.
     pub fn validate_class(self, write: Write<'_, DeviceClass>) -> Result<Accepted<DeviceClass>, FieldErrors> {
+        let known = self.preparation().known(Kind::Class, write);
+        let write = known.write();
         let mut object = write.new.clone();
         let old = write.old.map(|old| (old.spec.as_ref(), &old.metadata));
         object.metadata.generation = generation(object.spec.as_ref(), old);
+        let prepared = self.preparation().prepare(Kind::Class, object, write.old);
         let mut context = self.context();
-        class::check(&object, write.old, &mut context);
-        accepted(Prepared { object, dropped: Vec::new() }, context, Vec::new())
+        class::check(&prepared.object, write.old, &mut context);
+        accepted(prepared, known.unknown, context, Vec::new())
     }
 
     /// Validates a create or update of a `DeviceTaintRule`. Ignores the `status` of the new object: it is replaced by
@@ -208,6 +219,8 @@ impl ApiServer {
         self,
         write: Write<'_, DeviceTaintRule>,
     ) -> Result<Accepted<DeviceTaintRule>, FieldErrors> {
+        let known = self.preparation().known(Kind::TaintRule, write);
+        let write = known.write();
         let status = write.old.and_then(|old| old.status.clone());
         let mut object = DeviceTaintRule { status, ..write.new.clone() };
         let old = write.old.map(|old| (Some(&old.spec), &old.metadata));
@@ -218,7 +231,7 @@ impl ApiServer {
         let prepared = self.preparation().prepare(Kind::TaintRule, object, write.old);
         let mut context = self.context();
         taint_rule::check(&prepared.object, write.old, &mut context);
-        accepted(prepared, context, Vec::new())
+        accepted(prepared, known.unknown, context, Vec::new())
     }
 
     /// Validates an update of the status of a `DeviceTaintRule`. Ignores the `spec` of the new object: it is replaced
@@ -230,6 +243,8 @@ impl ApiServer {
         self,
         write: Write<'_, DeviceTaintRule>,
     ) -> Result<Accepted<DeviceTaintRule>, FieldErrors> {
+        let known = self.preparation().known(Kind::TaintRule, write);
+        let write = known.write();
         let untouched = DeviceTaintRule { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&untouched);
         let object = DeviceTaintRule { status: write.new.status.clone(), ..old.clone() };
@@ -237,7 +252,7 @@ impl ApiServer {
         let mut context = self.context();
         metadata::check_update(&write.new.metadata, &old.metadata, &mut context);
         taint_rule::check_status(&prepared.object, &mut context);
-        accepted(prepared, context, Vec::new())
+        accepted(prepared, known.unknown, context, Vec::new())
     }
 
     pub(super) fn has(self, feature: DraGate) -> bool {
@@ -270,11 +285,13 @@ fn forget_time(rule: &mut DeviceTaintRule, old: &DeviceTaintRule) {
 
 fn accepted<T>(
     prepared: Prepared<T>,
+    unknown: Vec<DroppedField>,
     context: ValidationContext,
     warnings: Vec<String>,
 ) -> Result<Accepted<T>, FieldErrors> {
     context.into_errors().into_result()?;
     let Prepared { object, dropped } = prepared;
+    let dropped = unknown.into_iter().chain(dropped).collect();
     Ok(Accepted { object, dropped, warnings })
 }
 

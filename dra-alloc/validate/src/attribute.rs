@@ -1,11 +1,15 @@
 //! Validation of a device attribute, which has exactly one of four scalar and four list values (KEP-5491).
 
+use dra_attrs::release::OneValue;
 use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use serde::Serialize;
 
 use super::context::{ValidationContext, json};
 use super::limits;
+use super::names::absent_value;
+
+const ONE_VALUE: &str = "exactly one value must be specified";
 
 /// Checks that an attribute has exactly one value, and that the value is valid.
 pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, context: &mut ValidationContext) {
@@ -26,10 +30,13 @@ pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, context: &m
     }
     let set: Vec<&str> = is_set.map(|(name, _)| *name).collect();
     let all = members.map(|(name, _)| format!("`{name}`")).join(", ");
-    context.push(if set.is_empty() {
-        FieldError::invalid(at, "", format!("must specify one of: {all}"))
-    } else {
-        FieldError::invalid(at, format!("{{{}}}", set.join(", ")), format!("must specify exactly one of: {all}"))
+    context.push(match (context.rules.validation.one_value, set.as_slice()) {
+        (OneValue::Counted(absent), []) => absent_value(absent, at, ONE_VALUE),
+        (OneValue::Counted(_), _) => FieldError::invalid(at, json(attribute), ONE_VALUE),
+        (OneValue::Named, []) => FieldError::invalid(at, "", format!("must specify one of: {all}")),
+        (OneValue::Named, set) => {
+            FieldError::invalid(at, format!("{{{}}}", set.join(", ")), format!("must specify exactly one of: {all}"))
+        }
     });
 }
 

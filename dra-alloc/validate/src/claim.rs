@@ -1,6 +1,7 @@
 //! Validation of a `ResourceClaim`.
 
 use dra_attrs::FieldPath;
+use dra_attrs::release::SpecUpdate;
 use k8s_openapi::api::resource::v1::{DeviceClaim, ResourceClaim, ResourceClaimSpec};
 
 use super::context::ValidationContext;
@@ -8,14 +9,18 @@ use super::list::List;
 use super::request_names::RequestNames;
 use super::{config, constraint, immutable, limits, metadata, request};
 
-/// Checks a create of a claim, or an update of the stored claim `old`. The spec of a stored claim is immutable and not
-/// validated again.
+/// Checks a create of a claim, or an update of the stored claim `old`. The spec of a stored claim is immutable, and
+/// validated again in older releases alone.
 pub(super) fn check(new: &ResourceClaim, old: Option<&ResourceClaim>, context: &mut ValidationContext) {
     metadata::check_name(&new.metadata, context);
     let at = FieldPath::new("spec");
     if let Some(old) = old {
         metadata::check_update(&new.metadata, &old.metadata, context);
-        return immutable::check_spec(new.spec.as_ref(), old.spec.as_ref(), &at, context);
+        immutable::check_spec(new.spec.as_ref(), old.spec.as_ref(), &at, context);
+        match context.rules.validation.claim_update {
+            SpecUpdate::Compared => return,
+            SpecUpdate::ValidatedAndCompared => {}
+        }
     }
     if let Some(spec) = &new.spec {
         check_spec(spec, &at, context);
@@ -32,7 +37,7 @@ pub(super) fn check_spec(spec: &ResourceClaimSpec, at: &FieldPath<'_>, context: 
 fn check_devices(devices: &DeviceClaim, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let names = RequestNames::from_claim(devices);
     let constraints = devices.constraints.as_deref().unwrap_or_default();
-    List::new(devices.requests.as_ref()).at_most(limits::REQUESTS).each_unique(
+    List::new(devices.requests.as_ref()).at_most(limits::REQUESTS).keyed_by("name").each_unique(
         &at.child("requests"),
         context,
         |request| request.name.as_str(),

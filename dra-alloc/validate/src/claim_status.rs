@@ -18,7 +18,7 @@ pub(super) fn check(new: &ResourceClaim, old: &ResourceClaim, context: &mut Vali
     let old_status = old.status.as_ref().unwrap_or(&empty);
     let at = FieldPath::new("status");
     let at_consumers = at.child("reservedFor");
-    let consumers = List::new(status.reserved_for.as_ref()).at_most(limits::RESERVED_FOR);
+    let consumers = List::new(status.reserved_for.as_ref()).at_most(limits::RESERVED_FOR).keyed_by("uid");
     consumers.each_unique(&at_consumers, context, |consumer| consumer.uid.as_str(), check_consumer);
     device_status::check_list(status, &at.child("devices"), context);
     check_consumers(new, status, old_status, &at_consumers, context);

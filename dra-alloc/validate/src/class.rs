@@ -1,5 +1,6 @@
 //! Validation of a `DeviceClass`.
 
+use dra_attrs::release::StoredPart;
 use dra_attrs::{FieldPath, format};
 use dra_device::internal::{TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassSpec};
@@ -31,7 +32,10 @@ fn check_selectors(
 ) {
     let unchanged =
         old.is_some_and(|old| same_or_empty(spec.selectors.as_ref(), old.selectors.as_ref(), TaintTimes::Exact));
-    let stored = if unchanged { selector::Stored::Yes } else { selector::Stored::No };
+    let stored = match context.rules.validation.stored_selectors {
+        StoredPart::Trusted if unchanged => selector::Stored::Yes,
+        StoredPart::Trusted | StoredPart::Validated => selector::Stored::No,
+    };
     selector::check_list(spec.selectors.as_ref(), stored, at, context);
 }
 

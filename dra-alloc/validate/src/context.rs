@@ -1,6 +1,7 @@
 //! Context of the validation of one object: its inputs and the errors found so far.
 
-use dra_attrs::{BadValue, DraGate, FieldError, FieldErrors, GateSet, Profile};
+use dra_attrs::release::Rules;
+use dra_attrs::{BadValue, DraGate, ErrorType, FieldError, FieldErrors, GateSet, Profile};
 use serde::Serialize;
 
 /// Feature gates and profile decisions for the validation of one object, with the errors found so far.
@@ -8,6 +9,8 @@ use serde::Serialize;
 pub(super) struct ValidationContext {
     gates: GateSet<DraGate>,
     pub(super) profile: Profile,
+    /// Rules of the profile.
+    pub(super) rules: &'static Rules,
     errors: FieldErrors,
     /// True while the checked part of the object equals that of the stored object; see `ratchet`.
     pub(super) unchanged: bool,
@@ -15,7 +18,7 @@ pub(super) struct ValidationContext {
 
 impl ValidationContext {
     pub(super) const fn new(gates: GateSet<DraGate>, profile: Profile) -> Self {
-        Self { gates, profile, errors: FieldErrors::new(), unchanged: false }
+        Self { gates, profile, rules: profile.rules(), errors: FieldErrors::new(), unchanged: false }
     }
 
     pub(super) const fn gates(&self) -> GateSet<DraGate> {
@@ -34,8 +37,13 @@ impl ValidationContext {
         self.errors.extend(errors);
     }
 
+    /// Returns the errors. Where the server stops, nothing else is answered.
     pub(super) fn into_errors(self) -> FieldErrors {
-        self.errors
+        let is_stop = |error: &&FieldError| error.r#type == ErrorType::ServerStops;
+        match self.errors.as_slice().iter().find(is_stop) {
+            Some(stop) => std::iter::once(stop.clone()).collect(),
+            None => self.errors,
+        }
     }
 }
 

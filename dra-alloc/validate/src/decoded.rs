@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use dra_attrs::{FieldError, FieldErrors, FieldPath};
+use dra_attrs::{FieldError, FieldErrors, FieldPath, Quantity, QuantityError};
 use dra_device::internal::Places;
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ use super::stored::ZERO_TIME;
 
 const NO_TIME: &str = "must be a time as in RFC 3339, such as 2026-01-31T10:30:00Z";
 
-/// Prepares the JSON of a slice, claim, claim template or taint rule for deserialization, as the API server reads it. An
-/// amount that is an empty text is refused; in the types of k8s-openapi it equals an absent amount. So is a time that is
+/// Prepares the JSON of a slice, claim, claim template or taint rule for deserialization, as the API server reads it. A text
+/// that is no amount is refused, also the empty one; in the types of k8s-openapi it equals an absent amount. So is a time that is
 /// not written as in RFC 3339, of which k8s-openapi reads more forms. A condition without `lastTransitionTime`, which
 /// k8s-openapi can't read, gets the zero time.
 ///
@@ -70,7 +70,7 @@ struct Check {
 
 /// Values that are checked, of an object and of the spec of a template.
 static CHECKED: LazyLock<Places<Check>> = LazyLock::new(|| {
-    let amount = Check { is_refused: |amount| amount == "", detail: FORM };
+    let amount = Check { is_refused: |amount| amount.as_str().is_some_and(is_no_quantity), detail: FORM };
     let time = Check { is_refused: |time| time.as_str().is_some_and(|time| !is_rfc3339(time)), detail: NO_TIME };
     let amounts = AMOUNTS.iter().chain(OPTIONAL_AMOUNTS).map(|place| (*place, amount));
     Places::new(amounts.chain(TIMES.iter().map(|place| (*place, time))))
@@ -78,6 +78,11 @@ static CHECKED: LazyLock<Places<Check>> = LazyLock::new(|| {
 
 /// Conditions, which get a time.
 static TIMED: LazyLock<Places<()>> = LazyLock::new(|| Places::new(CONDITIONS.iter().map(|place| (*place, ()))));
+
+/// Returns true for a text that is no quantity. One beyond the range of [`Quantity`] is one.
+fn is_no_quantity(text: &str) -> bool {
+    matches!(text.trim().parse::<Quantity>(), Err(error) if !matches!(error, QuantityError::OutOfRange { .. }))
+}
 
 /// Returns true for the one form of a time that the API server reads: `2026-01-31T10:30:00Z`, with any number of
 /// fractional digits, and `Z` or an offset.

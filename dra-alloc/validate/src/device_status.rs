@@ -31,7 +31,7 @@ pub(super) fn key(device: &AllocatedDeviceStatus) -> Key<'_> {
 /// Checks every entry of `status.devices`.
 pub(super) fn check_list(status: &ResourceClaimStatus, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let allocated = allocated(status);
-    List::new(status.devices.as_ref()).each_unique(
+    List::new(status.devices.as_ref()).keyed_by("deviceID").each_unique(
         at,
         context,
         |device| Named(key(device)),

@@ -5,10 +5,11 @@
 //! these paths. All fields of a feature in use are kept, new values included. For other disabled features, the
 //! [`GatePolicy`] decides.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use dra_attrs::{DraGate, DroppedField, FieldPath, GateName, GateSet, Profile};
+use dra_attrs::{DraGate, DroppedField, FeatureGate, FieldPath, GateName, GateSet, Profile};
 use dra_device::internal::{Place, Places};
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
@@ -16,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::stored;
-use crate::GatePolicy;
+use crate::{GatePolicy, Write};
 
 /// Gates with the paths of their fields; `[*]` is every item of a list and every value of a map.
 const CLAIM: &[(DraGate, &[&str])] = &[
@@ -31,6 +32,7 @@ const CLAIM: &[(DraGate, &[&str])] = &[
         &[
             "status.allocation.devices.results[*].bindingConditions",
             "status.allocation.devices.results[*].bindingFailureConditions",
+            "status.allocation.allocationTimestamp",
         ],
     ),
     (
@@ -58,7 +60,10 @@ const CLAIM: &[(DraGate, &[&str])] = &[
     ),
 ];
 
+const CLASS: &[(DraGate, &[&str])] = &[(DraGate::ExtendedResource, &["spec.extendedResourceName"])];
+
 static CLAIM_PLACES: LazyLock<Places<DraGate>> = LazyLock::new(|| Places::gated(CLAIM));
+static CLASS_PLACES: LazyLock<Places<DraGate>> = LazyLock::new(|| Places::gated(CLASS));
 static NO_PLACES: Places<DraGate> = Places::NONE;
 
 /// Kind of a written object, which determines the paths of gated fields.
@@ -70,6 +75,7 @@ pub(super) enum Kind {
     ClaimStatus,
     /// A template, which has the claim's spec within its own spec.
     Template,
+    Class,
     /// A taint rule, which has no gated fields.
     TaintRule,
 }
@@ -79,6 +85,7 @@ impl Kind {
         match self {
             Self::Slice => Places::of_slice(),
             Self::Claim | Self::ClaimStatus | Self::Template => &CLAIM_PLACES,
+            Self::Class => &CLASS_PLACES,
             Self::TaintRule => &NO_PLACES,
         }
     }
@@ -102,7 +109,7 @@ impl Kind {
         match self {
             Self::ClaimStatus => place.starts_with("status."),
             Self::Template => place.starts_with("spec."),
-            Self::Slice | Self::Claim | Self::TaintRule => true,
+            Self::Slice | Self::Claim | Self::Class | Self::TaintRule => true,
         }
     }
 }
@@ -112,6 +119,20 @@ impl Kind {
 pub(super) struct Prepared<T> {
     pub(super) object: T,
     pub(super) dropped: Vec<DroppedField>,
+}
+
+/// Objects of a write as a release reads them, with the fields of the new one that it does not know.
+#[derive(Debug)]
+pub(super) struct Known<'a, T: Clone> {
+    old: Option<Cow<'a, T>>,
+    new: Cow<'a, T>,
+    pub(super) unknown: Vec<DroppedField>,
+}
+
+impl<T: Clone> Known<'_, T> {
+    pub(super) fn write(&self) -> Write<'_, T> {
+        Write { old: self.old.as_deref(), new: &self.new }
+    }
 }
 
 /// Settings of a server that decide what it makes of an object before it validates it.
@@ -132,18 +153,15 @@ impl Preparation {
     ) -> Prepared<T> {
         let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped: Vec::new() } };
         let mut changed = false;
-        let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
-        let mut stored = stored.as_mut().and_then(|stored| kind.object_of_spec(stored));
-        let in_use = stored.as_mut().map(|(stored, _)| kind.gated().set_fields(stored)).unwrap_or_default();
-        let in_use: BTreeSet<DraGate> = in_use.into_iter().map(|(feature, _)| feature).collect();
-        let is_kept = |place: &Place<DraGate>| {
-            !kind.is_written(place.path) || !self.drops(kind, place.rule) || in_use.contains(&place.rule)
+        let in_use = old.map(|old| self.in_use(kind, old)).unwrap_or_default();
+        let is_dropped = |place: &Place<DraGate>| {
+            kind.is_written(place.path) && self.drops(kind, place) && !in_use.contains(&place.rule)
         };
         let mut dropped = Vec::new();
         if let Some((object, root)) = kind.object_of_spec(&mut json) {
             changed |= stored::fill_in(object, self.now);
             kind.gated().visit(object, &root, &mut |place, value, at| {
-                if is_kept(place) {
+                if !is_dropped(place) {
                     return;
                 }
                 if place.is_set(value) {
@@ -158,6 +176,58 @@ impl Preparation {
         Prepared { object, dropped: dropped.into_iter().map(|(_, field)| field).collect() }
     }
 
+    /// Returns the gates of which the stored object has a field. Fields that stay without their gate do not count.
+    fn in_use<T: Serialize>(self, kind: Kind, stored: &T) -> BTreeSet<DraGate> {
+        let mut gates = BTreeSet::new();
+        let Ok(mut json) = serde_json::to_value(stored) else { return gates };
+        if let Some((object, root)) = kind.object_of_spec(&mut json) {
+            kind.gated().visit(object, &root, &mut |place, value, _| {
+                if place.is_set(value) && !self.stays(place) {
+                    gates.insert(place.rule);
+                }
+            });
+        }
+        gates
+    }
+
+    /// Returns the objects of a write without the fields that the release does not know.
+    pub(super) fn known<T: Clone + Serialize + DeserializeOwned>(
+        self,
+        kind: Kind,
+        write: Write<'_, T>,
+    ) -> Known<'_, T> {
+        let mut unknown = Vec::new();
+        let old = write.old.map(|old| self.without_unknown(kind, old, &mut Vec::new()));
+        Known { old, new: self.without_unknown(kind, write.new, &mut unknown), unknown }
+    }
+
+    fn without_unknown<'a, T: Clone + Serialize + DeserializeOwned>(
+        self,
+        kind: Kind,
+        object: &'a T,
+        unknown: &mut Vec<DroppedField>,
+    ) -> Cow<'a, T> {
+        if DraGate::ALL.iter().all(|gate| gate.stage(self.profile).exists()) {
+            return Cow::Borrowed(object);
+        }
+        let Ok(mut json) = serde_json::to_value(object) else { return Cow::Borrowed(object) };
+        let mut found = Vec::new();
+        if let Some((object, root)) = kind.object_of_spec(&mut json) {
+            kind.gated().visit(object, &root, &mut |place, value, at| {
+                if !place.rule.stage(self.profile).exists() && !value.take().is_null() {
+                    let gate = GateName::new(place.rule, self.profile);
+                    found.push((place.number, DroppedField::unknown(gate, at.to_string())));
+                }
+            });
+        }
+        if found.is_empty() {
+            return Cow::Borrowed(object);
+        }
+        found.sort_by_key(|(number, _)| *number);
+        unknown.extend(found.into_iter().map(|(_, field)| field));
+        serde_json::from_value(json).map_or(Cow::Borrowed(object), Cow::Owned)
+    }
+
     /// Fills in an object as the API server does when it reads it, from a request or from its store: a taint without a
     /// time was added now.
     pub(super) fn filled_in<T: Clone + Serialize + DeserializeOwned>(self, kind: Kind, object: &T) -> T {
@@ -168,7 +238,13 @@ impl Preparation {
         serde_json::from_value(json).unwrap_or_else(|_| object.clone())
     }
 
-    fn drops(self, kind: Kind, feature: DraGate) -> bool {
-        !kind.keeps(feature, self.gates) && GatePolicy::for_gate(feature, self.profile) == GatePolicy::Drop
+    fn drops(self, kind: Kind, place: &Place<DraGate>) -> bool {
+        let policy = GatePolicy::for_gate(place.rule, self.profile);
+        !kind.keeps(place.rule, self.gates) && !self.stays(place) && policy == GatePolicy::Drop
+    }
+
+    /// Returns true if a field is stored although its gate is off.
+    fn stays(self, place: &Place<DraGate>) -> bool {
+        self.profile.rules().validation.kept_while_off.contains(&place.path)
     }
 }

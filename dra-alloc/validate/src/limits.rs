@@ -3,7 +3,7 @@
 use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
 use dra_attrs::{MAX_ATTRIBUTE_TEXT_LEN, MAX_DOMAIN_LEN, MAX_ENTRIES_PER_DEVICE, MAX_ID_LEN, MAX_VALUES_PER_DEVICE};
 use dra_device::MAX_DEVICES_PER_CLAIM;
-use dra_device::internal::{MAX_ADVANCED_DEVICES, MAX_COUNTER_SETS, MAX_DEVICES, MAX_REQUESTS_PER_CLAIM};
+use dra_device::internal::{MAX_DEVICES, MAX_REQUESTS_PER_CLAIM};
 use dra_selector::internal::EXPRESSION_LIMIT;
 
 pub(super) const DRIVER_NAME: usize = MAX_DOMAIN_LEN;
@@ -15,16 +15,10 @@ pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
 pub(super) const ANNOTATIONS: usize = 256 * 1024;
 
 pub(super) const DEVICES: usize = MAX_DEVICES;
-pub(super) const DEVICES_WITH_ADVANCED_FEATURES: usize = MAX_ADVANCED_DEVICES;
-pub(super) const COUNTER_SETS: usize = MAX_COUNTER_SETS;
-pub(super) const COUNTERS_PER_SET: usize = 32;
-pub(super) const CONSUMPTIONS: usize = 2;
-pub(super) const COUNTERS_PER_CONSUMPTION: usize = 32;
 pub(super) const COMPATIBILITY_GROUPS: usize = 2;
 pub(super) const ATTRIBUTES_AND_CAPACITIES: usize = MAX_ENTRIES_PER_DEVICE;
 pub(super) const ATTRIBUTE_VALUES: usize = MAX_VALUES_PER_DEVICE;
 pub(super) const ATTRIBUTE_VALUE_LEN: usize = MAX_ATTRIBUTE_TEXT_LEN;
-pub(super) const TAINTS: usize = 16;
 pub(super) const BINDING_CONDITIONS: usize = 4;
 pub(super) const VALID_VALUES: usize = 10;
 

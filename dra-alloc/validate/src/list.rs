@@ -1,9 +1,10 @@
 //! Validation of lists and maps: the number of entries, duplicates, and each entry.
 //!
-//! The entries of a list or map that is too long are not checked, which bounds the work for one object.
+//! The entries of a list or map that is too long are not checked, but in the oldest release.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_attrs::release::{BadKeyPath, DuplicatePath, LongList};
 use dra_attrs::{BadValue, FieldError, FieldPath};
 
 use super::context::ValidationContext;
@@ -13,15 +14,27 @@ use super::context::ValidationContext;
 pub(super) struct List<'a, T> {
     items: &'a [T],
     max: usize,
+    key: Option<&'static str>,
 }
 
 impl<'a, T> List<'a, T> {
     pub(super) fn new(items: Option<&'a Vec<T>>) -> Self {
-        Self { items: items.map_or(&[], Vec::as_slice), max: usize::MAX }
+        Self { items: items.map_or(&[], Vec::as_slice), max: usize::MAX, key: None }
     }
 
     pub(super) const fn at_most(self, max: usize) -> Self {
         Self { max, ..self }
+    }
+
+    /// Names the field of an item that is its key. Items of other lists are keys themselves.
+    pub(super) const fn keyed_by(self, key: &'static str) -> Self {
+        Self { key: Some(key), ..self }
+    }
+
+    /// Returns true if the items are not checked, since there are too many of them.
+    const fn is_skipped(&self, context: &ValidationContext) -> bool {
+        let is_counted = matches!(context.rules.validation.long_list, LongList::Counted);
+        is_counted && self.items.len() > self.max
     }
 
     /// Checks the length of the list, then calls `check` for each item.
@@ -32,7 +45,10 @@ impl<'a, T> List<'a, T> {
         mut check: impl FnMut(&'a T, &FieldPath<'_>, &mut ValidationContext),
     ) {
         if self.items.len() > self.max {
-            return context.push(FieldError::too_many(at, self.items.len(), self.max));
+            context.push(FieldError::too_many(at, self.items.len(), self.max));
+        }
+        if self.is_skipped(context) {
+            return;
         }
         for (index, item) in self.items.iter().enumerate() {
             check(item, &at.index(index), context);
@@ -48,21 +64,26 @@ impl<'a, T> List<'a, T> {
         check: impl FnMut(&'a T, &FieldPath<'_>, &mut ValidationContext),
     ) {
         self.each(at, context, check);
-        if self.items.len() > self.max {
+        if self.is_skipped(context) {
             return;
         }
         let mut seen = BTreeSet::new();
         for (index, item) in self.items.iter().enumerate() {
             let key = key(item);
             if !seen.insert(key.clone()) {
-                context.push(FieldError::duplicate(&at.index(index), key));
+                let at = at.index(index);
+                let error = match (context.rules.validation.duplicate, self.key) {
+                    (DuplicatePath::Key, Some(field)) => FieldError::duplicate(&at.child(field), key),
+                    (DuplicatePath::Key, None) | (DuplicatePath::Item, _) => FieldError::duplicate(&at, key),
+                };
+                context.push(error);
             }
         }
     }
 }
 
-/// Checks the keys and values of a map. An error in a key has the path of the map; the path of a value has its key,
-/// shortened to `longest_key` bytes.
+/// Checks the keys and values of a map. An error in a key has the path of the map, or of its entry in older releases; the
+/// path of a value has its key, shortened to `longest_key` bytes.
 pub(super) fn each_entry<T>(
     map: &BTreeMap<String, T>,
     longest_key: usize,
@@ -72,8 +93,13 @@ pub(super) fn each_entry<T>(
     mut check: impl FnMut(&T, &FieldPath<'_>, &mut ValidationContext),
 ) {
     for (key, value) in map {
-        check_key(key, at, context);
-        check(value, &at.key(&shortened(key, longest_key)), context);
+        let short = shortened(key, longest_key);
+        let at_entry = at.key(&short);
+        match context.rules.validation.bad_key {
+            BadKeyPath::Map => check_key(key, at, context),
+            BadKeyPath::Entry => check_key(key, &at_entry, context),
+        }
+        check(value, &at_entry, context);
     }
 }
 

@@ -4,6 +4,7 @@
 //! says `beta` since 1.37), its messages replace those of the code.
 
 use dra_attrs::dns::{label_problems, subdomain_problems};
+use dra_attrs::release::{AbsentValue, EmptyDriver, Strictness};
 use dra_attrs::{FieldError, FieldPath, format, label as labels};
 
 use super::context::ValidationContext;
@@ -15,7 +16,11 @@ const NOT_FULLY_QUALIFIED: &str = "a fully qualified name must be a domain and a
 /// Checks the name of a driver. Upper case is allowed; [`super::ApiServer::validate_slice`] warns about it.
 pub(super) fn driver(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if name.is_empty() {
-        return context.push(FieldError::required(at, ""));
+        context.push(FieldError::required(at, ""));
+        match context.rules.validation.empty_driver {
+            EmptyDriver::Required => return,
+            EmptyDriver::RequiredAndInvalid => {}
+        }
     }
     if name.len() > limits::DRIVER_NAME {
         context.push(FieldError::too_long(at, limits::DRIVER_NAME));
@@ -26,7 +31,11 @@ pub(super) fn driver(name: &str, at: &FieldPath<'_>, context: &mut ValidationCon
 /// Checks the name of a driver by the declared rule, which has other messages than [`driver`].
 pub(super) fn declared_driver(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if name.is_empty() {
-        return context.push(FieldError::required(at, ""));
+        context.push(FieldError::required(at, ""));
+        match context.rules.validation.empty_driver {
+            EmptyDriver::Required => return,
+            EmptyDriver::RequiredAndInvalid => {}
+        }
     }
     if name.chars().count() > limits::DRIVER_NAME {
         context.push(FieldError::too_long_characters(at, limits::DRIVER_NAME));
@@ -98,7 +107,8 @@ pub(super) fn declared_fully_qualified(name: &str, at: &FieldPath<'_>, context: 
 
 /// Checks that a name does not have several slashes.
 pub(super) fn one_slash(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    if name.split('/').count() > 2 {
+    let is_refused = context.rules.validation.two_slashes == Strictness::Refused;
+    if is_refused && name.split('/').count() > 2 {
         context.push(FieldError::invalid(at, name, SEVERAL_SLASHES));
     }
 }
@@ -144,20 +154,32 @@ fn domain_and_id(
     context: &mut ValidationContext,
 ) {
     match name.split_once('/') {
+        None if name.is_empty() && context.rules.validation.absent_name == AbsentValue::Required => {
+            context.push(FieldError::required(at, "name required"));
+        }
         None => context.extend(format::identifier(name, at)),
         Some((_, id)) if id.contains('/') => one_slash(name, at, context),
         Some((domain, id)) => {
+            let absent = context.rules.validation.absent_name;
             if domain.is_empty() {
-                context.push(FieldError::invalid(at, "", "the domain must not be empty"));
+                context.push(absent_value(absent, at, "the domain must not be empty"));
             } else {
                 check_domain(domain, at, context);
             }
             if id.is_empty() {
-                context.push(FieldError::invalid(at, "", "the name must not be empty"));
+                context.push(absent_value(absent, at, "the name must not be empty"));
             } else {
                 context.extend(format::identifier(id, at));
             }
         }
+    }
+}
+
+/// Returns the error of a value or part of a name that is absent.
+pub(super) fn absent_value(error: AbsentValue, at: &FieldPath<'_>, detail: &str) -> FieldError {
+    match error {
+        AbsentValue::Required => FieldError::required(at, detail),
+        AbsentValue::Invalid => FieldError::invalid(at, "", detail),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Validation of a request of a claim: `exactly`, or the subrequests of `firstAvailable`.
 
+use dra_attrs::release::BothKinds;
 use dra_attrs::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{
-    CapacityRequirements, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector, DeviceToleration,
+    CapacityRequirements, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector, DeviceSubRequest,
+    DeviceToleration, ExactDeviceRequest,
 };
 
 use super::context::ValidationContext;
@@ -35,49 +37,70 @@ pub(super) fn check(
 ) {
     names::label(&request.name, &at.child("name"), context);
     let alternatives = request.first_available.as_ref().filter(|alternatives| !alternatives.is_empty());
+    let is_both = request.exactly.is_some() && alternatives.is_some();
     match (&request.exactly, alternatives) {
         (None, None) => context.push(FieldError::required(at, ONE_OF)),
         (Some(_), Some(_)) => {
             let detail = format!("{ONE_OF}, but multiple fields are set");
             context.push(FieldError::invalid(at, BadValue::literal("null"), detail));
         }
-        (Some(exactly), None) => {
-            let wanted = Wanted {
-                reference: request.name.clone(),
-                class: &exactly.device_class_name,
-                check_class: names::subdomain,
-                selectors: exactly.selectors.as_ref(),
-                derived: exactly.derived_attributes.as_ref(),
-                mode: exactly.allocation_mode.as_deref(),
-                count: exactly.count,
-                capacity: exactly.capacity.as_ref(),
-                tolerations: exactly.tolerations.as_ref(),
-            };
-            check_wanted(&wanted, constraints, &at.child("exactly"), context);
-        }
-        (None, Some(alternatives)) => {
-            List::new(Some(alternatives)).at_most(limits::SUBREQUESTS).each_unique(
-                &at.child("firstAvailable"),
-                context,
-                |sub| sub.name.as_str(),
-                |sub, at, context| {
-                    names::label(&sub.name, &at.child("name"), context);
-                    let wanted = Wanted {
-                        reference: format!("{}/{}", request.name, sub.name),
-                        class: &sub.device_class_name,
-                        check_class: names::declared_subdomain,
-                        selectors: sub.selectors.as_ref(),
-                        derived: sub.derived_attributes.as_ref(),
-                        mode: sub.allocation_mode.as_deref(),
-                        count: sub.count,
-                        capacity: sub.capacity.as_ref(),
-                        tolerations: sub.tolerations.as_ref(),
-                    };
-                    check_wanted(&wanted, constraints, at, context);
-                },
-            );
-        }
+        _ => {}
     }
+    if is_both && context.rules.validation.both_kinds == BothKinds::Refused {
+        return;
+    }
+    if let Some(exactly) = &request.exactly {
+        check_exactly(&request.name, exactly, constraints, &at.child("exactly"), context);
+    }
+    List::new(alternatives).at_most(limits::SUBREQUESTS).keyed_by("name").each_unique(
+        &at.child("firstAvailable"),
+        context,
+        |sub| sub.name.as_str(),
+        |sub, at, context| check_alternative(&request.name, sub, constraints, at, context),
+    );
+}
+
+fn check_exactly(
+    name: &str,
+    exactly: &ExactDeviceRequest,
+    constraints: &[DeviceConstraint],
+    at: &FieldPath<'_>,
+    context: &mut ValidationContext,
+) {
+    let wanted = Wanted {
+        reference: name.to_owned(),
+        class: &exactly.device_class_name,
+        check_class: names::subdomain,
+        selectors: exactly.selectors.as_ref(),
+        derived: exactly.derived_attributes.as_ref(),
+        mode: exactly.allocation_mode.as_deref(),
+        count: exactly.count,
+        capacity: exactly.capacity.as_ref(),
+        tolerations: exactly.tolerations.as_ref(),
+    };
+    check_wanted(&wanted, constraints, at, context);
+}
+
+fn check_alternative(
+    name: &str,
+    sub: &DeviceSubRequest,
+    constraints: &[DeviceConstraint],
+    at: &FieldPath<'_>,
+    context: &mut ValidationContext,
+) {
+    names::label(&sub.name, &at.child("name"), context);
+    let wanted = Wanted {
+        reference: format!("{name}/{}", sub.name),
+        class: &sub.device_class_name,
+        check_class: names::declared_subdomain,
+        selectors: sub.selectors.as_ref(),
+        derived: sub.derived_attributes.as_ref(),
+        mode: sub.allocation_mode.as_deref(),
+        count: sub.count,
+        capacity: sub.capacity.as_ref(),
+        tolerations: sub.tolerations.as_ref(),
+    };
+    check_wanted(&wanted, constraints, at, context);
 }
 
 fn check_wanted(

@@ -1,6 +1,7 @@
 //! Validation of the request policy of a capacity: listed values, or a range with steps (KEP-5075).
 
-use dra_attrs::{DraGate, FieldError, FieldPath, Quantity};
+use dra_attrs::release::{DefaultPath, RangeNumbers};
+use dra_attrs::{BadValue, DraGate, ErrorType, FieldError, FieldPath, Quantity};
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange};
 
 use super::context::ValidationContext;
@@ -139,17 +140,21 @@ fn check_range(
 
 fn check_order(bounds: &Bounds, capacity: Quantity, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let Bounds { default, min, max, .. } = *bounds;
+    let (below, above) = match context.rules.validation.default_path {
+        DefaultPath::Bound => ("min", "max"),
+        DefaultPath::Default => ("default", "default"),
+    };
     let mut require = |holds: bool, field: &str, value: Quantity, detail: String| {
         if !holds {
             context.push(FieldError::invalid(&at.child(field), value.to_string(), detail));
         }
     };
     require(min <= capacity, "min", min, format!("min is larger than capacity value: {capacity}"));
-    require(default >= min, "default", default, format!("default is less than min: {min}"));
+    require(default >= min, below, default, format!("default is less than min: {min}"));
     if let Some(max) = max {
         require(min <= max, "max", min, format!("min is larger than max: {max}"));
         require(max <= capacity, "max", max, format!("max is larger than capacity value: {capacity}"));
-        require(default <= max, "default", default, format!("default is more than max: {max}"));
+        require(default <= max, above, default, format!("default is more than max: {max}"));
     }
 }
 
@@ -162,16 +167,24 @@ fn check_step(
     context: &mut ValidationContext,
 ) {
     let at_step = at.child("step");
-    if step <= Quantity::ZERO {
-        return context.push(FieldError::invalid(&at_step, step.to_string(), "must be greater than zero"));
-    }
+    let is_guarded = match context.rules.validation.range_numbers {
+        RangeNumbers::Guarded if step <= Quantity::ZERO => {
+            return context.push(FieldError::invalid(&at_step, step.to_string(), "must be greater than zero"));
+        }
+        RangeNumbers::Unguarded if whole(step) == 0 => {
+            let detail = "the API server of this release divides by the step";
+            return context.push(FieldError::new(ErrorType::ServerStops, &at_step, BadValue::Omitted, detail));
+        }
+        RangeNumbers::Guarded => true,
+        RangeNumbers::Unguarded => false,
+    };
     if let Some(added) = bounds.min.checked_add(step)
         && added > capacity
     {
         let detail = format!("one step {added} is larger than capacity value: {capacity}");
         context.push(FieldError::invalid(&at_step, step.to_string(), detail));
     }
-    if matches!(unit, Unit::Whole) && !check_each(bounds, whole_problem, at, context) {
+    if is_guarded && matches!(unit, Unit::Whole) && !check_each(bounds, whole_problem, at, context) {
         return;
     }
     for value in std::iter::once(bounds.default).chain(bounds.max) {

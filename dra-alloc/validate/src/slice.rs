@@ -22,12 +22,9 @@ pub(super) fn check(new: &ResourceSlice, old: Option<&ResourceSlice>, context: &
         check_immutable(new, old, &at, context);
     }
     node_selection::check_slice(new, &at, context);
-    if new.shared_counters.is_some() && new.devices.is_some() {
-        let detail = "only one of `sharedCounters` or `devices` is allowed";
-        context.push(FieldError::invalid(&at, "", detail));
-    }
+    counters::check_place(new, &at, context);
     check_devices(new, old, &at.child("devices"), context);
-    counters::check_sets(new.shared_counters.as_ref(), &at.child("sharedCounters"), context);
+    counters::check_sets(new, &at, context);
     partition_type::check(new, old, &at, context);
     let old_skip = old.map(|old| old.skip_node_operations.as_deref().unwrap_or_default());
     let skip = new.skip_node_operations.as_deref().unwrap_or_default();
@@ -65,21 +62,22 @@ fn check_devices(
 ) {
     let devices = new.devices.as_deref().unwrap_or_default();
     let max = if devices.iter().any(|device| is_advanced(device) || has_list(device)) {
-        limits::DEVICES_WITH_ADVANCED_FEATURES
+        context.rules.limits.advanced_devices
     } else {
         limits::DEVICES
     };
     let old_devices = old.and_then(|old| old.devices.as_ref());
     let unchanged = old_devices.is_some() && same_or_empty(new.devices.as_ref(), old_devices, TaintTimes::Exact);
+    let sets = counters::Sets::of(new);
     context.ratchet(unchanged, |context| {
-        let devices = List::new(new.devices.as_ref()).at_most(max);
+        let devices = List::new(new.devices.as_ref()).at_most(max).keyed_by("name");
         devices.each_unique(
             at,
             context,
             |device| device.name.as_str(),
             |device, at, context| {
                 let old = old_devices.and_then(|old| old.iter().find(|old| old.name == device.name));
-                device::check(device, old, new.per_device_node_selection, at, context);
+                device::check(device, old, &sets, new.per_device_node_selection, at, context);
             },
         );
     });

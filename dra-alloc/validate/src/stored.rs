@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::fields::{AMOUNTS, OPTIONAL_AMOUNTS, REQUESTS, TAINTS, TOLERATIONS};
 
-/// Go's zero time, which counts as absent.
+/// Go's zero time, which is written as an absent one.
 pub(super) const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
 /// Fills in one object; returns true if it has changed the object.
@@ -57,8 +57,11 @@ fn toleration(toleration: &mut Value, _: Option<Timestamp>) -> bool {
 }
 
 fn taint(taint: &mut Value, now: Option<Timestamp>) -> bool {
-    let is_no_time = |time: &Value| is_no_text(time) || time == ZERO_TIME;
-    now.is_some_and(|now| default(taint, "timeAdded", is_no_time, json!(Time(now))))
+    // The zero time is not filled in, and not written.
+    if let Some(time) = taint.get_mut("timeAdded").filter(|time| *time == ZERO_TIME) {
+        return !time.take().is_null();
+    }
+    now.is_some_and(|now| default(taint, "timeAdded", is_no_text, json!(Time(now))))
 }
 
 fn amount(amount: &mut Value, now: Option<Timestamp>) -> bool {

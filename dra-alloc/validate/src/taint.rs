@@ -1,26 +1,22 @@
 //! Validation of device taints and tolerations (KEP-5055).
 
+use dra_attrs::release::{StoredPart, Strictness};
 use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration};
 
 use super::context::ValidationContext;
 use super::list::List;
-use super::{limits, names};
+use super::names;
 
 const EFFECTS: [&str; 3] = ["NoExecute", "NoSchedule", "None"];
+/// Effects before a taint could have none.
+const EFFECTS_ON_PODS: [&str; 2] = ["NoExecute", "NoSchedule"];
 const OPERATORS: [&str; 2] = ["Equal", "Exists"];
 
 /// Checks the taints of a device.
 pub(super) fn check_list(taints: Option<&Vec<DeviceTaint>>, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    let taints = List::new(taints).at_most(limits::TAINTS);
+    let taints = List::new(taints).at_most(context.rules.limits.taints);
     taints.each(at, context, |taint, at, context| check(taint, None, at, context));
-}
-
-/// Checks only the effects of the taints.
-pub(super) fn check_effects(taints: Option<&Vec<DeviceTaint>>, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    List::new(taints).each(at, context, |taint, at, context| {
-        check_required_effect(&taint.effect, &at.child("effect"), context);
-    });
 }
 
 /// Checks a taint. `old` is the stored taint; an unchanged effect is not checked again.
@@ -29,7 +25,11 @@ pub(super) fn check(new: &DeviceTaint, old: Option<&DeviceTaint>, at: &FieldPath
     if let Some(value) = &new.value {
         names::label_value(value, &at.child("value"), context);
     }
-    if old.is_none_or(|old| old.effect != new.effect) {
+    let is_trusted = match context.rules.validation.stored_taints {
+        StoredPart::Trusted => old.is_some_and(|old| old.effect == new.effect),
+        StoredPart::Validated => false,
+    };
+    if !is_trusted {
         check_required_effect(&new.effect, &at.child("effect"), context);
     }
 }
@@ -72,7 +72,11 @@ fn check_required_effect(effect: &str, at: &FieldPath<'_>, context: &mut Validat
 }
 
 fn check_effect(effect: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    if !EFFECTS.contains(&effect) {
-        context.push(FieldError::not_supported(at, effect, &EFFECTS));
+    let effects: &[&str] = match context.rules.validation.none_effect {
+        Strictness::Accepted => &EFFECTS,
+        Strictness::Refused => &EFFECTS_ON_PODS,
+    };
+    if !effects.contains(&effect) {
+        context.push(FieldError::not_supported(at, effect, effects));
     }
 }

@@ -53,6 +53,10 @@ pub enum ErrorType {
     /// An internal error prevented the check.
     #[serde(rename = "InternalError")]
     Internal,
+    /// The server ends while it validates: the client sees a cut connection instead of a list of errors. No type of
+    /// Kubernetes, but its behaviour in some releases.
+    #[serde(rename = "ServerStops")]
+    ServerStops,
 }
 
 impl ErrorType {
@@ -72,6 +76,7 @@ impl ErrorType {
             Self::TooFew => "FieldValueTooFew",
             Self::TypeInvalid => "FieldValueTypeInvalid",
             Self::Internal => "InternalError",
+            Self::ServerStops => "ServerStops",
         }
     }
 
@@ -79,7 +84,10 @@ impl ErrorType {
     /// long, and those of types where the value is irrelevant.
     #[must_use]
     pub const fn shows_value(self) -> bool {
-        !matches!(self, Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal)
+        !matches!(
+            self,
+            Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal | Self::ServerStops
+        )
     }
 }
 
@@ -97,6 +105,7 @@ impl fmt::Display for ErrorType {
             Self::TooMany => "Too many",
             Self::TooFew => "Too few",
             Self::Internal => "Internal error",
+            Self::ServerStops => "Server stops",
         })
     }
 }

@@ -19,7 +19,7 @@ pub use metrics::GateMetricsError;
 ///
 /// let gates = GateSet::<DraGate>::parse("DRAListTypeAttributes=true", Profile::V1_37)?;
 /// assert!(gates.has(DraGate::ListTypeAttributes) && gates.has(DraGate::DeviceTaints));
-/// assert!(!DraGate::ListTypeAttributes.is_default());
+/// assert!(!DraGate::ListTypeAttributes.is_default(Profile::V1_37));
 /// # Ok::<(), dra_attrs::GateError>(())
 /// ```
 pub trait FeatureGate: Sealed + Copy + Eq + fmt::Debug + 'static {
@@ -29,8 +29,8 @@ pub trait FeatureGate: Sealed + Copy + Eq + fmt::Debug + 'static {
     /// Returns the name of the gate in `--feature-gates`. A KEP and the release may spell it differently.
     fn name(self, profile: Profile) -> &'static str;
 
-    /// Returns true if Kubernetes 1.37 has the gate on by default.
-    fn is_default(self) -> bool;
+    /// Returns true if the release of a profile has the gate on by default.
+    fn is_default(self, profile: Profile) -> bool;
 
     /// Returns the index of the gate in a [`GateSet`]: unique, below 32.
     fn position(self) -> u32;
@@ -63,7 +63,7 @@ pub enum GateError {
     },
 }
 
-/// A set of feature gates that are on. The default set is that of Kubernetes 1.37.
+/// A set of feature gates that are on. [`GateSet::of`] is the default of a release.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GateSet<G> {
     bits: u32,
@@ -82,6 +82,18 @@ impl<G: FeatureGate> GateSet<G> {
         G::ALL.iter().copied().collect()
     }
 
+    /// Returns the gates that the release of a profile has on by default. The KEPs have those of Kubernetes 1.37.
+    ///
+    /// ```
+    /// use dra_attrs::{DraGate, GateSet, Profile};
+    /// assert!(GateSet::of(Profile::V1_36).has(DraGate::DeviceTaints));
+    /// assert!(!GateSet::of(Profile::V1_35).has(DraGate::DeviceTaints));
+    /// ```
+    #[must_use]
+    pub fn of(profile: Profile) -> Self {
+        G::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, gate.is_default(profile)))
+    }
+
     /// Parses a list of changes to the defaults, as `--feature-gates` takes it: `A=true,B=false`. Empty parts are
     /// skipped, and the last value of a gate counts. A gate that Kubernetes has and `G` does not is accepted, so that the
     /// list of a real component can be used, and has no effect; see [`GateSet::without_effect`].
@@ -89,7 +101,7 @@ impl<G: FeatureGate> GateSet<G> {
     /// # Errors
     /// A part that is no assignment, or a name that neither `profile` nor Kubernetes has.
     pub fn parse(list: &str, profile: Profile) -> Result<Self, GateError> {
-        parts(list).try_fold(Self::default(), |gates, part| {
+        parts(list).try_fold(Self::of(profile), |gates, part| {
             let (name, is_on) = assignment(part)?;
             Ok(Self::find(name, profile)?.map_or(gates, |gate| gates.with_value(gate, is_on)))
         })
@@ -133,7 +145,7 @@ impl<G: FeatureGate> GateSet<G> {
     /// keeps its default.
     #[must_use]
     pub fn from_names(profile: Profile, is_on: impl Fn(&str) -> Option<bool>) -> Self {
-        let is_on = |gate: &G| is_on(gate.name(profile)).unwrap_or_else(|| gate.is_default());
+        let is_on = |gate: &G| is_on(gate.name(profile)).unwrap_or_else(|| gate.is_default(profile));
         G::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, is_on(gate)))
     }
 
@@ -234,7 +246,7 @@ impl<G> Copy for GateSet<G> {}
 
 impl<G: FeatureGate> Default for GateSet<G> {
     fn default() -> Self {
-        G::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, gate.is_default()))
+        Self::of(Profile::V1_37)
     }
 }
 

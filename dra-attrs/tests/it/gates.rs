@@ -22,7 +22,7 @@ impl FeatureGate for Gate {
         }
     }
 
-    fn is_default(self) -> bool {
+    fn is_default(self, _: Profile) -> bool {
         false
     }
 
@@ -83,7 +83,7 @@ impl FeatureGate for Chained {
         }
     }
 
-    fn is_default(self) -> bool {
+    fn is_default(self, _: Profile) -> bool {
         self == Self::Other
     }
 

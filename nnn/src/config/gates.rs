@@ -96,7 +96,7 @@ impl FeatureGate for NominationGate {
         self.info().name
     }
 
-    fn is_default(self) -> bool {
+    fn is_default(self, _: Profile) -> bool {
         self.is_default_in(CURRENT_MINOR)
     }
 

@@ -36,7 +36,7 @@ impl FeatureGate for KubeletGate {
         }
     }
 
-    fn is_default(self) -> bool {
+    fn is_default(self, _: Profile) -> bool {
         self == Self::ExtendedResource
     }
 

@@ -1,0 +1,39 @@
+//! Rules in which the KEPs and the releases of Kubernetes differ: one row for each, and no other place.
+//!
+//! A row is written in full, so that a release which lacks one decision does not build. The rest of the family reads the
+//! fields of a row, or matches on its small enums without a wildcard: a new behaviour stops every place that must decide,
+//! and a new release with known behaviours changes this module alone.
+
+mod gates;
+mod kep;
+mod limits;
+mod v1_34;
+mod v1_35;
+mod v1_36;
+mod v1_37;
+mod validation;
+
+pub use gates::{GateRow, GateStage};
+pub use limits::{CounterLimits, Limits};
+pub use validation::{
+    AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
+    RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
+};
+
+pub(crate) use kep::KEP;
+pub(crate) use v1_34::V1_34;
+pub(crate) use v1_35::V1_35;
+pub(crate) use v1_36::V1_36;
+pub(crate) use v1_37::V1_37;
+
+/// Rules of one release, or of the texts of the KEPs.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a row is written without `..`, and only in this crate")]
+pub struct Rules {
+    /// Feature gates, in the order of the enum.
+    pub gates: GateRow,
+    /// Size limits of objects.
+    pub limits: Limits,
+    /// Rules of the API server for written objects.
+    pub validation: Validation,
+}

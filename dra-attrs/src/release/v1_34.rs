@@ -1,0 +1,65 @@
+//! Rules of Kubernetes 1.34.
+
+use super::validation::{
+    AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
+    RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
+};
+use super::{CounterLimits, GateRow, GateStage, Limits, Rules};
+use crate::dra_gate::DraGate;
+
+/// Rules of Kubernetes 1.34.
+pub(crate) const V1_34: Rules = Rules { gates: GATES, limits: LIMITS, validation: VALIDATION };
+
+const GATES: GateRow = [
+    (DraGate::AdminAccess, GateStage::BetaOn),
+    (DraGate::PrioritizedList, GateStage::BetaOn),
+    (DraGate::DeviceTaints, GateStage::Alpha),
+    (DraGate::PartitionableDevices, GateStage::Alpha),
+    (DraGate::ConsumableCapacity, GateStage::Alpha),
+    (DraGate::DeviceBindingConditions, GateStage::Alpha),
+    (DraGate::ListTypeAttributes, GateStage::Absent),
+    (DraGate::OptionalNodeOperations, GateStage::Absent),
+    (DraGate::DerivedAttributes, GateStage::Absent),
+    (DraGate::DeviceCompatibilityGroups, GateStage::Absent),
+    (DraGate::FractionalCapacityRange, GateStage::Absent),
+    (DraGate::ResourceClaimDeviceStatus, GateStage::BetaOn),
+    (DraGate::NodeAllocatableResources, GateStage::Absent),
+    (DraGate::PartitionableDevicesType, GateStage::Absent),
+    (DraGate::WorkloadResourceClaims, GateStage::Absent),
+    (DraGate::ExtendedResource, GateStage::Alpha),
+];
+
+const LIMITS: Limits = Limits {
+    taints: 4,
+    advanced_devices: 128,
+    counters: CounterLimits::InTotal { shared: 32, of_device: 32, consumed: 1_024 },
+};
+
+const VALIDATION: Validation = Validation {
+    counter_sets: CounterSets::WithDevices,
+    one_value: OneValue::Counted(AbsentValue::Required),
+    absent_name: AbsentValue::Required,
+    empty_driver: EmptyDriver::RequiredAndInvalid,
+    long_list: LongList::Checked,
+    duplicate: DuplicatePath::Key,
+    bad_key: BadKeyPath::Entry,
+    claim_update: SpecUpdate::ValidatedAndCompared,
+    both_kinds: BothKinds::Validated,
+    stored_taints: StoredPart::Validated,
+    stored_selectors: StoredPart::Validated,
+    stored_capacities: StoredPart::Validated,
+    allocated_tolerations: Strictness::Accepted,
+    two_slashes: Strictness::Accepted,
+    none_effect: Strictness::Refused,
+    range_numbers: RangeNumbers::Unguarded,
+    default_path: DefaultPath::Bound,
+    upper_case_driver: UpperCaseDriver::Silent,
+    kept_while_off: &[
+        "spec.devices.requests[*].exactly.tolerations",
+        "spec.devices.requests[*].firstAvailable[*].tolerations",
+        "spec.devices.constraints[*].distinctAttribute",
+        "status.allocation.devices.results[*].shareID",
+        "status.allocation.devices.results[*].consumedCapacity",
+        "status.devices[*].shareID",
+    ],
+};

@@ -1,0 +1,55 @@
+//! Rules of Kubernetes 1.35.
+
+use super::validation::{
+    AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
+    RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
+};
+use super::{CounterLimits, GateRow, GateStage, Limits, Rules};
+use crate::dra_gate::DraGate;
+
+/// Rules of Kubernetes 1.35.
+pub(crate) const V1_35: Rules = Rules { gates: GATES, limits: LIMITS, validation: VALIDATION };
+
+const GATES: GateRow = [
+    (DraGate::AdminAccess, GateStage::BetaOn),
+    (DraGate::PrioritizedList, GateStage::BetaOn),
+    (DraGate::DeviceTaints, GateStage::Alpha),
+    (DraGate::PartitionableDevices, GateStage::Alpha),
+    (DraGate::ConsumableCapacity, GateStage::Alpha),
+    (DraGate::DeviceBindingConditions, GateStage::Alpha),
+    (DraGate::ListTypeAttributes, GateStage::Absent),
+    (DraGate::OptionalNodeOperations, GateStage::Absent),
+    (DraGate::DerivedAttributes, GateStage::Absent),
+    (DraGate::DeviceCompatibilityGroups, GateStage::Absent),
+    (DraGate::FractionalCapacityRange, GateStage::Absent),
+    (DraGate::ResourceClaimDeviceStatus, GateStage::BetaOn),
+    (DraGate::NodeAllocatableResources, GateStage::Absent),
+    (DraGate::PartitionableDevicesType, GateStage::Absent),
+    (DraGate::WorkloadResourceClaims, GateStage::Absent),
+    (DraGate::ExtendedResource, GateStage::Alpha),
+];
+
+const LIMITS: Limits =
+    Limits { taints: 16, advanced_devices: 64, counters: CounterLimits::BySet { sets: 8, counters: 32, of_device: 2 } };
+
+const VALIDATION: Validation = Validation {
+    counter_sets: CounterSets::Apart,
+    one_value: OneValue::Counted(AbsentValue::Invalid),
+    absent_name: AbsentValue::Invalid,
+    empty_driver: EmptyDriver::Required,
+    long_list: LongList::Counted,
+    duplicate: DuplicatePath::Item,
+    bad_key: BadKeyPath::Entry,
+    claim_update: SpecUpdate::Compared,
+    both_kinds: BothKinds::Refused,
+    stored_taints: StoredPart::Trusted,
+    stored_selectors: StoredPart::Validated,
+    stored_capacities: StoredPart::Validated,
+    allocated_tolerations: Strictness::Accepted,
+    two_slashes: Strictness::Accepted,
+    none_effect: Strictness::Accepted,
+    range_numbers: RangeNumbers::Unguarded,
+    default_path: DefaultPath::Bound,
+    upper_case_driver: UpperCaseDriver::Warned,
+    kept_while_off: &["status.allocation.allocationTimestamp"],
+};

@@ -1,0 +1,55 @@
+//! Rules of Kubernetes 1.37.
+
+use super::validation::{
+    AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
+    RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
+};
+use super::{CounterLimits, GateRow, GateStage, Limits, Rules};
+use crate::dra_gate::DraGate;
+
+/// Rules of Kubernetes 1.37.
+pub(crate) const V1_37: Rules = Rules { gates: GATES, limits: LIMITS, validation: VALIDATION };
+
+const GATES: GateRow = [
+    (DraGate::AdminAccess, GateStage::Locked),
+    (DraGate::PrioritizedList, GateStage::Locked),
+    (DraGate::DeviceTaints, GateStage::Stable),
+    (DraGate::PartitionableDevices, GateStage::BetaOn),
+    (DraGate::ConsumableCapacity, GateStage::BetaOn),
+    (DraGate::DeviceBindingConditions, GateStage::BetaOn),
+    (DraGate::ListTypeAttributes, GateStage::Alpha),
+    (DraGate::OptionalNodeOperations, GateStage::Alpha),
+    (DraGate::DerivedAttributes, GateStage::Alpha),
+    (DraGate::DeviceCompatibilityGroups, GateStage::Alpha),
+    (DraGate::FractionalCapacityRange, GateStage::BetaOn),
+    (DraGate::ResourceClaimDeviceStatus, GateStage::Locked),
+    (DraGate::NodeAllocatableResources, GateStage::Alpha),
+    (DraGate::PartitionableDevicesType, GateStage::Alpha),
+    (DraGate::WorkloadResourceClaims, GateStage::BetaOff),
+    (DraGate::ExtendedResource, GateStage::Locked),
+];
+
+const LIMITS: Limits =
+    Limits { taints: 16, advanced_devices: 64, counters: CounterLimits::BySet { sets: 8, counters: 32, of_device: 2 } };
+
+const VALIDATION: Validation = Validation {
+    counter_sets: CounterSets::Apart,
+    one_value: OneValue::Named,
+    absent_name: AbsentValue::Invalid,
+    empty_driver: EmptyDriver::Required,
+    long_list: LongList::Counted,
+    duplicate: DuplicatePath::Item,
+    bad_key: BadKeyPath::Map,
+    claim_update: SpecUpdate::Compared,
+    both_kinds: BothKinds::Refused,
+    stored_taints: StoredPart::Trusted,
+    stored_selectors: StoredPart::Trusted,
+    stored_capacities: StoredPart::Trusted,
+    allocated_tolerations: Strictness::Refused,
+    two_slashes: Strictness::Refused,
+    none_effect: Strictness::Accepted,
+    range_numbers: RangeNumbers::Guarded,
+    default_path: DefaultPath::Default,
+    upper_case_driver: UpperCaseDriver::Warned,
+    kept_while_off: &["status.allocation.allocationTimestamp"],
+};
