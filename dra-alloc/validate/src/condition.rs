@@ -11,7 +11,7 @@ use super::limits;
 pub(super) fn check_list(conditions: Option<&Vec<Condition>>, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let conditions = conditions.map_or(&[][..], Vec::as_slice);
     if conditions.len() > limits::CONDITIONS {
-        return context.push(FieldError::too_many(at, conditions.len(), limits::CONDITIONS));
+        context.push(FieldError::too_many(at, conditions.len(), limits::CONDITIONS));
     }
     context.extend(validate_conditions(conditions, at));
 }

@@ -1,4 +1,4 @@
-//! JSON of an object as the API server decodes it: what the types of k8s-openapi can't tell.
+//! Values that the API server can't decode, and that the types of k8s-openapi can't tell from others.
 
 use std::sync::LazyLock;
 
@@ -12,28 +12,9 @@ use super::stored::ZERO_TIME;
 
 const NO_TIME: &str = "must be a time as in RFC 3339, such as 2026-01-31T10:30:00Z";
 
-/// Prepares the JSON of a slice, claim, claim template or taint rule for deserialization, as the API server reads it. A text
-/// that is no amount is refused, also the empty one; in the types of k8s-openapi it equals an absent amount. So is a time that is
-/// not written as in RFC 3339, of which k8s-openapi reads more forms. A condition without `lastTransitionTime`, which
-/// k8s-openapi can't read, gets the zero time.
-///
-/// # Errors
-/// Every such amount and time, with the path of its field. The API server answers such a request with status 400, before
-/// any validation.
-///
-/// # Complexity
-/// Linear in the size of the object.
-///
-/// ```
-/// use dra_validate::decoded;
-/// use serde_json::json;
-/// let empty = json!({"spec": {"devices": [{"name": "gpu-0", "capacity": {"memory": {"value": ""}}}]}});
-/// assert_eq!(decoded(empty).unwrap_err().as_slice()[0].field, "spec.devices[0].capacity[memory].value");
-/// let spaced = json!({"spec": {"taint": {"timeAdded": "2026-01-01 00:00:00Z"}}});
-/// assert_eq!(decoded(spaced).unwrap_err().as_slice()[0].field, "spec.taint.timeAdded");
-/// assert!(decoded(json!({"spec": {"devices": [{"capacity": {"memory": {}}}]}})).is_ok());
-/// ```
-pub fn decoded(mut object: Value) -> Result<Value, FieldErrors> {
+/// Checks the amounts and times of an object that the API server can't decode, of a template also those of its spec. A
+/// condition without `lastTransitionTime`, which k8s-openapi can't read, gets the zero time.
+pub(super) fn check(object: &mut Value) -> FieldErrors {
     let mut refused = Vec::new();
     let mut check = |object: &mut Value, root: &FieldPath<'_>, is_in_template: bool| {
         CHECKED.visit(object, root, &mut |place, value, at| {
@@ -44,21 +25,17 @@ pub fn decoded(mut object: Value) -> Result<Value, FieldErrors> {
             }
         });
     };
-    check(&mut object, &FieldPath::root(), false);
+    check(object, &FieldPath::root(), false);
     if let Some(spec) = object.get_mut("spec") {
         check(spec, &FieldPath::new("spec"), true);
     }
     refused.sort_by_key(|(order, _)| *order);
-    TIMED.visit(&mut object, &FieldPath::root(), &mut |_, condition, _| {
+    TIMED.visit(object, &FieldPath::root(), &mut |_, condition, _| {
         if let Some(condition) = condition.as_object_mut() {
             condition.entry("lastTransitionTime").or_insert_with(|| json!(ZERO_TIME));
         }
     });
-    let mut errors = FieldErrors::new();
-    for (_, error) in refused {
-        errors.push(error);
-    }
-    errors.into_result().map(|()| object)
+    refused.into_iter().map(|(_, error)| error).collect()
 }
 
 /// Check of a value before it is read.

@@ -35,6 +35,9 @@ pub(super) const TOLERATIONS: &[&str] = &[
 
 pub(super) const TAINTS: &[&str] = &["spec.devices[*].taints[*]", "spec.taint"];
 
+/// Times of an allocation.
+pub(super) const ALLOCATION_TIMES: &[&str] = &["status.allocation.allocationTimestamp"];
+
 /// Conditions, which have the time of their last transition.
 pub(super) const CONDITIONS: &[&str] = &["status.conditions[*]", "status.devices[*].conditions[*]"];
 

@@ -81,7 +81,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn gated(self) -> &'static Places<DraGate> {
+    pub(super) fn gated(self) -> &'static Places<DraGate> {
         match self {
             Self::Slice => Places::of_slice(),
             Self::Claim | Self::ClaimStatus | Self::Template => &CLAIM_PLACES,
@@ -91,7 +91,7 @@ impl Kind {
     }
 
     /// Returns the object that has the claim's spec, with its path.
-    fn object_of_spec(self, json: &mut Value) -> Option<(&mut Value, FieldPath<'static>)> {
+    pub(super) fn object_of_spec(self, json: &mut Value) -> Option<(&mut Value, FieldPath<'static>)> {
         match self {
             Self::Template => json.get_mut("spec").map(|spec| (spec, FieldPath::new("spec"))),
             _ => Some((json, FieldPath::root())),

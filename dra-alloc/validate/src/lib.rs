@@ -42,6 +42,7 @@ mod condition;
 mod config;
 mod constraint;
 mod context;
+mod convert;
 mod counters;
 mod decoded;
 mod derived;
@@ -63,6 +64,7 @@ mod partition_type;
 mod publish;
 mod quantity;
 mod ratchet;
+mod read;
 mod reject_while_off;
 mod request;
 mod request_names;
@@ -81,9 +83,9 @@ use k8s_openapi::api::resource::v1::ResourceSlice;
 
 pub use admin_access::NamespaceAccess;
 pub use api_server::ApiServer;
-pub use decoded::decoded;
 pub use gate_policy::GatePolicy;
 pub use publish::PublishError;
+pub use read::{Read, UnknownField, read};
 pub use write::{Accepted, Write};
 
 /// Validates a new slice and returns all its problems, as found by Kubernetes 1.37 with every feature on.

@@ -102,7 +102,11 @@ pub(super) fn fully_qualified(name: &str, at: &FieldPath<'_>, context: &mut Vali
 /// Checks a name of the form `domain/identifier` by the declarative rule of the API types. Its messages differ from
 /// those of [`fully_qualified`], and it accepts names with several slashes.
 pub(super) fn declared_fully_qualified(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    context.extend(format::resource_fully_qualified_name(name, at));
+    match context.rules.validation.absent_name {
+        AbsentValue::Invalid => context.extend(format::resource_fully_qualified_name(name, at)),
+        // The rule was not declared yet.
+        AbsentValue::Required => fully_qualified(name, at, context),
+    }
 }
 
 /// Checks that a name does not have several slashes.

@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::fields::{AMOUNTS, OPTIONAL_AMOUNTS, REQUESTS, TAINTS, TOLERATIONS};
+use super::fields::{ALLOCATION_TIMES, AMOUNTS, OPTIONAL_AMOUNTS, REQUESTS, TAINTS, TOLERATIONS};
 
 /// Go's zero time, which is written as an absent one.
 pub(super) const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
@@ -22,10 +22,11 @@ pub(super) const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 type FillIn = fn(&mut Value, Option<Timestamp>) -> bool;
 
 /// Rules with the places that they fill in.
-const RULES: [(&[&str], FillIn); 5] = [
+const RULES: [(&[&str], FillIn); 6] = [
     (REQUESTS, request),
     (TOLERATIONS, toleration),
     (TAINTS, taint),
+    (ALLOCATION_TIMES, time),
     (AMOUNTS, amount),
     (OPTIONAL_AMOUNTS, optional_amount),
 ];
@@ -57,11 +58,16 @@ fn toleration(toleration: &mut Value, _: Option<Timestamp>) -> bool {
 }
 
 fn taint(taint: &mut Value, now: Option<Timestamp>) -> bool {
-    // The zero time is not filled in, and not written.
-    if let Some(time) = taint.get_mut("timeAdded").filter(|time| *time == ZERO_TIME) {
-        return !time.take().is_null();
+    // The zero time is not filled in.
+    if let Some(added) = taint.get_mut("timeAdded").filter(|added| **added == ZERO_TIME) {
+        return time(added, now);
     }
     now.is_some_and(|now| default(taint, "timeAdded", is_no_text, json!(Time(now))))
+}
+
+/// The zero time is not written.
+fn time(time: &mut Value, _: Option<Timestamp>) -> bool {
+    *time == ZERO_TIME && !time.take().is_null()
 }
 
 fn amount(amount: &mut Value, now: Option<Timestamp>) -> bool {

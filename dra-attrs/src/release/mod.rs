@@ -34,6 +34,20 @@ pub struct Rules {
     pub gates: GateRow,
     /// Size limits of objects.
     pub limits: Limits,
+    /// Form in which a device accounts for resources of its node.
+    pub node_allocatable: NodeAllocatableForm,
     /// Rules of the API server for written objects.
     pub validation: Validation,
+}
+
+/// Form in which a device accounts for resources of its node (KEP-5517).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a new form must stop whoever reads it")]
+pub enum NodeAllocatableForm {
+    /// Devices do not.
+    Absent,
+    /// `nodeAllocatableResourceMappings`: a multiplier for each resource.
+    Mappings,
+    /// `nodeAllocatableResources`: a mapping and an overhead for each resource.
+    Resources,
 }

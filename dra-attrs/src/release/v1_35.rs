@@ -4,11 +4,12 @@ use super::validation::{
     AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
-use super::{CounterLimits, GateRow, GateStage, Limits, Rules};
+use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules};
 use crate::dra_gate::DraGate;
 
 /// Rules of Kubernetes 1.35.
-pub(crate) const V1_35: Rules = Rules { gates: GATES, limits: LIMITS, validation: VALIDATION };
+pub(crate) const V1_35: Rules =
+    Rules { gates: GATES, limits: LIMITS, node_allocatable: NodeAllocatableForm::Absent, validation: VALIDATION };
 
 const GATES: GateRow = [
     (DraGate::AdminAccess, GateStage::BetaOn),

@@ -20,5 +20,8 @@ fn profiles_are_read_by_the_names_that_are_printed() {
     for (profile, name) in [(Profile::Kep, "kep"), (Profile::V1_37, "v1.37")] {
         assert_eq!((profile.to_string().as_str(), name.parse()), (name, Ok(profile)));
     }
-    assert_eq!("V1.37".parse::<Profile>().unwrap_err().to_string(), "no profile \"V1.37\"; known: kep, v1.37");
+    assert_eq!(
+        "V1.37".parse::<Profile>().unwrap_err().to_string(),
+        "no profile \"V1.37\"; known: kep, v1.34, v1.35, v1.36, v1.37"
+    );
 }

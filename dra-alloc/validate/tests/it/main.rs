@@ -10,6 +10,7 @@ mod device_rows;
 mod gates;
 mod leniency;
 mod ratchet;
+mod releases;
 mod skip;
 mod slice_rows;
 mod status_rows;

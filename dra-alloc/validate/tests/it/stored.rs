@@ -1,6 +1,7 @@
 //! Tests of what is stored: defaults, amounts, times; and of JSON that the API server does not decode.
 
-use dra_validate::decoded;
+use dra_attrs::Profile;
+use dra_validate::read;
 use k8s_openapi::api::resource::v1::{
     DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice, ResourceSliceSpec,
 };
@@ -85,17 +86,17 @@ fn the_clock_of_the_server_dates_taints() {
     let sent = "2026-01-01T00:00:00Z";
     let with = |time: &str| changed(&rule(), json!({"/spec/taint/timeAdded": time}));
     for (old, new, effect, stored) in [
-        // What is sent stays, but the zero time is none.
-        (sent, sent, "NoExecute", sent),
-        (sent, "0001-01-01T00:00:00Z", "NoExecute", NOW_IN_SECONDS),
+        // What is sent stays, but the zero time is not written.
+        (sent, sent, "NoExecute", Some(sent)),
+        (sent, "0001-01-01T00:00:00Z", "NoExecute", None),
         // A new effect begins now, unless its time is sent too.
-        (sent, sent, "None", NOW_IN_SECONDS),
-        (sent, "2026-02-01T00:00:00Z", "None", "2026-02-01T00:00:00Z"),
+        (sent, sent, "None", Some(NOW_IN_SECONDS)),
+        (sent, "2026-02-01T00:00:00Z", "None", Some("2026-02-01T00:00:00Z")),
     ] {
         let old = changed(&with(old), json!({"/spec/taint/effect": "NoExecute"}));
         let new = changed(&with(new), json!({"/spec/taint/effect": effect}));
         let updated = update::<DeviceTaintRule>(at_ten, old, new).unwrap().object;
-        assert_eq!(time(updated).as_deref(), Some(stored), "{effect}");
+        assert_eq!(time(updated).as_deref(), stored, "{effect}");
     }
     // A stored taint without a time is as new as the one that replaces it: nothing has changed.
     let bad = changed(&slice(), json!({"/spec/devices/0/taints/0/key": "a b"}));
@@ -109,7 +110,7 @@ fn the_clock_of_the_server_dates_taints() {
 #[test]
 fn what_the_api_server_does_not_decode() {
     let refused = |object: Value| -> Vec<String> {
-        decoded(object).err().into_iter().flatten().map(|error| error.field).collect()
+        read(object, Profile::V1_37).err().into_iter().flatten().map(|error| error.field).collect()
     };
     let policy = "/spec/devices/0/capacity/memory/requestPolicy/validRange/step";
     for (object, field) in [
@@ -144,7 +145,7 @@ fn what_the_api_server_does_not_decode() {
         assert_eq!(refused(timed).is_empty(), is_read, "{time}");
     }
     let bare = json!({"status": {"devices": [{"conditions": [{"type": "a"}]}], "conditions": [{}]}});
-    let read = decoded(bare).unwrap();
+    let read = read(bare, Profile::V1_37).unwrap().object;
     assert_eq!(read["status"]["devices"][0]["conditions"][0]["lastTransitionTime"], "0001-01-01T00:00:00Z");
     assert_eq!(read["status"]["conditions"][0]["lastTransitionTime"], "0001-01-01T00:00:00Z");
 }

@@ -3,7 +3,7 @@
 //! Objects of Dynamic Resource Allocation are validated by `dra_alloc::validate` and `poolstatus`. Of pods, nodes, events
 //! and leases only the types of the fields and the names are checked, and what may not change of a pod.
 
-use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write, decoded};
+use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
 use dra_attrs::dns::subdomain_problems;
 use dra_attrs::{FieldError, FieldErrors, FieldPath, GateSet, Profile};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -116,13 +116,13 @@ fn device<T: DeserializeOwned + Serialize>(
 ) -> Result<Admitted, Refusal> {
     let name = attempt.new.metadata("name");
     let read = |object: &Value| {
-        let object = decoded(object.clone()).map_err(|errors| {
+        let read = dra_alloc::validate::read(object.clone(), Profile::V1_37).map_err(|errors| {
             Refusal::bad_request(format!(
                 "{} in version {:?} cannot be handled as a {}: {errors}",
                 attempt.kind.name, attempt.kind.version, attempt.kind.name
             ))
         })?;
-        typed::<T>(attempt.kind, &object)
+        typed::<T>(attempt.kind, &read.object)
     };
     let (old, new) = (attempt.old.map(read).transpose()?, read(attempt.new)?);
     let accepted = validate(Write { old: old.as_ref(), new: &new });

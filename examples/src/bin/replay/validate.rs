@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use dra_alloc::DraGate;
 use dra_alloc::skip::WireForm;
 use dra_alloc::skip::wire::{SkipField, WriteError, write};
-use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write, decoded};
+use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
 use dra_attrs::{FieldErrors, Profile};
+use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
@@ -75,15 +76,16 @@ fn rule_and_status(
     }
 }
 
-fn operation<T: 'static>(
+fn operation<T: Resource + 'static>(
     input: Value,
     parse: fn(&str, Value) -> Result<T, Refusal>,
     decide: fn(ApiServer, Write<'_, T>) -> Result<Accepted<T>, FieldErrors>,
     write: fn(&T, WireForm) -> Result<Value, Refusal>,
 ) -> Result<Operation, Refusal> {
     let input: ValidateInput = read(input)?;
-    let old = input.old.map(|old| parse("old", decode("old", old)?)).transpose()?;
-    let new = parse("new", decode("new", input.new)?)?;
+    let profile = input.profile;
+    let old = input.old.map(|old| parse("old", decode::<T>("old", old, profile)?)).transpose()?;
+    let new = parse("new", decode::<T>("new", input.new, profile)?)?;
     let namespace = input.namespace.as_ref().map(NamespaceAccess::from_namespace).unwrap_or_default();
     let server = ApiServer::new(input.profile, features(input.profile, &input.features)).with_namespace(namespace);
     let server = input.now.map_or(server, |now| server.with_now(now));
@@ -97,12 +99,16 @@ fn operation<T: 'static>(
     }))
 }
 
-/// Reads an object's JSON as the API server does, which refuses some values that the types can't tell from others.
-fn decode(field: &str, object: Value) -> Result<Value, Refusal> {
-    decoded(object).map_err(|errors| {
+/// Reads an object's JSON as the API server does: in any version of its group, without unknown fields.
+fn decode<T: Resource>(field: &str, mut object: Value, profile: Profile) -> Result<Value, Refusal> {
+    if let Some(fields) = object.as_object_mut() {
+        fields.entry("kind").or_insert_with(|| json!(T::KIND));
+    }
+    let read = dra_alloc::validate::read(object, profile).map_err(|errors| {
         let first = errors.as_slice().first().map(|error| error.field.as_str()).unwrap_or_default();
         Refusal::field(first, errors.to_string()).below(field)
-    })
+    })?;
+    Ok(read.object)
 }
 
 fn plain<T: DeserializeOwned>(field: &str, object: Value) -> Result<T, Refusal> {
