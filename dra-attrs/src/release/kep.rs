@@ -1,15 +1,29 @@
 //! Rules of the texts of the KEPs, with Kubernetes 1.37 where they are silent.
 
+use super::components::{
+    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff,
+    SkipForm, SkipGateOff, SkipRules,
+};
 use super::validation::{
     AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules};
 use crate::dra_gate::DraGate;
+use crate::matching::ListTypes;
 
 /// Rules of the texts of the KEPs, with Kubernetes 1.37 where they are silent.
-pub(crate) const KEP: Rules =
-    Rules { gates: GATES, limits: LIMITS, node_allocatable: NodeAllocatableForm::Resources, validation: VALIDATION };
+pub(crate) const KEP: Rules = Rules {
+    gates: GATES,
+    limits: LIMITS,
+    node_allocatable: NodeAllocatableForm::Resources,
+    validation: VALIDATION,
+    skip: SKIP,
+    allocator: ALLOCATOR,
+    metrics: MetricNames::Kep,
+    pool_status: PoolStatusForm::Kep,
+    nomination: NominationAfterCycle::Cleared,
+};
 
 const GATES: GateRow = [
     (DraGate::AdminAccess, GateStage::Locked),
@@ -54,3 +68,14 @@ const VALIDATION: Validation = Validation {
     upper_case_driver: UpperCaseDriver::Warned,
     kept_while_off: &["status.allocation.allocationTimestamp"],
 };
+
+const SKIP: SkipRules = SkipRules {
+    form: SkipForm::Bool,
+    sent_while_off: SentWhileOff::Refused,
+    chosen_while_off: SkipGateOff::FailClaim,
+    declared_feature: "DraOptionalNodePreparation",
+    inference: Inference::FromClaims,
+    lost_operations: LostOperations::Called,
+};
+
+const ALLOCATOR: AllocatorRules = AllocatorRules { lists_off: ListTypes::Refused };

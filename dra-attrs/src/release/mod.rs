@@ -4,6 +4,8 @@
 //! fields of a row, or matches on its small enums without a wildcard: a new behaviour stops every place that must decide,
 //! and a new release with known behaviours changes this module alone.
 
+mod behaviours;
+mod components;
 mod gates;
 mod kep;
 mod limits;
@@ -13,6 +15,10 @@ mod v1_36;
 mod v1_37;
 mod validation;
 
+pub use components::{
+    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff,
+    SkipForm, SkipGateOff, SkipRules,
+};
 pub use gates::{GateRow, GateStage};
 pub use limits::{CounterLimits, Limits};
 pub use validation::{
@@ -38,6 +44,16 @@ pub struct Rules {
     pub node_allocatable: NodeAllocatableForm,
     /// Rules of the API server for written objects.
     pub validation: Validation,
+    /// Node operations that drivers do not need.
+    pub skip: SkipRules,
+    /// Search for devices.
+    pub allocator: AllocatorRules,
+    /// Names of metrics.
+    pub metrics: MetricNames,
+    /// Form and counts of the status of pools.
+    pub pool_status: PoolStatusForm,
+    /// Nomination after a cycle that finds no node.
+    pub nomination: NominationAfterCycle,
 }
 
 /// Form in which a device accounts for resources of its node (KEP-5517).

@@ -1,15 +1,29 @@
 //! Rules of Kubernetes 1.37.
 
+use super::components::{
+    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff,
+    SkipForm, SkipGateOff, SkipRules,
+};
 use super::validation::{
     AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules};
 use crate::dra_gate::DraGate;
+use crate::matching::ListTypes;
 
 /// Rules of Kubernetes 1.37.
-pub(crate) const V1_37: Rules =
-    Rules { gates: GATES, limits: LIMITS, node_allocatable: NodeAllocatableForm::Resources, validation: VALIDATION };
+pub(crate) const V1_37: Rules = Rules {
+    gates: GATES,
+    limits: LIMITS,
+    node_allocatable: NodeAllocatableForm::Resources,
+    validation: VALIDATION,
+    skip: SKIP,
+    allocator: ALLOCATOR,
+    metrics: MetricNames::Shipped,
+    pool_status: PoolStatusForm::V1alpha3,
+    nomination: NominationAfterCycle::Kept,
+};
 
 const GATES: GateRow = [
     (DraGate::AdminAccess, GateStage::Locked),
@@ -54,3 +68,14 @@ const VALIDATION: Validation = Validation {
     upper_case_driver: UpperCaseDriver::Warned,
     kept_while_off: &["status.allocation.allocationTimestamp"],
 };
+
+const SKIP: SkipRules = SkipRules {
+    form: SkipForm::List,
+    sent_while_off: SentWhileOff::Dropped,
+    chosen_while_off: SkipGateOff::PassOver,
+    declared_feature: "DRAOptionalNodeOperations",
+    inference: Inference::Never,
+    lost_operations: LostOperations::ReadAgain,
+};
+
+const ALLOCATOR: AllocatorRules = AllocatorRules { lists_off: ListTypes::Disabled };

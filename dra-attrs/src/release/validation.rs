@@ -1,5 +1,7 @@
 //! Rules of the API server for written objects, as far as they differ between releases.
 
+use super::behaviours::behaviours;
+
 /// Decides how the API server of one release validates and stores objects of `resource.k8s.io`.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a row is written without `..`, and only in this crate")]
@@ -42,16 +44,6 @@ pub struct Validation {
     pub upper_case_driver: UpperCaseDriver,
     /// Paths of fields that are stored although their gate is off; `[*]` is every item of a list.
     pub kept_while_off: &'static [&'static str],
-}
-
-/// Declares enums of behaviours: plain, and exhaustive, so that a new behaviour stops whoever decides by it.
-macro_rules! behaviours {
-    ($($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $of:literal])* $variant:ident,)+ })+) => { $(
-        $(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[expect(clippy::exhaustive_enums, reason = "a new behaviour must stop whoever decides by it")]
-        pub enum $name { $($(#[doc = $of])* $variant,)+ }
-    )+ };
 }
 
 /// Error of an attribute that has no value, or several.
