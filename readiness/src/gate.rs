@@ -3,13 +3,14 @@
 use std::fmt;
 
 use dra_attrs::label::key_problems;
-use k8s_openapi::api::core::v1::{PodSpec, Taint};
+use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::jiff::SignedDuration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::taint::{first_untolerated_taint, is_usable};
+use crate::condition::{is_known, is_standard};
+use crate::taint::is_usable;
 
 const TAINT: &str = "Taint";
 const BYPASS: &str = "BypassWithWarning";
@@ -181,6 +182,27 @@ impl NodeReadinessGate {
         self.condition_type.contains('/') && key_problems(&self.condition_type).is_empty()
     }
 
+    /// Returns true if the condition type belongs to Kubernetes: its domain is `kubernetes.io` or a subdomain of it.
+    ///
+    /// ```
+    /// use readiness::NodeReadinessGate;
+    /// let gate = |name: &str| NodeReadinessGate::new(name, 60);
+    /// assert!(gate("network.kubernetes.io/CNIReady").is_standard() && gate("kubernetes.io/Anything").is_standard());
+    /// assert!(!gate("mykubernetes.io/Anything").is_standard() && !gate("kubernetes.io").is_standard());
+    /// assert!(gate("network.kubernetes.io/CNIReady").is_known() && !gate("kubernetes.io/Anything").is_known());
+    /// ```
+    #[must_use]
+    pub fn is_standard(&self) -> bool {
+        is_standard(&self.condition_type)
+    }
+
+    /// Returns true if KEP-5233 defines the condition type: `CNIReady` or `NetworkProxyReady` below
+    /// `network.kubernetes.io`.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        is_known(&self.condition_type)
+    }
+
     /// Returns the timeout of the gate. `None` if the gate is invalid, and so never times out: a type without a domain,
     /// an unknown action, `Taint` without a valid taint, or no positive timeout.
     ///
@@ -200,27 +222,6 @@ impl NodeReadinessGate {
         let seconds = self.timeout_seconds.filter(|seconds| *seconds > 0 && has_fallback && self.has_valid_type())?;
         Some(SignedDuration::from_secs(seconds.into()))
     }
-}
-
-/// Returns the taints of gates that a pod does not tolerate. An agent that does not tolerate the taint of its own gate could
-/// never be scheduled to the node to meet the gate.
-///
-/// The tolerations that the `DaemonSet` controller adds do not cover such taints. It adds tolerations of `not-ready` and
-/// `unreachable` with `NoExecute`, of the pressure taints, of `unschedulable`, and with `hostNetwork` of
-/// `network-unavailable`.
-///
-/// ```
-/// use k8s_openapi::api::core::v1::{PodSpec, Taint};
-/// use readiness::{NodeReadinessGate, missing_tolerations};
-/// let taint = Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() };
-/// let gate = NodeReadinessGate::new("a.example/Agent", 60).with_taint(taint.clone());
-/// assert_eq!(missing_tolerations(&PodSpec::default(), &[gate]), [&taint]);
-/// ```
-#[must_use]
-pub fn missing_tolerations<'g>(pod: &PodSpec, gates: &'g [NodeReadinessGate]) -> Vec<&'g Taint> {
-    let tolerations = pod.tolerations.as_deref().unwrap_or_default();
-    let taints = gates.iter().filter_map(NodeReadinessGate::taint);
-    taints.filter(|taint| first_untolerated_taint(std::slice::from_ref(taint), tolerations).is_some()).collect()
 }
 
 #[cfg(feature = "schemars")]

@@ -102,6 +102,9 @@ pub struct GatedNodeView<'a> {
 }
 
 impl<'a> GatedNodeView<'a> {
+    /// Type of the condition by which kubelet reports that its node is ready.
+    pub const READY: &'static str = READY;
+
     /// Creates a view of a node and its gates, with a synced cache.
     #[must_use]
     pub fn new(node: &'a Node, gates: &'a [NodeReadinessGate]) -> Self {

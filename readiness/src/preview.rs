@@ -65,37 +65,35 @@ pub struct GatesPreview {
     pub nodes: Vec<NodePreview>,
 }
 
-/// Evaluates a proposed change of gates on many nodes without writing anything. Later timeouts are not simulated.
-///
-/// ```
-/// use readiness::{GateProposal, NodeReadinessGate, NodeState, Policy, preview_gates};
-/// let node = serde_json::from_str(r#"{"metadata": {"name": "node-1"},
-///     "status": {"conditions": [{"type": "Ready", "status": "True"}]}}"#)?;
-/// let proposed = [NodeReadinessGate::new("a.example/Ready", 180).with_bypass_warning()];
-/// let proposal = GateProposal { node: &node, current: &[], proposed: &proposed, state: &NodeState::default() };
-/// let preview = preview_gates(&Policy::kep(), [proposal], "2026-01-01T00:00:00Z".parse().unwrap());
-/// assert_eq!((preview.affected, preview.closing, preview.risky), (1, 1, 1));
-/// assert!(preview.nodes[0].reason.contains("does not exist"));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[must_use]
-pub fn preview_gates<'a>(
-    policy: &Policy,
-    proposals: impl IntoIterator<Item = GateProposal<'a>>,
-    now: Timestamp,
-) -> GatesPreview {
-    let mut all = GatesPreview::default();
-    for proposal in proposals.into_iter().filter(|proposal| proposal.current != proposal.proposed) {
-        let node = preview_node(policy, &proposal, now);
-        all.affected = all.affected.saturating_add(1);
-        all.closing = all.closing.saturating_add(usize::from(node.open_before && !node.open_after));
-        all.opening = all.opening.saturating_add(usize::from(!node.open_before && node.open_after));
-        all.taints_to_add = all.taints_to_add.saturating_add(node.taints_to_add);
-        all.taints_to_remove = all.taints_to_remove.saturating_add(node.taints_to_remove);
-        all.risky = all.risky.saturating_add(usize::from(!node.unreported.is_empty()));
-        all.nodes.push(node);
+impl GatesPreview {
+    /// Evaluates a proposed change of gates on many nodes without writing anything. Later timeouts are not simulated.
+    ///
+    /// ```
+    /// use readiness::{GateProposal, GatesPreview, NodeReadinessGate, NodeState, Policy};
+    /// let node = serde_json::from_str(r#"{"metadata": {"name": "node-1"},
+    ///     "status": {"conditions": [{"type": "Ready", "status": "True"}]}}"#)?;
+    /// let proposed = [NodeReadinessGate::new("a.example/Ready", 180).with_bypass_warning()];
+    /// let proposal = GateProposal { node: &node, current: &[], proposed: &proposed, state: &NodeState::default() };
+    /// let preview = GatesPreview::new(&Policy::kep(), [proposal], "2026-01-01T00:00:00Z".parse().unwrap());
+    /// assert_eq!((preview.affected, preview.closing, preview.risky), (1, 1, 1));
+    /// assert!(preview.nodes[0].reason.contains("does not exist"));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn new<'a>(policy: &Policy, proposals: impl IntoIterator<Item = GateProposal<'a>>, now: Timestamp) -> Self {
+        let mut all = Self::default();
+        for proposal in proposals.into_iter().filter(|proposal| proposal.current != proposal.proposed) {
+            let node = preview_node(policy, &proposal, now);
+            all.affected = all.affected.saturating_add(1);
+            all.closing = all.closing.saturating_add(usize::from(node.open_before && !node.open_after));
+            all.opening = all.opening.saturating_add(usize::from(!node.open_before && node.open_after));
+            all.taints_to_add = all.taints_to_add.saturating_add(node.taints_to_add);
+            all.taints_to_remove = all.taints_to_remove.saturating_add(node.taints_to_remove);
+            all.risky = all.risky.saturating_add(usize::from(!node.unreported.is_empty()));
+            all.nodes.push(node);
+        }
+        all
     }
-    all
 }
 
 fn preview_node(policy: &Policy, proposal: &GateProposal<'_>, now: Timestamp) -> NodePreview {

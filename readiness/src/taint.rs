@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde::{Deserialize, Serialize};
 
 use crate::condition::domain;
+use crate::node::GatedNodeView;
 
 /// Effect of a taint that keeps new pods away from its node.
 pub(crate) const NO_SCHEDULE: &str = "NoSchedule";
@@ -47,12 +48,9 @@ pub(crate) fn is_usable(taint: &Taint) -> bool {
 
 /// Identity of a taint on a node: key and effect. A node has at most one taint with both; the value does not count.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct TaintId {
-    /// Key of the taint.
-    pub key: String,
-    /// Effect of the taint.
-    pub effect: String,
+pub(crate) struct TaintId {
+    pub(crate) key: String,
+    pub(crate) effect: String,
 }
 
 impl TaintId {
@@ -93,19 +91,28 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     covers(&toleration.effect, &taint.effect) && covers(&toleration.key, &taint.key) && value_fits
 }
 
-/// Returns the first taint that keeps a pod with these tolerations away from a node.
-///
-/// ```
-/// use k8s_openapi::api::core::v1::{Taint, Toleration};
-/// use readiness::first_untolerated_taint;
-/// let taints = [Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() }];
-/// let everything = Toleration { operator: Some("Exists".into()), ..Toleration::default() };
-/// assert_eq!(first_untolerated_taint(&taints, &[everything.clone()]), None);
-/// let evicting = Toleration { effect: Some("NoExecute".into()), ..everything };
-/// assert_eq!(first_untolerated_taint(&taints, &[evicting]), Some(&taints[0]));
-/// ```
-#[must_use]
-pub fn first_untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
+impl<'a> GatedNodeView<'a> {
+    /// Returns the first taint that keeps a pod with these tolerations away from the node.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Toleration;
+    /// use readiness::GatedNode;
+    /// let node: GatedNode =
+    ///     serde_json::from_str(r#"{"spec": {"taints": [{"key": "a.example/agent", "effect": "NoSchedule"}]}}"#)?;
+    /// let everything = Toleration { operator: Some("Exists".into()), ..Toleration::default() };
+    /// assert_eq!(node.view().first_untolerated_taint(&[everything.clone()]), None);
+    /// let evicting = Toleration { effect: Some("NoExecute".into()), ..everything };
+    /// assert!(node.view().first_untolerated_taint(&[evicting]).is_some());
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn first_untolerated_taint(&self, tolerations: &[Toleration]) -> Option<&'a Taint> {
+        first_untolerated_taint(self.taints(), tolerations)
+    }
+}
+
+/// Returns the first of some taints that keeps a pod with these tolerations away.
+pub(crate) fn first_untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
     let is_blocking = |taint: &&Taint| BLOCKING.contains(&taint.effect.as_str());
     taints.iter().filter(is_blocking).find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
 }

@@ -23,6 +23,11 @@ pub struct NetworkCondition {
     pub message: String,
 }
 
+impl NetworkCondition {
+    /// Type of the condition that combines all network gates of a node.
+    pub const TYPE: &'static str = "node.kubernetes.io/NetworkReady";
+}
+
 /// Hold-down of an [`Aggregate`]: the aggregate is reported as True only after it has been True for `seconds`.
 ///
 /// The JSON form is camelCase and begins with `"version": 1`. Another version is a [`StoredStateError`], also through serde.

@@ -48,10 +48,10 @@ pub struct NodeState {
     pub open: bool,
     /// State of each gate, by condition type.
     pub gates: BTreeMap<String, GateState>,
-    /// Taints that the reconciler has to remove later: it added them, or took them over from another component.
-    pub owned_taints: BTreeSet<TaintId>,
+    /// Taints that the reconciler has to remove later.
+    pub(crate) owned_taints: BTreeSet<TaintId>,
     /// Taints whose removal was requested, but which were still on the node at the last step.
-    pub leaving_taints: BTreeSet<TaintId>,
+    pub(crate) leaving_taints: BTreeSet<TaintId>,
     /// Keys of labels that the reconciler set, and removes when their gate is gone.
     pub owned_labels: BTreeSet<String>,
     /// Keys of labels whose removal was requested, but which were still on the node at the last step.
@@ -71,6 +71,17 @@ impl NodeState {
     /// A version that this release does not read, a missing version, or malformed JSON.
     pub fn from_json(text: &str) -> Result<Self, StoredStateError> {
         Self::from_value(serde_json::from_str(text)?)
+    }
+
+    /// Returns key and effect of each taint that the reconciler has to remove later: it added them, or took them over from
+    /// another component.
+    pub fn owned_taints(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.owned_taints.iter().map(TaintId::pair)
+    }
+
+    /// Returns key and effect of each taint whose removal was requested, but which was still on the node at the last step.
+    pub fn leaving_taints(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.leaving_taints.iter().map(TaintId::pair)
     }
 
     fn from_value(tree: Value) -> Result<Self, StoredStateError> {

@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::{Pod, Taint};
 use k8s_openapi::jiff::SignedDuration;
 use readiness::{
-    BlockReason, ColdStart, ConditionStatus, EffectiveStatus, EvaluatorRole, FailureAction, FilterOptions,
-    GateDecision, GatePhase, GatedPodView, LateReport, NodeChange, NodeReadinessGate, Policy, TimeoutWrite, filter,
+    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, FailureAction, FilterOptions, GateDecision,
+    GatePhase, GatedPodView, NodeChange, NodeReadinessGate, Policy, filter,
 };
 use serde_json::{from_value, json};
 
@@ -107,14 +107,14 @@ fn each_cell_of_the_table_of_timeout_writes() {
         (NodeRestarted, true, false, false),
     ];
     for (observation, is_written, always, when_unreported) in rows {
-        for (setting, writes) in [(TimeoutWrite::Always, always), (TimeoutWrite::WhenUnreported, when_unreported)] {
+        for (keeps_false, writes) in [(false, always), (true, when_unreported)] {
             let mut policy = Policy::kep();
-            policy.timeout_write = setting;
+            policy.keeps_reported_false = keeps_false;
             let mut world = in_phase(if is_written { GatePhase::TimedOut } else { GatePhase::Waiting }, &policy);
             show(&mut world, observation, 20);
             let seen = world.run(20);
             let expected: &[&str] = if writes { &["b.example/Ready=TimeoutExceeded"] } else { &[] };
-            assert_eq!(seen.changes(), expected, "{observation:?}, {is_written}, {setting:?}");
+            assert_eq!(seen.changes(), expected, "{observation:?}, {is_written}, {keeps_false}");
             assert!(world.run(21).changes().is_empty(), "once");
         }
     }
@@ -401,9 +401,9 @@ fn gates_that_would_be_invalid_touch_neither_taints_nor_conditions_of_others() {
 
 #[test]
 fn a_start_without_a_state() {
-    for (cold_start, requeue_at) in [(ColdStart::FromNow, 102), (ColdStart::FromReadyTransition, 101)] {
+    for (from_ready, requeue_at) in [(false, 102), (true, 101)] {
         let mut policy = Policy::kep();
-        policy.cold_start = cold_start;
+        policy.starts_from_ready = from_ready;
         let mut world = World::new(policy, &[gate_b()]).ready(99);
         assert!(world.run(100).wakes(requeue_at));
         // Not so for what is added later.
@@ -413,7 +413,7 @@ fn a_start_without_a_state() {
     }
     // A transition in the future counts as now.
     let mut policy = Policy::kep();
-    policy.cold_start = ColdStart::FromReadyTransition;
+    policy.starts_from_ready = true;
     assert!(World::new(policy, &[gate_b()]).ready(500).run(100).wakes(102));
 
     let phases = [
@@ -606,7 +606,7 @@ fn another_uid_is_another_node() {
     world.forget(A);
     let seen = world.run(50);
     assert!(seen.wakes(53));
-    assert!(world.state.owned_taints.is_empty(), "the taint is not of this node's story");
+    assert!(world.state.owned_taints().next().is_none(), "the taint is not of this node's story");
 }
 
 #[test]
@@ -619,7 +619,7 @@ fn each_setting_has_one_spelling() {
         json!({"lateReport": "ownerWins", "rearmOnRegression": true, "holdDown": 5, "maxWaitPerBoot": null}),
     )
     .unwrap();
-    assert!(policy.rearm_on_regression && policy.late_report == LateReport::OwnerWins);
+    assert!(policy.rearm_on_regression && !policy.ignores_late_reports);
     assert_eq!(policy.hold_down, Some(SignedDuration::from_secs(5)));
     let written: Policy = serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
     assert_eq!(written, policy);
