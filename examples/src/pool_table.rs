@@ -83,7 +83,7 @@ pub fn tables(reports: &[AvailabilityReport], held_twice: &[HeldTwice], by: By, 
 fn counts(pool: &PoolReport, profile: Profile) -> Option<DeviceCounts> {
     match profile {
         Profile::V1_37 if pool.is_incomplete() => None,
-        _ => Some(pool.tally.counts(profile)),
+        _ => Some(pool.counts(profile)),
     }
 }
 

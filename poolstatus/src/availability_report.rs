@@ -142,7 +142,7 @@ fn applies(pool: &PoolReport, warning: &PoolWarning, profile: Profile) -> bool {
 }
 
 fn kep_pool(pool: &PoolReport) -> kep::PoolStatus {
-    let counts = pool.tally.counts(Profile::Kep);
+    let counts = pool.counts(Profile::Kep);
     kep::PoolStatus {
         driver: pool.driver.clone(),
         pool_name: pool.pool.clone(),
@@ -172,7 +172,7 @@ fn v1alpha3_pool(pool: &PoolReport) -> PoolStatus {
         );
         return PoolStatus { validation_error: Some(cut(error)), ..status };
     }
-    let counts = pool.tally.counts(Profile::V1_37);
+    let counts = pool.counts(Profile::V1_37);
     let error = pool.summary_error();
     let partitions = pool.partitions.as_ref().ok().filter(|partitions| !partitions.is_empty() && error.is_none());
     PoolStatus {

@@ -1,7 +1,5 @@
-//! Commands of the tracker to its caller, and the decision to write a status.
+//! Commands of the tracker to its caller.
 
 mod command;
-mod patch;
 
 pub use command::{Command, NoPatchReason};
-pub use patch::{ConditionChange, PatchDecision, decide_patch};

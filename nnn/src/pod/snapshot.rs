@@ -245,12 +245,7 @@ impl PodSnapshot {
 }
 
 /// Reads a field with a node name. The empty name is `None`.
-///
-/// ```
-/// assert_eq!(nnn::parse_node_name(Some("")), None);
-/// ```
-#[must_use]
-pub fn parse_node_name(name: Option<&str>) -> Option<String> {
+pub(crate) fn parse_node_name(name: Option<&str>) -> Option<String> {
     name.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 

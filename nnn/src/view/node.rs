@@ -106,17 +106,6 @@ pub enum NodeWarning {
     },
 }
 
-/// Strictness of the decision that a node may be removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[non_exhaustive]
-pub enum RemovalMode {
-    /// A node with a nominated pod is not removable (KEP-5278, Story 1).
-    #[default]
-    Strict,
-    /// A nominated pod only adds to the utilisation of its node, as in cluster-autoscaler.
-    Lenient,
-}
-
 /// Reason why a node can't be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type")]
@@ -156,22 +145,6 @@ pub enum UnremovableReason {
         /// Reason why the pod can't be moved.
         why: BlockingPodReason,
     },
-}
-
-/// Result of the removal check of one node. The caller must check that the node's pods fit on other nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Removability {
-    /// Reasons why the node can't be removed; empty if it can.
-    pub reasons: Vec<UnremovableReason>,
-}
-
-impl Removability {
-    /// Returns true if the node can be removed.
-    #[must_use]
-    pub fn is_removable(&self) -> bool {
-        self.reasons.is_empty()
-    }
 }
 
 /// A node with the pods and devices that count on it.
@@ -278,30 +251,36 @@ impl AutoscalerNode {
         self.local_devices.iter().map(of_pool).max().unwrap_or_default()
     }
 
-    /// Checks that the node can be removed, and collects every reason against it.
+    /// Returns the reasons why the node can't be removed; empty if it can. A node with a nominated pod can't (KEP-5278, Story
+    /// 1). The caller must check that the node's pods fit on other nodes.
     #[must_use]
-    pub fn removability(&self, mode: RemovalMode) -> Removability {
-        let mut reasons = Vec::new();
+    pub fn unremovable_reasons(&self) -> Vec<UnremovableReason> {
+        self.absence().into_iter().chain(self.promises()).chain(self.own_reasons()).collect()
+    }
+
+    /// Like [`Self::unremovable_reasons`], but a nominated pod only adds to the utilisation of its node, as in
+    /// cluster-autoscaler.
+    #[must_use]
+    pub fn unremovable_reasons_without_nominations(&self) -> Vec<UnremovableReason> {
+        self.absence().into_iter().chain(self.own_reasons()).collect()
+    }
+
+    fn absence(&self) -> Option<UnremovableReason> {
+        let is_present = self.presence == AutoscalerNodePresence::Present;
+        (!is_present).then_some(UnremovableReason::NotPresent { presence: self.presence })
+    }
+
+    /// Returns the reasons that a node which exists has without its nominations.
+    fn own_reasons(&self) -> Vec<UnremovableReason> {
         if self.presence != AutoscalerNodePresence::Present {
-            reasons.push(UnremovableReason::NotPresent { presence: self.presence });
-        }
-        if mode == RemovalMode::Strict {
-            reasons.extend(self.promises());
-        }
-        if self.presence != AutoscalerNodePresence::Present {
-            return Removability { reasons };
+            return Vec::new();
         }
         let permille = self.utilisation_permille();
-        if permille >= self.threshold {
-            reasons.push(UnremovableReason::InUse { permille, threshold: self.threshold });
-        }
+        let in_use = UnremovableReason::InUse { permille, threshold: self.threshold };
         let moved = self.pods.iter().filter(|pod| !pod.is_node_owned && !pod.is_overdue);
-        reasons.extend(
-            moved.filter_map(|it| {
-                it.blocking_reason.map(|why| UnremovableReason::NotMovable { pod: it.pod.clone(), why })
-            }),
-        );
-        Removability { reasons }
+        let fixed = moved
+            .filter_map(|it| it.blocking_reason.map(|why| UnremovableReason::NotMovable { pod: it.pod.clone(), why }));
+        (permille >= self.threshold).then_some(in_use).into_iter().chain(fixed).collect()
     }
 
     fn promises(&self) -> impl Iterator<Item = UnremovableReason> {

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use readiness::condition::READY;
 use readiness::network::NetworkCondition;
 use readiness::reporter::{ProbeResult, Reporter};
-use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedPod, NodeState, NodeWrite, Policy, step};
+use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedNodeView, GatedPod, NodeState, NodeWrite, Policy, step};
 
 use super::name_of;
 use super::network::NetworkWatch;
@@ -268,7 +267,7 @@ fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<S
         happened.push(format!("the clock is set by {clock} s"));
     }
     let ready = entry.ready.clone().map(|said| ConditionReport {
-        type_: READY.to_owned(),
+        type_: GatedNodeView::READY.to_owned(),
         status: said.status,
         reason: said.reason,
         message: said.message,
