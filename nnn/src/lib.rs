@@ -68,10 +68,7 @@ pub use commands::{Command, NoPatchReason};
 pub use config::{Behavior, NominationGate, NominationOptions};
 #[doc(no_inline)]
 pub use dra_attrs::{GateSet, Index, Profile, Resources};
-pub use nomination::{
-    NodeFit, NominatingInfo, Nomination, NominationEvent, NominationState, NominationTransition, Nominator,
-    TransitionError,
-};
-pub use pod::{PodError, PodKey, PodPlacement, PodSnapshot, ScheduledCondition};
+pub use nomination::{NodeFit, NominatingInfo, Nomination, NominationState, Nominator, TransitionError};
+pub use pod::{PodError, PodKey, PodSnapshot, ScheduledCondition};
 pub use scheduling::cycle_result::CycleOutcome;
 pub use tracker::{NominationTracker, TrackerInput, TrackerNotice, TrackerOutput};

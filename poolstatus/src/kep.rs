@@ -52,7 +52,7 @@ impl Serialize for ResourcePoolStatusRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { metadata, spec, status } = self.clone();
         let (api_version, kind) = (Some(Self::API_VERSION.to_owned()), Some(Self::KIND.to_owned()));
-        let status = Some(status).filter(|status| !status.is_unset());
+        let status = Some(status).filter(|status| *status != Status::default());
         Wire { api_version, kind, metadata, spec, status }.serialize(serializer)
     }
 }
@@ -150,14 +150,6 @@ pub struct Status {
     pub truncated: bool,
     /// Number of all pools that match the request, including those beyond its limit.
     pub total_matching_pools: i32,
-}
-
-impl Status {
-    /// Returns true if the request is not answered yet.
-    #[must_use]
-    pub fn is_unset(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Status of one pool. JSON has every field, even if it is zero or empty.

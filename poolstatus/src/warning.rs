@@ -95,8 +95,7 @@ pub enum PoolWarning {
 
 impl PoolWarning {
     /// Returns true if the KEP's status has the warning as a validation error.
-    #[must_use]
-    pub const fn is_validation_error(&self) -> bool {
+    pub(crate) const fn is_validation_error(&self) -> bool {
         matches!(
             self,
             Self::DuplicateDevice { .. }

@@ -17,7 +17,7 @@ use crate::policy::{Policy, PolicyMode};
 pub struct FilterOptions {
     /// True if a pod with `nodeReadinessRequirements` must meet the gates of the node too, so that it can't bypass them. In
     /// the KEP such a pod is checked against its requirements alone.
-    pub adds_requirements: bool,
+    pub(crate) adds_requirements: bool,
     /// True if a timed-out gate with the action `Taint` keeps blocking pods until its taint is on the node.
     pub waits_for_taint: bool,
     /// Mode of the readiness gates: active, without writes, or off. `Off` allows every pod.
@@ -37,7 +37,8 @@ impl FilterOptions {
         Self { waits_for_taint: true, ..Self::kep() }
     }
 
-    /// Lets a pod's `nodeReadinessRequirements` add to the gates of the node instead of replacing them.
+    /// Lets a pod's `nodeReadinessRequirements` add to the gates of the node instead of replacing them, so that it can't bypass
+    /// the gates.
     #[must_use]
     pub const fn with_added_requirements(self) -> Self {
         Self { adds_requirements: true, ..self }

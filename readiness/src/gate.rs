@@ -40,11 +40,10 @@ pub enum FailureAction {
 
 impl FailureAction {
     /// Names of the actions that the API accepts, sorted.
-    pub const KNOWN: [&'static str; 2] = [BYPASS, TAINT];
+    pub(crate) const KNOWN: [&'static str; 2] = [BYPASS, TAINT];
 
     /// Returns the name of the action in the API, such as `Taint`.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
+    fn as_str(&self) -> &str {
         match self {
             Self::Taint => TAINT,
             Self::BypassWithWarning => BYPASS,
@@ -103,7 +102,7 @@ impl<'de> Deserialize<'de> for FailureAction {
     schemars(extend("required" = ["conditionType", "timeoutSeconds"]))
 )]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
+#[non_exhaustive]
 pub struct NodeReadinessGate {
     /// Type of the condition in `status.conditions`: a domain, a slash and a name.
     #[serde(default, deserialize_with = "or_default")]

@@ -34,7 +34,7 @@ impl NodeReadinessGate {
     ///
     /// # Errors
     /// A condition type that is not a domain, a slash and a name, or whose domain has more than 238 bytes: see
-    /// [`ValidationOptions::limits_domain_alone`](crate::validate::ValidationOptions::limits_domain_alone).
+    /// [`ValidationOptions::with_limit_of_domain`](crate::validate::ValidationOptions::with_limit_of_domain).
     ///
     /// ```
     /// use readiness::NodeReadinessGate;

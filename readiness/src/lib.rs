@@ -71,7 +71,6 @@ mod lookup;
 mod node;
 mod pod;
 mod policy;
-mod preset_gates;
 mod preview;
 mod reconcile;
 mod registration;

@@ -10,4 +10,5 @@ pub(crate) use field_writes::FieldWrites;
 pub use nominating_info::NominatingInfo;
 pub use nominator::{Nomination, Nominator};
 pub use reservation::NodeFit;
-pub use state::{NominationEvent, NominationState, NominationTransition, TransitionError};
+pub(crate) use state::NominationEvent;
+pub use state::{NominationState, TransitionError};

@@ -78,7 +78,7 @@ impl TrackedNominations {
 
     /// Returns the state of a pod after an event, without storing it.
     pub(super) fn next_state(&self, uid: &str, event: &NominationEvent) -> Result<NominationState, TransitionError> {
-        self.state(uid).next(event).map(|(state, _)| state)
+        self.state(uid).next(event)
     }
 
     pub(super) fn set_state(&mut self, uid: &str, state: NominationState) {

@@ -1,7 +1,7 @@
 //! Nodes and pods as an autoscaler sees them through the API: used, reserved by nominations, or removable.
 //!
 //! [`ClusterView::new`] reads nodes, pods, claims and slices as the API server has them. Each pod and each claim counts
-//! once, at the node where the pod is bound or nominated ([`PodSnapshot::placement`](crate::PodSnapshot::placement)),
+//! once, at the node where the pod is bound or nominated,
 //! whoever wrote the nomination. A nomination reserves node resources only; devices come from the allocations of
 //! claims.
 //!

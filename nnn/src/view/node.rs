@@ -34,13 +34,13 @@ pub struct PodUse {
     /// Requests of the pod, with the node resources that its claims take.
     pub requests: Resources,
     /// True if the pod is being deleted by a preemption.
-    pub is_victim: bool,
+    pub(crate) is_victim: bool,
     /// True if the pod belongs to the node: a `DaemonSet` pod or a mirror pod.
-    pub is_node_owned: bool,
+    pub(crate) is_node_owned: bool,
     /// True if the pod is still there 30 s after the end of its grace period.
-    pub is_overdue: bool,
+    pub(crate) is_overdue: bool,
     /// Reason why the pod prevents the removal of the node.
-    pub blocking_reason: Option<BlockingPodReason>,
+    pub(crate) blocking_reason: Option<BlockingPodReason>,
 }
 
 /// Reason why a pod prevents the removal of its node, as in cluster-autoscaler.
@@ -131,7 +131,7 @@ pub enum UnremovableReason {
         /// Pod with the claim that has no allocation.
         pod: PodKey,
     },
-    /// The utilisation of the node is at or above [`AutoscalerNode::threshold`].
+    /// The utilisation of the node is at or above its threshold.
     InUse {
         /// Utilisation of the node in thousandths.
         permille: u32,
@@ -163,16 +163,16 @@ pub struct AutoscalerNode {
     pub devices: Vec<DeviceUse>,
     /// Devices that the node's own pools offer, by driver and pool.
     #[serde(skip)]
-    pub local_devices: BTreeMap<(String, String), BTreeSet<String>>,
+    pub(crate) local_devices: BTreeMap<(String, String), BTreeSet<String>>,
     /// Inconsistencies of the node's objects. In JSON the field is `findings`.
     #[serde(rename = "findings")]
     pub warnings: Vec<NodeWarning>,
     /// Resources that alone determine the utilisation of the node if it has any of them.
     #[serde(skip)]
-    pub accelerators: Vec<String>,
+    pub(crate) accelerators: Vec<String>,
     /// Utilisation at or above which the node is not removed, in thousandths.
     #[serde(skip)]
-    pub threshold: u32,
+    pub(crate) threshold: u32,
 }
 
 impl AutoscalerNode {
@@ -311,36 +311,36 @@ fn sum<'a>(pods: impl Iterator<Item = &'a PodUse>) -> Resources {
     sum
 }
 
-impl fmt::Display for BlockingPodReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl BlockingPodReason {
+    const fn text(self) -> &'static str {
+        match self {
             Self::NoController => "no controller would make it anew",
             Self::NotSafeToEvict => "it is marked as not safe to evict",
-        })
+        }
     }
 }
 
-impl fmt::Display for AutoscalerNodePresence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl AutoscalerNodePresence {
+    const fn text(self) -> &'static str {
+        match self {
             Self::Present => "is there",
             Self::Upcoming => "is being created",
             Self::Missing => "is not there",
-        })
+        }
     }
 }
 
 impl fmt::Display for UnremovableReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotPresent { presence } => write!(f, "the node {presence}"),
+            Self::NotPresent { presence } => write!(f, "the node {}", presence.text()),
             Self::Nominated { pod } => write!(f, "{pod} is expected here"),
             Self::Assumed { pod } => write!(f, "{pod} is on its way here"),
             Self::DraUnknown { pod } => write!(f, "the devices of {pod} are not known yet"),
             Self::InUse { permille, threshold } => {
                 write!(f, "{} in use, from {} on it stays", Percent(*permille), Percent(*threshold))
             }
-            Self::NotMovable { pod, why } => write!(f, "{pod} can't be moved: {why}"),
+            Self::NotMovable { pod, why } => write!(f, "{pod} can't be moved: {}", why.text()),
         }
     }
 }

@@ -161,7 +161,7 @@ fn the_gate_in_two_components() {
         RequestPhase::from_request((&request).into(), now()),
         RequestPhase::Pending { waiting: Some(Duration::ZERO) }
     );
-    assert!(request.status.is_unset());
+    assert_eq!(request.status, kep::Status::default());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Condition types of gates: a domain, a slash and a name (KEP-5233, Standardized Condition Patterns).
 
 /// Condition type of a pod network (CNI) that is configured and works.
-pub(crate) const CNI_READY: &str = "network.kubernetes.io/CNIReady";
+const CNI_READY: &str = "network.kubernetes.io/CNIReady";
 
 /// Condition type of a network proxy (kube-proxy) that works.
 const NETWORK_PROXY_READY: &str = "network.kubernetes.io/NetworkProxyReady";

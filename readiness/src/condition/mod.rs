@@ -4,7 +4,7 @@ pub(crate) mod condition_status;
 mod condition_type;
 
 pub(crate) use condition_status::{ConditionStatus, is_reset_by_boot, status_text};
-pub(crate) use condition_type::{CNI_READY, domain, is_known, is_same_or_subdomain, is_standard};
+pub(crate) use condition_type::{domain, is_known, is_same_or_subdomain, is_standard};
 
 /// Type of the condition by which kubelet reports that its node is ready.
 pub(crate) const READY: &str = "Ready";

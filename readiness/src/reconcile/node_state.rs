@@ -37,15 +37,15 @@ use crate::taint::TaintId;
 #[non_exhaustive]
 pub struct NodeState {
     /// UID of the node. Another UID discards the state.
-    pub uid: String,
+    pub(crate) uid: String,
     /// Boot ID of the node at the last step.
     pub boot_id: String,
     /// kubelet process at the last step, as set by `GatedNodeView::with_kubelet_instance`.
-    pub kubelet_instance: Option<String>,
+    pub(crate) kubelet_instance: Option<String>,
     /// True if kubelet's condition Ready was True at the last step.
-    pub ready: bool,
+    pub(crate) ready: bool,
     /// True if the node was schedulable at the last step: Ready was True and no gate blocked pods.
-    pub open: bool,
+    pub(crate) open: bool,
     /// State of each gate, by condition type.
     pub gates: BTreeMap<String, GateState>,
     /// Taints that the reconciler has to remove later.

@@ -9,7 +9,7 @@ use crate::words::{ConditionPolicy, EnforcementMode, Words};
 /// Condition that a rule requires.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
+#[non_exhaustive]
 pub struct ConditionRequirement {
     /// Type of the required condition.
     #[serde(rename = "type", default)]
@@ -25,7 +25,7 @@ pub struct ConditionRequirement {
 /// `spec` of a `NodeReadinessRule`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
+#[non_exhaustive]
 pub struct NodeReadinessRuleSpec {
     /// Conditions that the rule requires of a node.
     pub conditions: Vec<ConditionRequirement>,
@@ -49,7 +49,7 @@ pub struct NodeReadinessRuleSpec {
 /// Rule of node-readiness-controller: selects nodes, and taints those that lack the required conditions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
+#[non_exhaustive]
 pub struct NodeReadinessRule {
     /// Metadata, of which name and UID are used.
     pub metadata: ObjectMeta,

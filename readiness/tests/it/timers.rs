@@ -9,7 +9,7 @@ use readiness::{
 use serde_json::{from_value, json};
 
 use super::examples::{self, CNI, DATADOG, PATCH};
-use super::world::{A, B, Seen, World, at, blocked, gate_a, gate_b, taint};
+use super::world::{A, B, Seen, World, at, blocked, gate_a, gate_b, taint, with};
 
 fn bypass_gate(name: &str, seconds: i32) -> NodeReadinessGate {
     NodeReadinessGate::new(name, seconds).with_bypass_warning()
@@ -346,7 +346,7 @@ fn changes_of_a_gate_while_it_waits() {
 
 #[test]
 fn gates_that_would_be_invalid_are_never_released() {
-    let other = |action| NodeReadinessGate { failure_action: action, ..NodeReadinessGate::new(B, 2) };
+    let other = |action| with(NodeReadinessGate::new(B, 2), |gate| gate.failure_action = action);
     let tainting = |key: &str, value: &str, effect: &str| {
         let taint = Taint { value: Some(value.to_owned()), ..taint(key, effect) };
         NodeReadinessGate::new(B, 2).with_taint(taint)
@@ -356,7 +356,7 @@ fn gates_that_would_be_invalid_are_never_released() {
         other(FailureAction::Taint),
         bypass_gate(B, 0),
         bypass_gate(B, -5),
-        NodeReadinessGate { timeout_seconds: None, ..bypass_gate(B, 1) },
+        with(bypass_gate(B, 1), |gate| gate.timeout_seconds = None),
         tainting("a", "", "noschedule"),
         tainting("a", "", ""),
         tainting("not a key", "", "NoSchedule"),
@@ -591,10 +591,11 @@ fn flaps_are_counted_and_told() {
         told += world.run(pass * 10 + 4).events().iter().filter(|reason| **reason == "GateFlapping").count();
     }
     assert_eq!(told, 2, "at the third and the sixth");
-    let counters = &world.state.counters;
-    assert_eq!((counters.flaps, counters.transitions, counters.timeouts), (6, 12, 0));
-    assert_eq!((counters.established, counters.seconds_to_established), (1, 3));
-    assert_eq!((counters.released, counters.held), (6, 6));
+    let counts = world.state.counters.metrics().map(|(_, count)| count);
+    let [transitions, flaps, timeouts, bypasses, established, seconds_to_established, held, released] = counts;
+    assert_eq!((flaps, transitions, timeouts, bypasses), (6, 12, 0, 0));
+    assert_eq!((established, seconds_to_established), (1, 3));
+    assert_eq!((released, held), (6, 6));
 }
 
 #[test]

@@ -8,13 +8,12 @@ use readiness::validate::{
 use readiness::{FailureAction, NodeReadinessGate, NodeReadinessRequirement};
 use serde_json::{Value, from_value, json};
 
-use super::world::{gate_a, taint};
+use super::world::{gate_a, taint, with};
 
 /// Returns options with the limit of the KEP, or with that of the domain alone.
 fn limited(domain_alone: bool) -> ValidationOptions {
-    let mut options = ValidationOptions::default();
-    options.limits_domain_alone = domain_alone;
-    options
+    let options = ValidationOptions::default();
+    if domain_alone { options.with_limit_of_domain() } else { options }
 }
 
 fn gates(list: Value) -> Vec<NodeReadinessGate> {
@@ -327,7 +326,7 @@ fn changes_of_the_list() {
         assert!(validate_gate_update(old, new, &ValidationOptions::default()).is_valid());
     }
     // Every field of an entry that stays.
-    let other = NodeReadinessGate { timeout_seconds: Some(1), ..gate_a() };
+    let other = with(gate_a(), |gate| gate.timeout_seconds = Some(1));
     let tainting = gate_a().with_taint(taint("b", "NoExecute"));
     for new in [other, tainting, gate_a().with_bypass_warning()] {
         for (old, new) in [(&old[0], &new), (&new, &old[0])] {
@@ -418,15 +417,15 @@ fn a_taint_that_goes_is_a_change() {
 
 #[test]
 fn a_node_may_not_let_time_release_what_it_never_does() {
-    let cordon = NodeReadinessGate { failure_action: FailureAction::from("Cordon"), ..gate_a() };
+    let cordon = with(gate_a(), |gate| gate.failure_action = FailureAction::from("Cordon"));
     assert_eq!(by_node(&[cordon.clone()], &[gate_a()]), ["spec.readinessGates[0].failureAction"]);
     assert_eq!(by_node(&[cordon], &[gate_a().with_bypass_warning()]), ["spec.readinessGates[0].failureAction"]);
     let bare = NodeReadinessGate::new("a.example/Ready", 3);
     assert_eq!(by_node(&[bare.clone()], &[gate_a()]), ["spec.readinessGates[0].readinessTaint"]);
     assert_eq!(by_node(&[bare], &[gate_a().with_bypass_warning()]), ["spec.readinessGates[0].failureAction"]);
-    let endless = NodeReadinessGate { timeout_seconds: None, ..gate_a() };
+    let endless = with(gate_a(), |gate| gate.timeout_seconds = None);
     assert_eq!(by_node(&[endless], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
-    let never = NodeReadinessGate { timeout_seconds: Some(0), ..gate_a() };
+    let never = with(gate_a(), |gate| gate.timeout_seconds = Some(0));
     assert_eq!(by_node(&[never], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
 }
 
@@ -447,13 +446,13 @@ fn what_is_unchanged_in_substance_passes() {
     let with_value = |gate: NodeReadinessGate| {
         let mut taint = gate.readiness_taint.clone().unwrap();
         taint.value = Some(String::new());
-        NodeReadinessGate { readiness_taint: Some(taint), ..gate }
+        with(gate, |gate| gate.readiness_taint = Some(taint))
     };
     assert!(by_node(&[gate_a()], &[with_value(gate_a())]).is_empty(), "an empty value is none");
-    let broken = NodeReadinessGate { condition_type: "Ready".to_owned(), ..gate_a() };
+    let broken = with(gate_a(), |gate| gate.condition_type = "Ready".to_owned());
     assert!(by_node(&[broken.clone()], &[with_value(broken)]).is_empty(), "and no change of an entry");
     // Of several gates of one type the first counts, before and after.
-    let longer = NodeReadinessGate { timeout_seconds: Some(20), ..gate_a() };
+    let longer = with(gate_a(), |gate| gate.timeout_seconds = Some(20));
     for twice in [[gate_a(), longer.clone()], [longer.clone(), gate_a()]] {
         assert!(by_node(&twice, &twice).is_empty());
     }

@@ -12,6 +12,12 @@ use serde_json::{from_value, json};
 pub(crate) const A: &str = "a.example/Ready";
 pub(crate) const B: &str = "b.example/Ready";
 
+/// Returns a gate with a change.
+pub(crate) fn with(mut gate: NodeReadinessGate, change: impl FnOnce(&mut NodeReadinessGate)) -> NodeReadinessGate {
+    change(&mut gate);
+    gate
+}
+
 /// Returns the instant `seconds` after the start of every test.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     let zero: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();

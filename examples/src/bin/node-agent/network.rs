@@ -31,8 +31,7 @@ impl NetworkWatch {
 
     /// Returns the time at which the gates will have been True for long enough; `None` if they have been, or are not True.
     pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        let end = self.hold_down.true_since?.checked_add(SignedDuration::from_secs(self.hold_down.seconds)).ok()?;
-        (end > now).then_some(end)
+        self.hold_down.stable_from(now)
     }
 
     /// Returns kubelet's decision on a pod, in words. A pod that the manifest puts on the node was there before kubelet
