@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::condition::{is_known, is_standard};
+use crate::gate_label::{GATE_LABEL_PREFIX, GateLabelError, key_problem};
 use crate::taint::is_usable;
 
 const TAINT: &str = "Taint";
@@ -144,6 +145,9 @@ impl NodeReadinessGate {
     /// Key by which lists of gates merge in a strategic merge patch.
     pub const PATCH_MERGE_KEY: &'static str = "conditionType";
 
+    /// Value of the node labels that name readiness gates.
+    pub const LABEL_VALUE: &'static str = "true";
+
     /// Creates a gate with the action `Taint` but without the taint that it adds. It never times out until
     /// [`Self::with_taint`] or [`Self::with_bypass_warning`] is called.
     #[must_use]
@@ -200,6 +204,27 @@ impl NodeReadinessGate {
     #[must_use]
     pub fn is_known(&self) -> bool {
         is_known(&self.condition_type)
+    }
+
+    /// Returns the key of the gate's label: the prefix `readiness-gate.` and the condition type.
+    ///
+    /// # Errors
+    /// A condition type that is not a domain, a slash and a name, or whose domain has more than 238 bytes: see
+    /// [`ValidationOptions::with_limit_of_domain`](crate::validate::ValidationOptions::with_limit_of_domain).
+    ///
+    /// ```
+    /// use readiness::NodeReadinessGate;
+    /// let gate = NodeReadinessGate::new("datadog.com/AgentReady", 180);
+    /// assert_eq!(gate.label_key()?, "readiness-gate.datadog.com/AgentReady");
+    /// assert!(NodeReadinessGate::new("Ready", 180).label_key().is_err());
+    /// # Ok::<(), readiness::GateLabelError>(())
+    /// ```
+    pub fn label_key(&self) -> Result<String, GateLabelError> {
+        let condition_type = &self.condition_type;
+        match key_problem(condition_type) {
+            Some(detail) => Err(GateLabelError { condition_type: condition_type.clone(), detail }),
+            None => Ok(format!("{GATE_LABEL_PREFIX}{condition_type}")),
+        }
     }
 
     /// Returns the timeout of the gate. `None` if the gate is invalid, and so never times out: a type without a domain,

@@ -4,7 +4,6 @@ use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
 use dra_attrs::label::key_problems;
 
 use crate::condition::{domain, is_same_or_subdomain};
-use crate::gate::NodeReadinessGate;
 
 /// Prefix of the keys of node labels that name readiness gates.
 pub(crate) const GATE_LABEL_PREFIX: &str = "readiness-gate.";
@@ -24,32 +23,6 @@ pub struct GateLabelError {
     pub condition_type: String,
     /// Reason that the label key is invalid, in the API server's words.
     pub detail: String,
-}
-
-impl NodeReadinessGate {
-    /// Value of the node labels that name readiness gates.
-    pub const LABEL_VALUE: &'static str = "true";
-
-    /// Returns the key of the gate's label: the prefix `readiness-gate.` and the condition type.
-    ///
-    /// # Errors
-    /// A condition type that is not a domain, a slash and a name, or whose domain has more than 238 bytes: see
-    /// [`ValidationOptions::with_limit_of_domain`](crate::validate::ValidationOptions::with_limit_of_domain).
-    ///
-    /// ```
-    /// use readiness::NodeReadinessGate;
-    /// let gate = NodeReadinessGate::new("datadog.com/AgentReady", 180);
-    /// assert_eq!(gate.label_key()?, "readiness-gate.datadog.com/AgentReady");
-    /// assert!(NodeReadinessGate::new("Ready", 180).label_key().is_err());
-    /// # Ok::<(), readiness::GateLabelError>(())
-    /// ```
-    pub fn label_key(&self) -> Result<String, GateLabelError> {
-        let condition_type = &self.condition_type;
-        match key_problem(condition_type) {
-            Some(detail) => Err(GateLabelError { condition_type: condition_type.clone(), detail }),
-            None => Ok(format!("{GATE_LABEL_PREFIX}{condition_type}")),
-        }
-    }
 }
 
 /// Returns the first error of the label key for a gate of this condition type; `None` if the key is valid.

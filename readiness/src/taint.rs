@@ -5,7 +5,6 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde::{Deserialize, Serialize};
 
 use crate::condition::domain;
-use crate::node::GatedNodeView;
 
 /// Effect of a taint that keeps new pods away from its node.
 pub(crate) const NO_SCHEDULE: &str = "NoSchedule";
@@ -89,26 +88,6 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
         _ => false,
     };
     covers(&toleration.effect, &taint.effect) && covers(&toleration.key, &taint.key) && value_fits
-}
-
-impl<'a> GatedNodeView<'a> {
-    /// Returns the first taint that keeps a pod with these tolerations away from the node.
-    ///
-    /// ```
-    /// use k8s_openapi::api::core::v1::Toleration;
-    /// use readiness::GatedNode;
-    /// let node: GatedNode =
-    ///     serde_json::from_str(r#"{"spec": {"taints": [{"key": "a.example/agent", "effect": "NoSchedule"}]}}"#)?;
-    /// let everything = Toleration { operator: Some("Exists".into()), ..Toleration::default() };
-    /// assert_eq!(node.view().first_untolerated_taint(&[everything.clone()]), None);
-    /// let evicting = Toleration { effect: Some("NoExecute".into()), ..everything };
-    /// assert!(node.view().first_untolerated_taint(&[evicting]).is_some());
-    /// # Ok::<(), serde_json::Error>(())
-    /// ```
-    #[must_use]
-    pub fn first_untolerated_taint(&self, tolerations: &[Toleration]) -> Option<&'a Taint> {
-        first_untolerated_taint(self.taints(), tolerations)
-    }
 }
 
 /// Returns the first of some taints that keeps a pod with these tolerations away.

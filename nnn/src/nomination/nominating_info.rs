@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::commands::NoPatchReason;
 use crate::pod::parse_node_name;
 
 /// Change of a pod's nomination by a failed scheduling or binding cycle. Named as in the scheduler framework.
@@ -34,23 +33,6 @@ impl NominatingInfo {
     #[must_use]
     pub fn nominate(node: &str) -> Self {
         Self::Override(parse_node_name(Some(node)))
-    }
-
-    /// Returns the reason that a status write is not needed, `None` if it is. `known` is the current
-    /// `status.nominatedNodeName`. A write of another condition than the stored one is always needed; this is for a condition
-    /// that is unchanged.
-    ///
-    /// ```
-    /// use nnn::{NoPatchReason, NominatingInfo};
-    /// assert_eq!(NominatingInfo::clear().no_patch_reason(Some("a")), None);
-    /// assert_eq!(NominatingInfo::Noop.no_patch_reason(Some("a")), Some(NoPatchReason::ModeNoop));
-    /// ```
-    #[must_use]
-    pub fn no_patch_reason(&self, known: Option<&str>) -> Option<NoPatchReason> {
-        match self {
-            Self::Noop => Some(NoPatchReason::ModeNoop),
-            Self::Override(node) => (node.as_deref() == known).then_some(NoPatchReason::AlreadySet),
-        }
     }
 
     /// Returns the nominated node after the change, given the node in `status.nominatedNodeName` before it.
