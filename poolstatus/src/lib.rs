@@ -97,4 +97,4 @@ pub use request_outcome::{InputKind, RequestOutcome};
 pub use status_request::StatusRequest;
 pub use summary_error::SummaryError;
 pub use validate_status::validate_status;
-pub use warning::{PoolWarning, ReportWarning};
+pub use warning::PoolWarning;

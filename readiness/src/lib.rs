@@ -39,8 +39,8 @@
 //! - **Filter**: [`filter`](filter()) with [`FilterOptions`], stateless and without a clock.
 //! - **Reconciler**: [`step`](step()) with a [`Policy`] ([`Policy::kep`] or [`Policy::hardened`]) and a [`NodeState`] that
 //!   survives restarts; [`NodeWrite::apply`] for simulators, [`NodeState::shutdown_writes`] for a downgrade.
-//! - **Around gates**: [`KubeletConfiguration::merge_gates`] (registration by kubelet), [`reporter`] (an agent's own condition), [`GatesPreview`]
-//!   (a change over many nodes), [`GatedNodeView::is_starting`] (for autoscalers), [`GatedPodView::missing_tolerations`],
+//! - **Around gates**: [`KubeletConfiguration::merge_gates`] (registration by kubelet), [`reporter`] (an agent's own condition), [`GateProposal`]
+//!   (a change that is not made yet), [`GatedNodeView::is_starting`] (for autoscalers), [`GatedPodView::missing_tolerations`],
 //!   [`NodeReadinessGate::label_key`], [`network`] (several gates as one, and kubelet's admission by it), [`rule`] (rules of node-readiness-controller as gates).
 //!
 //! # Guarantees
@@ -84,7 +84,7 @@ pub use gate_label::GateLabelError;
 pub use node::{GatedNode, GatedNodeView};
 pub use pod::{GatedPod, GatedPodView, NodeReadinessRequirement};
 pub use policy::{Policy, PolicyMode};
-pub use preview::{GateProposal, GatesPreview, NodePreview};
+pub use preview::{GateProposal, NodePreview};
 pub use reconcile::{
     BlockReason, ClockReading, EffectiveStatus, EvaluatorRole, ExpectedCondition, GateDecision, GatePhase, GateState,
     NodeChange, NodeState, NodeVerdict, NodeWrite, ReadinessCounters, StepResult, StoredStateError, step,

@@ -116,7 +116,7 @@ proptest! {
     #[test]
     fn deterministic(objects in objects(), query in query()) {
         let text = |report: AvailabilityReport| {
-            let warnings: Vec<_> = report.warnings(Profile::Kep).collect();
+            let warnings: Vec<String> = report.warnings(Profile::Kep).map(|(pool, warning)| format!("{pool}: {warning}")).collect();
             serde_json::to_string(&(report.to_kep(), warnings)).unwrap()
         };
         prop_assert_eq!(text(report(&objects, &query)), text(report(&objects, &query)));

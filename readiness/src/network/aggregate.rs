@@ -50,8 +50,7 @@ impl Aggregate {
     }
 
     /// Returns the value for the field `status` of a condition: `True`, `False` or `Unknown`.
-    #[must_use]
-    pub const fn status(&self) -> &'static str {
+    pub(super) const fn status(&self) -> &'static str {
         match self {
             Self::True => crate::condition::TRUE,
             Self::False(_) => crate::condition::FALSE,

@@ -27,8 +27,7 @@ use crate::taint::TaintId;
 /// ```
 /// use readiness::{NodeState, StoredStateError};
 /// let state = NodeState::from_json(r#"{"version": 1, "bootId": "b1"}"#)?;
-/// assert_eq!(state.boot_id, "b1");
-/// assert!(serde_json::to_string(&state)?.starts_with(r#"{"version":1,"#));
+/// assert!(serde_json::to_string(&state)?.starts_with(r#"{"version":1,"uid":"","bootId":"b1","#));
 /// let newer = NodeState::from_json(r#"{"version": 2}"#);
 /// assert!(matches!(newer, Err(StoredStateError::UnknownVersion { known: 1, .. })));
 /// # Ok::<(), StoredStateError>(())
@@ -39,7 +38,7 @@ pub struct NodeState {
     /// UID of the node. Another UID discards the state.
     pub(crate) uid: String,
     /// Boot ID of the node at the last step.
-    pub boot_id: String,
+    pub(crate) boot_id: String,
     /// kubelet process at the last step, as set by `GatedNodeView::with_kubelet_instance`.
     pub(crate) kubelet_instance: Option<String>,
     /// True if kubelet's condition Ready was True at the last step.
@@ -53,9 +52,9 @@ pub struct NodeState {
     /// Taints whose removal was requested, but which were still on the node at the last step.
     pub(crate) leaving_taints: BTreeSet<TaintId>,
     /// Keys of labels that the reconciler set, and removes when their gate is gone.
-    pub owned_labels: BTreeSet<String>,
+    pub(crate) owned_labels: BTreeSet<String>,
     /// Keys of labels whose removal was requested, but which were still on the node at the last step.
-    pub leaving_labels: BTreeSet<String>,
+    pub(crate) leaving_labels: BTreeSet<String>,
     /// `TimeoutExceeded` conditions and taints on the node that belong to no gate.
     pub(crate) ungated: Ungated,
     /// Counts of gate events on this node, for metrics.
@@ -71,17 +70,6 @@ impl NodeState {
     /// A version that this release does not read, a missing version, or malformed JSON.
     pub fn from_json(text: &str) -> Result<Self, StoredStateError> {
         Self::from_value(serde_json::from_str(text)?)
-    }
-
-    /// Returns key and effect of each taint that the reconciler has to remove later: it added them, or took them over from
-    /// another component.
-    pub fn owned_taints(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.owned_taints.iter().map(TaintId::pair)
-    }
-
-    /// Returns key and effect of each taint whose removal was requested, but which was still on the node at the last step.
-    pub fn leaving_taints(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.leaving_taints.iter().map(TaintId::pair)
     }
 
     fn from_value(tree: Value) -> Result<Self, StoredStateError> {

@@ -42,7 +42,7 @@ pub struct NodeReadinessRuleSpec {
     /// Label selector of the nodes to which the rule applies. Must not be empty.
     pub node_selector: LabelSelector,
     /// True if the rule is a trial without effect, for which no gate is made. See
-    /// [`GatesPreview`](crate::GatesPreview).
+    /// [`GateProposal`](crate::GateProposal).
     pub dry_run: bool,
 }
 

@@ -7,7 +7,7 @@ use readiness::{
 };
 
 use super::examples::{CNI, DATADOG};
-use super::world::{A, B, World, at, gate_a, gate_b, taint};
+use super::world::{A, B, World, at, gate_a, gate_b, stored, taint};
 
 /// Returns a world whose gate A has timed out and has its taint on the node.
 fn tainted(policy: Policy) -> World {
@@ -166,7 +166,7 @@ fn writes_that_are_lost() {
     world.report(A, "True", "Ok", 4);
     world.look(4);
     assert_eq!(world.run(5).changes(), ["-a:NoSchedule"]);
-    assert!(world.run(6).writes.is_empty() && world.state.leaving_taints().next().is_none());
+    assert!(world.run(6).writes.is_empty() && stored(&world.state, "leavingTaints").is_empty());
     // A gate that is lost again before the removal was seen: the taint is ours still.
     let mut world = tainted(Policy::kep());
     world.report(A, "True", "Ok", 4);
@@ -441,7 +441,7 @@ fn a_label_of_somebody_else_is_not_taken_over_while_another_one_leaves() {
     world.node.gates.pop();
     world.look(1);
     world.look(2);
-    assert_eq!(world.state.leaving_labels.len(), 1, "the removal of the label of gate B is lost");
+    assert_eq!(stored(&world.state, "leavingLabels").len(), 1, "the removal of the label of gate B is lost");
     world.node.gates.clear();
     world.run(3);
     assert_eq!(world.labels(), [format!("{label}=true")]);

@@ -6,8 +6,8 @@ use readiness::network::{Aggregate, HoldDown, LocalNetwork, NetworkCondition, Po
 use readiness::rule::{ExpandError, Expansion, NodeReadinessRule, ReadinessTaintRule};
 use readiness::validate::{ValidationOptions, validate_gate_update};
 use readiness::{
-    ConditionStatus, FilterOptions, GateProposal, GatedNode, GatedNodeView, GatedPodView, GatesPreview,
-    KubeletConfiguration, NodeReadinessGate, NodeState, Policy, filter,
+    ConditionStatus, FilterOptions, GateProposal, GatedNode, GatedNodeView, GatedPodView, KubeletConfiguration,
+    NodePreview, NodeReadinessGate, NodeState, Policy, filter,
 };
 use serde_json::{Value, from_value, json, to_value};
 
@@ -204,6 +204,14 @@ fn a_network_that_flaps() {
     assert_eq!(at_once.observe(&Aggregate::Unknown(CNI.to_owned()), at(1)).status, "Unknown");
 }
 
+fn closes(node: &NodePreview) -> bool {
+    node.open_before && !node.open_after
+}
+
+fn opens(node: &NodePreview) -> bool {
+    !node.open_before && node.open_after
+}
+
 #[test]
 fn a_preview_counts_and_changes_nothing() {
     let ready = json!({"type": "Ready", "status": "True"});
@@ -228,10 +236,14 @@ fn a_preview_counts_and_changes_nothing() {
         GateProposal { node: &node.node, current, proposed: &proposed, state: &state }
     });
     let before = nodes.clone();
-    let preview = GatesPreview::new(&Policy::hardened(), proposals, at(0));
-    assert_eq!((preview.affected, preview.closing, preview.opening, preview.risky), (4, 2, 0, 2));
-    assert_eq!((preview.taints_to_add, preview.taints_to_remove), (1, 1), "an adopted one goes");
-    let node_named = |name: &str| preview.nodes.iter().find(|node| node.name == name).unwrap();
+    let preview = |proposal: GateProposal<'_>| proposal.preview(&Policy::hardened(), at(0));
+    let previews: Vec<NodePreview> = proposals.filter_map(preview).collect();
+    let count = |is_such: fn(&NodePreview) -> bool| previews.iter().filter(|node| is_such(node)).count();
+    assert_eq!((previews.len(), count(closes), count(opens)), (4, 2, 0));
+    assert_eq!(count(|node| !node.unreported.is_empty()), 2);
+    let taints = previews.iter().map(|node| [node.taints_to_add, node.taints_to_remove]);
+    assert_eq!(taints.reduce(|all, one| [all[0] + one[0], all[1] + one[1]]), Some([1, 1]), "an adopted one goes");
+    let node_named = |name: &str| previews.iter().find(|node| node.name == name).unwrap();
     assert!(node_named("met").open_before && node_named("met").open_after && node_named("met").reason.is_empty());
     assert_eq!(node_named("unreported").unreported, [A]);
     assert!(node_named("unreported").reason.contains("does not exist"));
@@ -239,8 +251,9 @@ fn a_preview_counts_and_changes_nothing() {
     // The other way round.
     let proposals =
         nodes.iter().map(|node| GateProposal { node: &node.node, current: &proposed, proposed: &[], state: &state });
-    let preview = GatesPreview::new(&Policy::hardened(), proposals, at(0));
-    assert_eq!((preview.affected, preview.closing, preview.opening), (5, 0, 3));
+    let previews: Vec<NodePreview> = proposals.filter_map(preview).collect();
+    let count = |is_such: fn(&NodePreview) -> bool| previews.iter().filter(|node| is_such(node)).count();
+    assert_eq!((previews.len(), count(closes), count(opens)), (5, 0, 3));
 }
 
 #[test]

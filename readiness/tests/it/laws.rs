@@ -13,7 +13,7 @@ use readiness::{
 };
 
 use super::trace::{Happening, NAMES, Sim, any_policy, no_loss, some_loss, story};
-use super::world::{A, Seen, World, at, short};
+use super::world::{A, Seen, World, at, short, stored};
 
 /// Number of sequences for each invariant.
 const TRACES: u32 = 1_500;
@@ -161,7 +161,7 @@ fn check(
         .iter()
         .all(|gate| observed(world, &gate.condition_type) == ConditionStatus::True && reports(&gate.condition_type));
     if view.is_ready() && all_true && !is_reboot {
-        prop_assert!(seen.schedulable && world.state.owned_taints().next().is_none());
+        prop_assert!(seen.schedulable && stored(&world.state, "ownedTaints").is_empty());
     }
     Ok(())
 }
@@ -176,7 +176,10 @@ fn arriving(writes: &[NodeWrite], lost: u8) -> Vec<NodeWrite> {
 fn note_foreign(happening: &Happening, sim: &Sim, witness: &mut Witness, was_present: bool) {
     let id = |key: &str| format!("{key}:{}", if key == "a" { "NoSchedule" } else { "NoExecute" });
     let is_ours = |key: &str| {
-        sim.world.state.owned_taints().chain(sim.world.state.leaving_taints()).any(|(taint, _)| taint == key)
+        ["ownedTaints", "leavingTaints"]
+            .iter()
+            .flat_map(|list| stored(&sim.world.state, list))
+            .any(|taint| taint["key"] == key)
     };
     match happening {
         Happening::PutTaint(key) if !was_present && !is_ours(key) => drop(witness.foreign.insert(id(key))),
@@ -414,12 +417,13 @@ proptest! {
 
         let state = sim.world.state.clone();
         sim.world.write(&state.shutdown_writes(), sim.now);
-        for (key, effect) in state.owned_taints().chain(state.leaving_taints()) {
+        for taint in ["ownedTaints", "leavingTaints"].iter().flat_map(|list| stored(&state, list)) {
+            let (key, effect) = (taint["key"].as_str().unwrap(), taint["effect"].as_str().unwrap());
             prop_assert!(sim.world.view().taint(key, effect).is_none());
         }
         let labels = sim.world.labels();
-        for key in state.owned_labels.iter().chain(&state.leaving_labels) {
-            let label = format!("{key}=true");
+        for key in ["ownedLabels", "leavingLabels"].iter().flat_map(|list| stored(&state, list)) {
+            let label = format!("{}=true", key.as_str().unwrap());
             prop_assert!(!labels.contains(&label));
         }
     }

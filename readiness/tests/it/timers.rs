@@ -9,7 +9,7 @@ use readiness::{
 use serde_json::{from_value, json};
 
 use super::examples::{self, CNI, DATADOG, PATCH};
-use super::world::{A, B, Seen, World, at, blocked, gate_a, gate_b, taint, with};
+use super::world::{A, B, Seen, World, at, blocked, gate_a, gate_b, stored, taint, with};
 
 fn bypass_gate(name: &str, seconds: i32) -> NodeReadinessGate {
     NodeReadinessGate::new(name, seconds).with_bypass_warning()
@@ -607,7 +607,7 @@ fn another_uid_is_another_node() {
     world.forget(A);
     let seen = world.run(50);
     assert!(seen.wakes(53));
-    assert!(world.state.owned_taints().next().is_none(), "the taint is not of this node's story");
+    assert!(stored(&world.state, "ownedTaints").is_empty(), "the taint is not of this node's story");
 }
 
 #[test]

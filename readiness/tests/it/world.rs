@@ -12,6 +12,11 @@ use serde_json::{from_value, json};
 pub(crate) const A: &str = "a.example/Ready";
 pub(crate) const B: &str = "b.example/Ready";
 
+/// Returns a list of a state as it is stored, such as `ownedTaints`.
+pub(crate) fn stored(state: &NodeState, list: &str) -> Vec<serde_json::Value> {
+    serde_json::to_value(state).unwrap()[list].as_array().unwrap().clone()
+}
+
 /// Returns a gate with a change.
 pub(crate) fn with(mut gate: NodeReadinessGate, change: impl FnOnce(&mut NodeReadinessGate)) -> NodeReadinessGate {
     change(&mut gate);

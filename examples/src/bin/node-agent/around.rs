@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::Timestamp;
 use readiness::rule::Expansion;
 use readiness::{
-    FilterOptions, GateProposal, GatedNode, GatedNodeView, GatesPreview, NodeReadinessGate, NodeState, Policy, filter,
+    FilterOptions, GateProposal, GatedNode, GatedNodeView, NodePreview, NodeReadinessGate, NodeState, Policy, filter,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -136,22 +136,22 @@ pub(crate) fn autoscaler_lines(node: &GatedNode) -> Vec<String> {
 /// Returns what the gates of the proposed nodes would change.
 pub(crate) fn what_if(nodes: &[GatedNode], proposed: &[GatedNode], policy: &Policy, now: Timestamp) -> Vec<String> {
     let state = NodeState::default();
-    let proposals = nodes.iter().filter_map(|node| {
+    let previews = nodes.iter().filter_map(|node| {
         let after = proposed.iter().find(|after| name_of(after) == name_of(node))?;
-        Some(GateProposal { node: &node.node, current: &node.gates, proposed: &after.gates, state: &state })
+        let proposal = GateProposal { node: &node.node, current: &node.gates, proposed: &after.gates, state: &state };
+        proposal.preview(policy, now)
     });
-    let preview = GatesPreview::new(policy, proposals, now);
+    let previews: Vec<NodePreview> = previews.collect();
     let word = |open: bool| if open { "open" } else { "blocked" };
-    let line = |node: &readiness::NodePreview| {
+    let line = |node: &NodePreview| {
         let unreported = match node.unreported.as_slice() {
             [] => String::new(),
             types => format!("; nobody reports {}", types.join(", ")),
         };
         format!("what if: {} is {}, would be {}{unreported}", node.name, word(node.open_before), word(node.open_after))
     };
-    let sum = format!(
-        "what if: {} nodes change, {} would close, {} would open",
-        preview.affected, preview.closing, preview.opening
-    );
-    preview.nodes.iter().map(line).chain([sum]).collect()
+    let closing = previews.iter().filter(|node| node.open_before && !node.open_after).count();
+    let opening = previews.iter().filter(|node| !node.open_before && node.open_after).count();
+    let sum = format!("what if: {} nodes change, {closing} would close, {opening} would open", previews.len());
+    previews.iter().map(line).chain([sum]).collect()
 }

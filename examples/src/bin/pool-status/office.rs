@@ -190,7 +190,8 @@ impl<'a> Office<'a> {
                 request.status.as_ref().map(DeviceTotals::from).unwrap_or_default()
             }
         };
-        answer.notes.extend(report.warnings(view.profile()).map(|warning| format!("{name}: {warning}")));
+        let warnings = report.warnings(view.profile());
+        answer.notes.extend(warnings.map(|(pool, warning)| format!("{name}: pool {pool}: {warning}")));
         if self.args.alert_below.is_some_and(|threshold| totals.is_below(threshold)) {
             answer.lines.insert(0, format!("ALERT: Only {} devices available cluster-wide", totals.available));
         }
