@@ -131,7 +131,7 @@ impl<'a> GatedPodView<'a> {
     /// assert_eq!(GatedPodView::new(&Pod::default()).missing_tolerations(&[gate]), [&taint]);
     /// ```
     #[must_use]
-    pub fn missing_tolerations<'g>(self, gates: &'g [NodeReadinessGate]) -> Vec<&'g Taint> {
+    pub fn missing_tolerations(self, gates: &[NodeReadinessGate]) -> Vec<&Taint> {
         let tolerations = self.pod.spec.as_ref().and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();
         let taints = gates.iter().filter_map(NodeReadinessGate::taint);
         taints.filter(|taint| first_untolerated_taint(std::slice::from_ref(taint), tolerations).is_some()).collect()

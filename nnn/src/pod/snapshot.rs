@@ -141,9 +141,9 @@ impl PodSnapshot {
     /// Builds a pending pod whose UID is its name. Pods of other namespaces need other names.
     ///
     /// ```
-    /// use nnn::{PodPlacement, PodSnapshot};
+    /// use nnn::PodSnapshot;
     /// let pod = PodSnapshot::pending("default", "web").with_priority(100).with_nomination("node-1");
-    /// assert_eq!(pod.placement(), PodPlacement::Nominated("node-1"));
+    /// assert_eq!((pod.node.as_deref(), pod.nnn.as_deref()), (None, Some("node-1")));
     /// ```
     #[must_use]
     pub fn pending(namespace: &str, name: &str) -> Self {

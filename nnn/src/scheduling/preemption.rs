@@ -35,11 +35,11 @@ impl PodSnapshot {
     /// assert_eq!(refusal, Some(CycleOutcome::VictimsTerminating));
     /// ```
     #[must_use]
-    pub fn preemption_refusal(&self, nominated: NominatedNodeStatus, on_node: &[PodSnapshot]) -> Option<CycleOutcome> {
+    pub fn preemption_refusal(&self, nominated: NominatedNodeStatus, on_node: &[Self]) -> Option<CycleOutcome> {
         if self.never_preempts {
             return Some(CycleOutcome::PolicyNever);
         }
-        let is_victim = |other: &PodSnapshot| other.priority < self.priority && other.deleting && other.preempted;
+        let is_victim = |other: &Self| other.priority < self.priority && other.deleting && other.preempted;
         let waits =
             nominated == NominatedNodeStatus::Unschedulable && self.nnn.is_some() && on_node.iter().any(is_victim);
         waits.then_some(CycleOutcome::VictimsTerminating)

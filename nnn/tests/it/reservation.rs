@@ -40,7 +40,7 @@ fn a_node_must_fit_with_and_without_promised_pods() {
         let calls = Cell::new(0);
         let verdict = pod("p", 5).filter_with_nominated_pods(&nominations, |running| {
             calls.set(calls.get() + 1);
-            if running.is_empty() { without.clone() } else { with.clone() }
+            if running.is_empty() { without } else { with }
         });
         (verdict, calls.get())
     };

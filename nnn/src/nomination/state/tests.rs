@@ -69,8 +69,8 @@ S5: -, -, -, -, -, -, -, -, -, -
         }
     };
     let row = |state: &NominationState| events().iter().map(|event| cell(state, event)).collect::<Vec<_>>().join(", ");
-    let table: String = states().iter().map(|state| format!("{}: {}\n", short(state), row(state))).collect();
-    assert_eq!(table, expected);
+    let table: Vec<String> = states().iter().map(|state| format!("{}: {}", short(state), row(state))).collect();
+    assert_eq!(table, expected.lines().collect::<Vec<_>>());
 }
 
 #[test]
