@@ -8,10 +8,10 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dra_attrs::{Profile, Quantity, QuantityFormat};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions, RemovalMode};
+use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions};
 use nnn::{
     Assumed, Behavior, NodeFit, NominatingInfo, Nomination, NominationOptions, NominationTracker, Nominator,
-    PodSnapshot, Resources, TrackerInput, filter_with_nominated_pods, fits_unreserved_resources,
+    PodSnapshot, Resources, TrackerInput,
 };
 use serde_json::{from_value, json};
 
@@ -82,13 +82,13 @@ fn two_passes(criterion: &mut Criterion) {
                 if running.len() < 2 { NodeFit::Fits } else { NodeFit::Rejected(()) }
             };
             bencher.iter(|| {
-                let fits = |node: &&String| filter_with_nominated_pods(&asking, nominator.on_node(node), fit).fits();
+                let fits = |node: &&String| asking.filter_with_nominated_pods(nominator.on_node(node), fit).fits();
                 nodes.iter().filter(fits).count()
             });
         });
         group.bench_function(BenchmarkId::new("resources", count), |bencher| {
             bencher.iter(|| {
-                let fits = |node: &&String| fits_unreserved_resources(&asking, &free, nominator.on_node(node));
+                let fits = |node: &&String| asking.fits_unreserved_resources(&free, nominator.on_node(node));
                 nodes.iter().filter(fits).count()
             });
         });
@@ -139,7 +139,7 @@ fn views(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let objects = ClusterObjects::new(&nodes, &pods);
                 let view = ClusterView::new(objects, &ClusterViewOptions::default()).expect("readable");
-                view.nodes().filter(|node| node.removability(RemovalMode::Strict).is_removable()).count()
+                view.nodes().filter(|node| node.unremovable_reasons().is_empty()).count()
             });
         });
     }

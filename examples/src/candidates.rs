@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodExplanation;
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
-use readiness::first_untolerated_taint;
+use readiness::GatedNodeView;
 
 /// Returns true for a pod that waits for a node, of one scheduler or of any.
 #[must_use]
@@ -82,7 +82,6 @@ pub fn refusal(pod: &Pod, node: &Node) -> Option<&'static str> {
     if !pod.node_selector.iter().flatten().all(has_label) {
         return Some("node(s) didn't match Pod's node affinity/selector");
     }
-    let taints = spec.and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     let tolerations = pod.tolerations.as_deref().unwrap_or_default();
-    first_untolerated_taint(taints, tolerations).map(|_| "node(s) had untolerated taint(s)")
+    GatedNodeView::new(node, &[]).first_untolerated_taint(tolerations).map(|_| "node(s) had untolerated taint(s)")
 }

@@ -8,8 +8,7 @@ use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePo
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::{
-    AvailabilityReport, Cluster, DEFAULT_LIMIT, GateSet, PoolIndex, PoolStatusGate, Profile, Query, RequestOutcome,
-    kep, validate_request,
+    AvailabilityReport, Cluster, GateSet, PoolIndex, PoolStatusGate, Profile, Query, RequestOutcome, StatusRequest, kep,
 };
 use serde_json::{Value, json};
 
@@ -65,7 +64,7 @@ impl Question {
         Self {
             drivers: Vec::new(),
             pool: None,
-            limit: DEFAULT_LIMIT,
+            limit: StatusRequest::DEFAULT_LIMIT,
             partition_type: None,
             namespace: None,
             gates,
@@ -119,11 +118,11 @@ impl Question {
             let errors = if self.profile == Profile::V1_37 {
                 let spec = ResourcePoolStatusRequestSpec { driver: driver.clone(), ..Default::default() };
                 let request = ResourcePoolStatusRequest { metadata: metadata.clone(), spec, status: None };
-                validate_request((&request).into(), self.gates)
+                StatusRequest::from(&request).validate(self.gates)
             } else {
                 let spec = kep::Spec { driver: driver.clone(), ..kep::Spec::default() };
                 let request = kep::ResourcePoolStatusRequest { metadata: metadata.clone(), spec, ..Default::default() };
-                validate_request((&request).into(), self.gates)
+                StatusRequest::from(&request).validate(self.gates)
             };
             let driver = driver.clone();
             errors.into_result().map_err(|errors| RefusedDriver { driver, errors })?;

@@ -83,7 +83,7 @@ pub fn tables(reports: &[AvailabilityReport], held_twice: &[HeldTwice], by: By, 
 fn counts(pool: &PoolReport, profile: Profile) -> Option<DeviceCounts> {
     match profile {
         Profile::V1_37 if pool.is_incomplete() => None,
-        _ => Some(pool.tally.counts(profile)),
+        _ => Some(pool.counts(profile)),
     }
 }
 
@@ -227,7 +227,7 @@ fn notes(reports: &[AvailabilityReport], profile: Profile) -> Vec<String> {
     let errors = errors.map(ToString::to_string);
     let warnings = reports.iter().flat_map(|report| {
         let warnings = report.warnings(profile);
-        warnings.map(move |warning| format!("{}: {warning}", report.driver))
+        warnings.map(move |(pool, warning)| format!("{}: pool {pool}: {warning}", report.driver))
     });
     errors.chain(warnings).collect()
 }

@@ -20,11 +20,12 @@ const NNN: Layers =
     &[&["pod", "config"], &["nomination", "view"], &["commands"], &["scheduling", "binding", "external"], &["tracker"]];
 
 const READINESS: Layers = &[
+    &["words"],
     &["condition", "policy"],
     &["taint", "gate_label", "reporter"],
     &["gate"],
     &["lookup", "pod"],
-    &["node", "preset_gates"],
+    &["node"],
     &["filter", "validate", "reconcile", "autoscaler"],
     &["network", "rule", "preview", "registration"],
 ];

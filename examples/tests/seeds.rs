@@ -26,10 +26,7 @@ use k8s_openapi::jiff::Timestamp;
 use nnn::{Behavior, NominationOptions, NominationTracker, PodSnapshot, Resources, TrackerInput};
 use poolstatus::kep::PoolStatus;
 use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
-use readiness::{
-    EvaluatorRole, GatedNode, KubeletConfiguration, NodeState, Policy, RegistrationMode, StepResult, apply_writes,
-    merge_gates, step,
-};
+use readiness::{EvaluatorRole, GatedNode, KubeletConfiguration, NodeState, Policy, StepResult, step};
 use serde_json::{Value, json};
 
 /// Check that parses a text; a valid text must print a text that reads back as the same value.
@@ -149,8 +146,7 @@ const TARGETS: [(&str, Check); 24] = [
     ("readiness_kubelet_configuration", |text| {
         let configuration: KubeletConfiguration = serde_json::from_str(text).unwrap();
         let gates = &configuration.node_readiness_gates;
-        let registered = merge_gates(None, gates, RegistrationMode::Sync);
-        assert!(!gates.is_empty() && merge_gates(Some(&registered), gates, RegistrationMode::Sync) == registered);
+        assert!(!gates.is_empty() && configuration.merge_gates(gates) == *gates);
     }),
     ("readiness_state", |text| {
         let (state, node): (Value, GatedNode) =
@@ -171,7 +167,7 @@ const TARGETS: [(&str, Check); 24] = [
         for (second, mut node) in nodes {
             let now = Timestamp::from_second(second).unwrap();
             let StepResult { writes, state: after, .. } = step(&policy, role, &node.view(), now, state);
-            assert!(apply_writes(&mut node.node, &writes, now).is_empty());
+            assert!(writes.iter().all(|write| write.apply(&mut node.node, now)));
             let again = step(&policy, role, &node.view(), now, after);
             assert_eq!(again.writes, []);
             state = again.state;

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use readiness::validate::{ValidationOptions, validate_gates};
-use readiness::{KubeletConfiguration, RegistrationMode, merge_gates};
+use readiness::KubeletConfiguration;
 
 fuzz_target!(|text: &[u8]| {
     let Ok(configuration) = serde_json::from_slice::<KubeletConfiguration>(text) else { return };
@@ -11,8 +11,5 @@ fuzz_target!(|text: &[u8]| {
     assert_eq!(serde_json::from_str::<KubeletConfiguration>(&written).expect("readable"), configuration);
     let gates = &configuration.node_readiness_gates;
     let _ = validate_gates(gates, &ValidationOptions::default());
-    for mode in [RegistrationMode::CreateOnly, RegistrationMode::Sync] {
-        let registered = merge_gates(None, gates, mode);
-        assert_eq!(merge_gates(Some(&registered), gates, mode), registered);
-    }
+    assert_eq!(configuration.merge_gates(gates), *gates);
 });

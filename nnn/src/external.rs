@@ -9,9 +9,6 @@ pub use crate::config::ClearingPolicy;
 use crate::nomination::{NominatingInfo, NominationState};
 use crate::pod::PodSnapshot;
 
-/// Field manager name of kube-scheduler.
-pub const SCHEDULER_MANAGER: &str = "kube-scheduler";
-
 /// Component that wrote the current value of `nominatedNodeName`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
@@ -26,6 +23,9 @@ pub enum NominationOwner {
 }
 
 impl NominationOwner {
+    /// Field manager name of kube-scheduler.
+    pub const SCHEDULER_MANAGER: &'static str = "kube-scheduler";
+
     /// Reads the owner from `metadata.managedFields` of the pod. A value without a recorded manager has an external
     /// owner with an empty name.
     ///
@@ -40,42 +40,24 @@ impl NominationOwner {
     pub fn from_pod(pod: &PodSnapshot) -> Self {
         match (&pod.nnn, &pod.nnn_manager) {
             (None, _) => Self::Nobody,
-            (Some(_), Some(manager)) if manager == SCHEDULER_MANAGER => Self::Scheduler,
+            (Some(_), Some(manager)) if manager == Self::SCHEDULER_MANAGER => Self::Scheduler,
             (Some(_), manager) => Self::External(manager.clone().unwrap_or_default()),
         }
     }
-}
-
-/// Reason why the scheduler writes `nominatedNodeName`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SchedulerWriteReason {
-    /// Preemption has chosen victims on the node.
-    Preemption,
-    /// A binding cycle starts.
-    BindingStart,
-    /// Any reason other than preemption and the start of a binding cycle.
-    Other,
 }
 
 /// Component that asks to write `nominatedNodeName`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NominationWriter {
-    /// The scheduler itself, for the given reason.
-    Scheduler(SchedulerWriteReason),
+    /// The scheduler: preemption has chosen victims on the node.
+    Preemption,
+    /// The scheduler: a binding cycle starts.
+    BindingStart,
+    /// The scheduler, for any reason other than preemption and the start of a binding cycle.
+    OtherScheduling,
     /// A component other than the scheduler. The text is the name of its field manager.
     External(String),
-}
-
-/// Wanted change of `nominatedNodeName`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum NominationWrite {
-    /// Sets the field to the name of a node.
-    Set(String),
-    /// Clears the field.
-    Clear,
 }
 
 /// Permission to change `nominatedNodeName`.
@@ -92,65 +74,46 @@ pub enum WritePermission {
     Conflict,
 }
 
-/// Decides if a component may change `nominatedNodeName`, by the rules in the KEP's section Alternatives.
-///
-/// Writes are conditional: `read` is the resource version on which the writer decided, `current` the present one.
-///
-/// ```
-/// use nnn::external::{NominationOwner, NominationWrite, NominationWriter, WritePermission, may_write};
-/// let writer = NominationWriter::External("a".to_owned());
-/// let write = |owner: &NominationOwner| may_write(&writer, owner, &NominationWrite::Clear, Some(1), Some(1));
-/// assert_eq!(write(&NominationOwner::External("a".to_owned())), WritePermission::Allowed);
-/// assert_eq!(write(&NominationOwner::External("b".to_owned())), WritePermission::Denied);
-/// ```
-#[must_use]
-pub fn may_write(
-    writer: &NominationWriter,
-    owner: &NominationOwner,
-    write: &NominationWrite,
-    read: Option<u64>,
-    current: Option<u64>,
-) -> WritePermission {
-    let conditional = || if read == current { WritePermission::Allowed } else { WritePermission::Conflict };
-    match (writer, owner, write) {
-        (NominationWriter::Scheduler(SchedulerWriteReason::Other), _, NominationWrite::Set(_))
-        | (NominationWriter::Scheduler(_), _, NominationWrite::Clear) => WritePermission::Denied,
-        (NominationWriter::Scheduler(_), _, NominationWrite::Set(_)) => WritePermission::Allowed,
-        (NominationWriter::External(_), NominationOwner::Nobody, NominationWrite::Clear) => WritePermission::NoOp,
-        (NominationWriter::External(_), NominationOwner::Nobody, NominationWrite::Set(_)) => conditional(),
-        (NominationWriter::External(name), NominationOwner::External(owner), _) if name == owner => conditional(),
-        (NominationWriter::External(_), _, _) => WritePermission::Denied,
+impl NominationWriter {
+    /// Decides if the component may set `nominatedNodeName` to a node, or clear it (`None`), by the rules in the KEP's section
+    /// Alternatives.
+    ///
+    /// Writes are conditional: `read` is the resource version on which the writer decided, `current` the present one.
+    ///
+    /// ```
+    /// use nnn::external::{NominationOwner, NominationWriter, WritePermission};
+    /// let writer = NominationWriter::External("a".to_owned());
+    /// let clears = |owner: &NominationOwner| writer.may_write(owner, None, Some(1), Some(1));
+    /// assert_eq!(clears(&NominationOwner::External("a".to_owned())), WritePermission::Allowed);
+    /// assert_eq!(clears(&NominationOwner::External("b".to_owned())), WritePermission::Denied);
+    /// ```
+    #[must_use]
+    pub fn may_write(
+        &self,
+        owner: &NominationOwner,
+        node: Option<&str>,
+        read: Option<u64>,
+        current: Option<u64>,
+    ) -> WritePermission {
+        let conditional = || if read == current { WritePermission::Allowed } else { WritePermission::Conflict };
+        match (self, owner, node) {
+            (Self::Preemption | Self::BindingStart, _, Some(_)) => WritePermission::Allowed,
+            (Self::External(_), NominationOwner::Nobody, None) => WritePermission::NoOp,
+            (Self::External(_), NominationOwner::Nobody, Some(_)) => conditional(),
+            (Self::External(name), NominationOwner::External(owner), _) if name == owner => conditional(),
+            _ => WritePermission::Denied,
+        }
     }
-}
-
-/// Presence of the nominated node in the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "it has or it has not")]
-pub enum NodePresence {
-    /// The cluster has the node.
-    Present,
-    /// The cluster does not have the node.
-    Missing,
 }
 
 impl ClearingPolicy {
     /// Returns the change of a nomination under this policy: `info`, or [`NominatingInfo::Noop`] if `info` clears a
     /// nomination that the policy keeps.
-    ///
-    /// ```
-    /// use nnn::NominatingInfo;
-    /// use nnn::external::{ClearingPolicy, NodePresence, NominationOwner};
-    /// let owner = NominationOwner::External("autoscaler".to_owned());
-    /// let decide = |policy: ClearingPolicy| policy.apply(NominatingInfo::clear(), &owner, NodePresence::Present);
-    /// assert_eq!(decide(ClearingPolicy::Always), NominatingInfo::clear());
-    /// assert_eq!(decide(ClearingPolicy::KeepExternal), NominatingInfo::Noop);
-    /// ```
-    #[must_use]
-    pub fn apply(self, info: NominatingInfo, owner: &NominationOwner, node: NodePresence) -> NominatingInfo {
+    pub(crate) fn apply(self, info: NominatingInfo, owner: &NominationOwner, has_node: bool) -> NominatingInfo {
         let keeps = match self {
             Self::Always => false,
             Self::Never => true,
-            Self::KeepIfNodeMissing => node == NodePresence::Missing,
+            Self::KeepIfNodeMissing => !has_node,
             Self::KeepExternal => matches!(owner, NominationOwner::External(_)),
         };
         if keeps && info == NominatingInfo::clear() { NominatingInfo::Noop } else { info }
@@ -176,21 +139,52 @@ pub enum ExternalNominationState {
 }
 
 impl ExternalNominationState {
-    /// Converts a state of the tracker; `None` for a deleted pod. `node` is the presence of the nominated node.
+    /// Converts a state of the tracker, for a nominated node that exists; `None` for a deleted pod.
     ///
     /// The API alone can't tell the four states between `Pending` and `Bound` apart.
     #[must_use]
-    pub fn from_state(state: &NominationState, node: NodePresence) -> Option<Self> {
-        Some(match (state, node) {
-            (NominationState::Pending, _) => Self::Pending,
-            (NominationState::NominatedHint { .. }, NodePresence::Missing) => Self::WaitingForNode,
-            (NominationState::NominatedHint { .. }, NodePresence::Present) => Self::Proposed,
-            (NominationState::NominatedPreempting { .. }, _) => Self::WaitingForPreemption,
-            (NominationState::AssumedQuiet { .. } | NominationState::AssumedAnnounced { .. }, _) => {
-                Self::WaitingForBinding
-            }
-            (NominationState::Bound { .. }, _) => Self::Bound,
-            (NominationState::Gone, _) => return None,
+    pub fn from_state(state: &NominationState) -> Option<Self> {
+        Some(match state {
+            NominationState::Pending => Self::Pending,
+            NominationState::NominatedHint { .. } => Self::Proposed,
+            NominationState::NominatedPreempting { .. } => Self::WaitingForPreemption,
+            NominationState::AssumedQuiet { .. } | NominationState::AssumedAnnounced { .. } => Self::WaitingForBinding,
+            NominationState::Bound { .. } => Self::Bound,
+            NominationState::Gone => return None,
         })
+    }
+
+    /// Returns the state for a nominated node that does not exist yet.
+    #[must_use]
+    pub fn without_node(self) -> Self {
+        if self == Self::Proposed { Self::WaitingForNode } else { self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClearingPolicy, NominationOwner};
+    use crate::nomination::NominatingInfo;
+
+    #[test]
+    fn what_is_cleared_by_which_policy() {
+        use ClearingPolicy::{Always, KeepExternal, KeepIfNodeMissing, Never};
+        let foreign = || NominationOwner::External("a".to_owned());
+        let clears = |policy: ClearingPolicy, owner: &NominationOwner, has_node| {
+            policy.apply(NominatingInfo::clear(), owner, has_node) == NominatingInfo::clear()
+        };
+        for (policy, own_here, own_gone, foreign_here, foreign_gone) in [
+            (Always, true, true, true, true),
+            (Never, false, false, false, false),
+            (KeepIfNodeMissing, true, false, true, false),
+            (KeepExternal, true, true, false, false),
+        ] {
+            let owners = [NominationOwner::Scheduler, foreign()];
+            let found = owners.each_ref().map(|owner| [true, false].map(|has_node| clears(policy, owner, has_node)));
+            assert_eq!(found, [[own_here, own_gone], [foreign_here, foreign_gone]], "{policy:?}");
+            for info in [NominatingInfo::Noop, NominatingInfo::nominate("n")] {
+                assert_eq!(policy.apply(info.clone(), &foreign(), false), info, "only a clear is held back");
+            }
+        }
     }
 }

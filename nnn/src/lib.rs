@@ -23,8 +23,8 @@
 //! - **Tracker**: [`NominationTracker`], configured by [`NominationOptions`]: a [`Profile`], feature gates
 //!   ([`NominationGate`]) and a [`Behavior`]. [`TrackerInput`] lists the events, [`NominationState`] the states of a
 //!   pod.
-//! - **Reservations**: [`Nominator`], the nominations in memory, usable alone; [`filter_with_nominated_pods`]
-//!   and [`fits_unreserved_resources`] judge a node with the room that nominations reserve.
+//! - **Reservations**: [`Nominator`], the nominations in memory, usable alone; [`PodSnapshot::filter_with_nominated_pods`]
+//!   and [`PodSnapshot::fits_unreserved_resources`] judge a node with the room that nominations reserve.
 //! - **Decision tables**, pure functions for schedulers with a cache of their own: [`scheduling`] (first node to try,
 //!   result of a cycle, preemption) and [`binding`] (announcement, order of plugins, claims, API server).
 //! - **Autoscalers**: [`view`] tells which nodes are in use, reserved by nominations, or removable.
@@ -64,14 +64,11 @@ pub use binding::assumed::Assumed;
 pub use binding::claims::BindingClaim;
 pub use binding::failed_stage::FailedStage;
 pub use binding::start::PreFlight;
-pub use commands::{Command, ConditionChange, NoPatchReason, PatchDecision, decide_patch};
+pub use commands::{Command, NoPatchReason};
 pub use config::{Behavior, NominationGate, NominationOptions};
 #[doc(no_inline)]
 pub use dra_attrs::{GateSet, Index, Profile, Resources};
-pub use nomination::{
-    NodeFit, NominatingInfo, Nomination, NominationEvent, NominationState, NominationTransition, Nominator,
-    TransitionError, decide_nomination_update, filter_with_nominated_pods, fits_unreserved_resources,
-};
-pub use pod::{PodError, PodKey, PodPlacement, PodSnapshot, ScheduledCondition, parse_node_name};
+pub use nomination::{NodeFit, NominatingInfo, Nomination, NominationState, Nominator, TransitionError};
+pub use pod::{PodError, PodKey, PodSnapshot, ScheduledCondition};
 pub use scheduling::cycle_result::CycleOutcome;
 pub use tracker::{NominationTracker, TrackerInput, TrackerNotice, TrackerOutput};

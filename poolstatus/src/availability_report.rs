@@ -11,7 +11,7 @@ use crate::kep;
 use crate::metrics::MetricIncrements;
 use crate::pool_report::PoolReport;
 use crate::request_outcome::RequestOutcome;
-use crate::warning::{PoolWarning, ReportWarning};
+use crate::warning::PoolWarning;
 
 /// Maximum number of validation errors in the KEP's status.
 const MAX_VALIDATION_ERRORS: usize = 10;
@@ -62,8 +62,9 @@ impl AvailabilityReport {
     #[must_use]
     pub fn to_kep(&self) -> kep::Status {
         let message = format!("Processed {} pools", self.matching_pools);
-        let errors = self.warnings(Profile::Kep).filter(|entry| entry.warning.is_validation_error());
-        let errors = errors.map(|entry| entry.to_string().chars().take(MAX_VALIDATION_ERROR_LEN).collect());
+        let errors = self.warnings(Profile::Kep).filter(|(_, warning)| warning.is_validation_error());
+        let errors = errors.map(|(pool, warning)| format!("pool {pool}: {warning}"));
+        let errors = errors.map(|text| text.chars().take(MAX_VALIDATION_ERROR_LEN).collect());
         kep::Status {
             observation_time: Some(Time(self.now)),
             pools: self.pools.iter().map(kep_pool).collect(),
@@ -109,14 +110,14 @@ impl AvailabilityReport {
         }
     }
 
-    /// Returns the warnings of the listed pools, in the order of the pools.
+    /// Returns the warnings of the listed pools, each with the name of its pool, in the order of the pools.
     ///
     /// [`Profile::V1_37`] leaves [`PoolWarning::PartitionsAsListed`] out where the partition summary counts all partitions,
     /// and [`PoolWarning::ShareableInUse`] where there is a shareable summary.
-    pub fn warnings(&self, profile: Profile) -> impl Iterator<Item = ReportWarning> {
+    pub fn warnings(&self, profile: Profile) -> impl Iterator<Item = (&str, &PoolWarning)> {
         self.pools.iter().flat_map(move |pool| {
             let warnings = pool.warnings.iter().filter(move |warning| applies(pool, warning, profile));
-            warnings.map(|warning| ReportWarning { pool: pool.pool.clone(), warning: warning.clone() })
+            warnings.map(|warning| (pool.pool.as_str(), warning))
         })
     }
 
@@ -142,7 +143,7 @@ fn applies(pool: &PoolReport, warning: &PoolWarning, profile: Profile) -> bool {
 }
 
 fn kep_pool(pool: &PoolReport) -> kep::PoolStatus {
-    let counts = pool.tally.counts(Profile::Kep);
+    let counts = pool.counts(Profile::Kep);
     kep::PoolStatus {
         driver: pool.driver.clone(),
         pool_name: pool.pool.clone(),
@@ -172,7 +173,7 @@ fn v1alpha3_pool(pool: &PoolReport) -> PoolStatus {
         );
         return PoolStatus { validation_error: Some(cut(error)), ..status };
     }
-    let counts = pool.tally.counts(Profile::V1_37);
+    let counts = pool.counts(Profile::V1_37);
     let error = pool.summary_error();
     let partitions = pool.partitions.as_ref().ok().filter(|partitions| !partitions.is_empty() && error.is_none());
     PoolStatus {

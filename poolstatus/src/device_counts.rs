@@ -8,18 +8,17 @@ use crate::taint::PoolTaints;
 
 /// Numbers of devices of one pool, from which the counts in a status are computed for each profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DeviceTally {
+pub(crate) struct DeviceTally {
     /// Number of devices in the slices of the latest generation. A name that is listed twice counts twice.
-    pub total: usize,
+    pub(crate) total: usize,
     /// Number of distinct device names in claims, including names that the pool does not have.
-    pub claimed: usize,
+    pub(crate) claimed: usize,
     /// Number of distinct device names in claims, only of devices that the pool has.
-    pub allocated: usize,
+    pub(crate) allocated: usize,
     /// Number of the pool's devices with a taint of effect `NoSchedule` or `NoExecute`.
-    pub tainted: usize,
+    pub(crate) tainted: usize,
     /// Number of the pool's devices that are tainted and that no claim holds.
-    pub unavailable: usize,
+    pub(crate) unavailable: usize,
 }
 
 /// Counts of a pool's devices as a status reports them.
@@ -38,11 +37,7 @@ pub struct DeviceCounts {
 
 impl DeviceTally {
     /// Computes the counts of devices that a status reports under `profile`.
-    ///
-    /// [`Profile::Kep`] counts the pool's own devices, so that the numbers add up. [`Profile::V1_37`] counts every name in
-    /// a claim as allocated and every tainted device as unavailable, so that a device that is both counts twice.
-    #[must_use]
-    pub fn counts(self, profile: Profile) -> DeviceCounts {
+    pub(crate) fn counts(self, profile: Profile) -> DeviceCounts {
         match profile {
             Profile::V1_37 => DeviceCounts::new(self.total, self.claimed, self.tainted),
             _ => DeviceCounts::new(self.total, self.allocated, self.unavailable),

@@ -8,25 +8,6 @@ use k8s_openapi::{ClusterResourceScope, Metadata, Resource};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Returns the short names for `kubectl` of the resource `resourcepoolstatusrequests`: `rpsr` in the KEP, none in
-/// Kubernetes 1.37.
-///
-/// ```
-/// use k8s_openapi::Resource;
-/// use poolstatus::Profile;
-/// use poolstatus::kep::{ResourcePoolStatusRequest, short_names};
-/// assert_eq!(short_names(Profile::Kep), ["rpsr"]);
-/// assert_eq!(ResourcePoolStatusRequest::API_VERSION, "resource.k8s.io/v1alpha1");
-/// assert_eq!(ResourcePoolStatusRequest::URL_PATH_SEGMENT, "resourcepoolstatusrequests");
-/// ```
-#[must_use]
-pub const fn short_names(profile: Profile) -> &'static [&'static str] {
-    match profile {
-        Profile::V1_37 => &[],
-        _ => &["rpsr"],
-    }
-}
-
 /// A request for the status of a driver's pools, with its answer. Cluster-scoped.
 ///
 /// As for the types of k8s-openapi, JSON has `apiVersion` and `kind`, and an object with other values is refused.
@@ -71,7 +52,7 @@ impl Serialize for ResourcePoolStatusRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { metadata, spec, status } = self.clone();
         let (api_version, kind) = (Some(Self::API_VERSION.to_owned()), Some(Self::KIND.to_owned()));
-        let status = Some(status).filter(|status| !status.is_unset());
+        let status = Some(status).filter(|status| *status != Status::default());
         Wire { api_version, kind, metadata, spec, status }.serialize(serializer)
     }
 }
@@ -85,6 +66,27 @@ impl<'de> Deserialize<'de> for ResourcePoolStatusRequest {
             }
         }
         Ok(Self { metadata, spec, status: status.unwrap_or_default() })
+    }
+}
+
+impl ResourcePoolStatusRequest {
+    /// Returns the short names for `kubectl` of the resource `resourcepoolstatusrequests`: `rpsr` in the KEP, none in
+    /// Kubernetes 1.37.
+    ///
+    /// ```
+    /// use k8s_openapi::Resource;
+    /// use poolstatus::Profile;
+    /// use poolstatus::kep::ResourcePoolStatusRequest;
+    /// assert_eq!(ResourcePoolStatusRequest::short_names(Profile::Kep), ["rpsr"]);
+    /// assert_eq!(ResourcePoolStatusRequest::API_VERSION, "resource.k8s.io/v1alpha1");
+    /// assert_eq!(ResourcePoolStatusRequest::URL_PATH_SEGMENT, "resourcepoolstatusrequests");
+    /// ```
+    #[must_use]
+    pub const fn short_names(profile: Profile) -> &'static [&'static str] {
+        match profile {
+            Profile::V1_37 => &[],
+            _ => &["rpsr"],
+        }
     }
 }
 
@@ -148,14 +150,6 @@ pub struct Status {
     pub truncated: bool,
     /// Number of all pools that match the request, including those beyond its limit.
     pub total_matching_pools: i32,
-}
-
-impl Status {
-    /// Returns true if the request is not answered yet.
-    #[must_use]
-    pub fn is_unset(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Status of one pool. JSON has every field, even if it is zero or empty.

@@ -33,9 +33,9 @@
 //! - **Result**: [`AvailabilityReport`] with one [`PoolReport`] for each pool. [`AvailabilityReport::to_v1alpha3`] gives the
 //!   [`RequestOutcome`] of Kubernetes 1.37 (`resource.k8s.io/v1alpha3`), [`AvailabilityReport::to_kep`] the status of the
 //!   KEP (module [`kep`]). [`PoolWarning`] is a problem of a pool's objects, [`DeviceTotals`] the sum over pools.
-//! - **API server**: [`StatusRequest`] is a request in either form; [`validate_request`], [`validate_request_update`] and
-//!   [`validate_status`] return the field errors of a write. [`reader_role`] is the role of who may ask, [`role_allows`]
-//!   says if a role lets somebody.
+//! - **API server**: [`StatusRequest`] is a request in either form; [`StatusRequest::validate`],
+//!   [`StatusRequest::validate_update`] and [`validate_status`] return the field errors of a write.
+//!   [`StatusRequest::reader_role`] is the role of who may ask, [`StatusRequest::is_granted_by`] says if a role lets somebody.
 //! - **Controller**: module [`lifecycle`] decides which requests are processed and deleted, and limits their rate per user;
 //!   module [`metrics`] names the metrics.
 //!
@@ -85,7 +85,7 @@ mod warning;
 
 pub use availability_report::AvailabilityReport;
 pub use cluster::Cluster;
-pub use device_counts::{DeviceCounts, DeviceTally};
+pub use device_counts::DeviceCounts;
 pub use device_totals::DeviceTotals;
 #[doc(no_inline)]
 pub use dra_attrs::{GateSet, Profile};
@@ -94,9 +94,7 @@ pub use pool_index::{PoolIndex, PoolIndexEvent};
 pub use pool_report::PoolReport;
 pub use query::Query;
 pub use request_outcome::{InputKind, RequestOutcome};
-pub use role::{reader_role, role_allows};
-pub use status_request::{DEFAULT_LIMIT, MAX_LIMIT, StatusRequest};
+pub use status_request::StatusRequest;
 pub use summary_error::SummaryError;
-pub use validate_request::{validate_request, validate_request_update};
 pub use validate_status::validate_status;
-pub use warning::{PoolWarning, ReportWarning};
+pub use warning::PoolWarning;

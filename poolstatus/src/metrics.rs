@@ -5,9 +5,6 @@ use std::time::Duration;
 use dra_attrs::Profile;
 use serde::Serialize;
 
-/// Name of the label that every metric has; its value is the name of the driver.
-pub const DRIVER_LABEL: &str = "driver_name";
-
 /// Amounts that the processing of one request adds to the counters. The caller measures the duration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -16,7 +13,7 @@ pub struct MetricIncrements {
     pub processed: u64,
     /// Amount to add to the counter [`Metric::Errors`].
     pub errors: u64,
-    /// Name of the driver, the value of [`DRIVER_LABEL`].
+    /// Name of the driver, the value of [`Metric::DRIVER_LABEL`].
     pub driver: String,
 }
 
@@ -70,6 +67,12 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// Name of the label that every metric has; its value is the name of the driver.
+    pub const DRIVER_LABEL: &'static str = "driver_name";
+
+    /// Service level objective: time within which 99 % of the requests are processed.
+    pub const OBJECTIVE: Duration = Duration::from_secs(30);
+
     /// Returns the name of the metric, which differs between the profiles.
     ///
     /// ```
@@ -90,33 +93,30 @@ impl Metric {
             (_, Self::Processed) => "resourcepoolstatus_requests_processed_total",
         }
     }
-}
 
-/// Returns the upper bounds of the histogram's 15 buckets: 1 ms, and each bound twice the one before.
-///
-/// ```
-/// use std::time::Duration;
-/// let buckets: Vec<Duration> = poolstatus::metrics::buckets().collect();
-/// assert_eq!((buckets[0], buckets[14]), (Duration::from_millis(1), Duration::from_millis(16_384)));
-/// ```
-pub fn buckets() -> impl Iterator<Item = Duration> {
-    (0..15).map(|power| Duration::from_millis(1 << power))
-}
+    /// Returns the upper bounds of the histogram's 15 buckets: 1 ms, and each bound twice the one before.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let buckets: Vec<Duration> = poolstatus::metrics::Metric::buckets().collect();
+    /// assert_eq!((buckets[0], buckets[14]), (Duration::from_millis(1), Duration::from_millis(16_384)));
+    /// ```
+    pub fn buckets() -> impl Iterator<Item = Duration> {
+        (0..15).map(|power| Duration::from_millis(1 << power))
+    }
 
-/// Service level objective: time within which 99 % of the requests are processed.
-pub const OBJECTIVE: Duration = Duration::from_secs(30);
-
-/// Returns true if at least 99 % of the durations are within the [`OBJECTIVE`], or if there are none.
-///
-/// ```
-/// use std::time::Duration;
-/// use poolstatus::metrics::is_objective_met;
-/// let (fast, slow) = (Duration::from_secs(30), Duration::from_millis(30_001));
-/// assert!(is_objective_met(&[vec![fast; 99], vec![slow]].concat()));
-/// assert!(!is_objective_met(&[vec![fast; 98], vec![slow]].concat()));
-/// ```
-#[must_use]
-pub fn is_objective_met(durations: &[Duration]) -> bool {
-    let slow = durations.iter().filter(|duration| **duration > OBJECTIVE).count();
-    slow.saturating_mul(100) <= durations.len()
+    /// Returns true if at least 99 % of the durations are within the [`Self::OBJECTIVE`], or if there are none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use poolstatus::metrics::Metric;
+    /// let (fast, slow) = (Duration::from_secs(30), Duration::from_millis(30_001));
+    /// assert!(Metric::is_objective_met(&[vec![fast; 99], vec![slow]].concat()));
+    /// assert!(!Metric::is_objective_met(&[vec![fast; 98], vec![slow]].concat()));
+    /// ```
+    #[must_use]
+    pub fn is_objective_met(durations: &[Duration]) -> bool {
+        let slow = durations.iter().filter(|duration| **duration > Self::OBJECTIVE).count();
+        slow.saturating_mul(100) <= durations.len()
+    }
 }

@@ -78,7 +78,7 @@ type ClaimId = u64;
 ///     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
 /// }}))?)))?;
 /// let report = index.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
-/// assert_eq!(report.pools[0].tally.counts(Profile::V1_37).available, 1);
+/// assert_eq!(report.pools[0].counts(Profile::V1_37).available, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]

@@ -1,11 +1,11 @@
 //! Report on one pool: device numbers, summaries and warnings.
 
-use dra_attrs::Quantity;
+use dra_attrs::{Profile, Quantity};
 use dra_device::pool::{LatestGeneration, PoolMistake, PoolProblem, slice_devices, validate_pool};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{PartitionTypeStatus, ShareableSummaryStatus};
 
-use crate::device_counts::DeviceTally;
+use crate::device_counts::{DeviceCounts, DeviceTally};
 use crate::in_use::InUse;
 use crate::partition_summary::{is_partition, partition_summary};
 use crate::shareable_summary::{is_shareable, shareable_summary};
@@ -30,7 +30,7 @@ pub struct PoolReport {
     /// `resourceSliceCount` of the first slice by name: the number of slices that the pool should have.
     pub expected_slice_count: i64,
     /// Numbers of devices: total, in claims, tainted.
-    pub tally: DeviceTally,
+    pub(crate) tally: DeviceTally,
     /// Partition summary: the number of partitions of each type that could still be allocated, sorted by attribute and
     /// type.
     pub partitions: Result<Vec<PartitionTypeStatus>, SummaryError>,
@@ -43,6 +43,15 @@ pub struct PoolReport {
 }
 
 impl PoolReport {
+    /// Returns the counts of devices that a status reports under `profile`.
+    ///
+    /// [`Profile::Kep`] counts the pool's own devices, so that the numbers add up. [`Profile::V1_37`] counts every name in
+    /// a claim as allocated and every tainted device as unavailable, so that a device that is both counts twice.
+    #[must_use]
+    pub fn counts(&self, profile: Profile) -> DeviceCounts {
+        self.tally.counts(profile)
+    }
+
     /// Computes the report from the slices of the latest generation and the allocation results for the pool.
     ///
     /// Reads every device and every result once, apart from sorting.

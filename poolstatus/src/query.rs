@@ -3,7 +3,7 @@
 use dra_attrs::{FieldErrors, GateSet};
 
 use crate::gates::PoolStatusGate;
-use crate::status_request::{DEFAULT_LIMIT, StatusRequest};
+use crate::status_request::StatusRequest;
 use crate::validate_request::check_spec;
 
 /// Query for the pools of a driver: the validated selection of a request.
@@ -27,13 +27,13 @@ pub struct Query {
 }
 
 impl Query {
-    /// Queries all pools of a driver, of which the report lists at most [`DEFAULT_LIMIT`].
+    /// Queries all pools of a driver, of which the report lists at most [`StatusRequest::DEFAULT_LIMIT`].
     #[must_use]
     pub fn new(driver: &str) -> Self {
         Self {
             driver: driver.to_owned(),
             pool: None,
-            limit: usize::try_from(DEFAULT_LIMIT).unwrap_or_default(),
+            limit: usize::try_from(StatusRequest::DEFAULT_LIMIT).unwrap_or_default(),
             partition_type_attribute: None,
             namespace: None,
         }
@@ -43,7 +43,7 @@ impl Query {
     ///
     /// # Errors
     /// The field errors of its spec. Feature gates are not checked here, but at the creation of the request
-    /// ([`validate_request`](crate::validate_request())).
+    /// ([`StatusRequest::validate`]).
     pub fn from_request(request: StatusRequest<'_>) -> Result<Self, FieldErrors> {
         let spec = request.spec();
         let gates = GateSet::NONE.with(PoolStatusGate::PartitionableDevicesType);
@@ -60,7 +60,7 @@ impl Query {
         Self { pool: Some(name.to_owned()), ..self }
     }
 
-    /// Sets the maximum number of pools that a report lists. It may exceed [`MAX_LIMIT`](crate::MAX_LIMIT), which keeps
+    /// Sets the maximum number of pools that a report lists. It may exceed [`StatusRequest::MAX_LIMIT`], which keeps
     /// a stored status small.
     #[must_use]
     pub fn with_limit(self, limit: usize) -> Self {

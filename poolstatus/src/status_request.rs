@@ -6,12 +6,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use crate::kep;
 
-/// Default `limit` of a request: maximum number of listed pools.
-pub const DEFAULT_LIMIT: i32 = 100;
-
-/// Maximum `limit` of a request.
-pub const MAX_LIMIT: i32 = 1000;
-
 /// A `ResourcePoolStatusRequest`, in the form of the KEP or of Kubernetes 1.37.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -35,6 +29,12 @@ impl<'a> From<&'a v1alpha3::ResourcePoolStatusRequest> for StatusRequest<'a> {
 }
 
 impl<'a> StatusRequest<'a> {
+    /// Default `limit` of a request: maximum number of listed pools.
+    pub const DEFAULT_LIMIT: i32 = 100;
+
+    /// Maximum `limit` of a request.
+    pub const MAX_LIMIT: i32 = 1000;
+
     /// Returns the profile that defines the form of the request.
     #[must_use]
     pub const fn profile(self) -> Profile {
@@ -92,14 +92,14 @@ impl<'a> StatusRequest<'a> {
                 driver: &request.spec.driver,
                 // In the KEP's form the field is a string that is empty if unset.
                 pool: request.spec.pool_name.as_deref().filter(|name| !name.is_empty()),
-                limit: request.spec.limit.unwrap_or(DEFAULT_LIMIT),
+                limit: request.spec.limit.unwrap_or(Self::DEFAULT_LIMIT),
                 partition_type_attribute: None,
                 ttl: request.spec.ttl_seconds_after_complete,
             },
             Self::V1alpha3(request) => SpecView {
                 driver: &request.spec.driver,
                 pool: request.spec.pool_name.as_deref(),
-                limit: request.spec.limit.unwrap_or(DEFAULT_LIMIT),
+                limit: request.spec.limit.unwrap_or(Self::DEFAULT_LIMIT),
                 partition_type_attribute: request.spec.default_partition_type_attribute.as_deref(),
                 ttl: None,
             },

@@ -7,31 +7,54 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::gates::PoolStatusGate;
 use crate::names::check_driver;
-use crate::status_request::{MAX_LIMIT, SpecView, StatusRequest};
+use crate::status_request::{SpecView, StatusRequest};
 
-/// Validates the creation of a request. A missing limit is valid and means the default.
-///
-/// While [`PoolStatusGate::PartitionableDevicesType`] is off, the API server of Kubernetes 1.37 clears
-/// `defaultPartitionTypeAttribute` on creation and refuses the field where it is not cleared. This function refuses the
-/// field.
-///
-/// ```
-/// use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
-/// use poolstatus::{GateSet, validate_request};
-/// let mut request = ResourcePoolStatusRequest::default();
-/// request.metadata.name = Some("gpus".into());
-/// request.spec.limit = Some(1001);
-/// let errors = validate_request((&request).into(), GateSet::default());
-/// assert_eq!(
-///     errors.to_string(),
-///     "[spec.driver: Required value, spec.limit: Invalid value: 1001: must be less than or equal to 1000]"
-/// );
-/// ```
-#[must_use]
-pub fn validate_request(request: StatusRequest<'_>, gates: GateSet<PoolStatusGate>) -> FieldErrors {
-    let mut errors = check_name(request.metadata());
-    errors.extend(check_spec(request.spec(), request.profile(), gates));
-    errors
+impl StatusRequest<'_> {
+    /// Validates the creation of a request. A missing limit is valid and means the default.
+    ///
+    /// While [`PoolStatusGate::PartitionableDevicesType`] is off, the API server of Kubernetes 1.37 clears
+    /// `defaultPartitionTypeAttribute` on creation and refuses the field where it is not cleared. This method refuses the
+    /// field.
+    ///
+    /// ```
+    /// use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
+    /// use poolstatus::{GateSet, StatusRequest};
+    /// let mut request = ResourcePoolStatusRequest::default();
+    /// request.metadata.name = Some("gpus".into());
+    /// request.spec.limit = Some(1001);
+    /// let errors = StatusRequest::from(&request).validate(GateSet::default());
+    /// assert_eq!(
+    ///     errors.to_string(),
+    ///     "[spec.driver: Required value, spec.limit: Invalid value: 1001: must be less than or equal to 1000]"
+    /// );
+    /// ```
+    #[must_use]
+    pub fn validate(self, gates: GateSet<PoolStatusGate>) -> FieldErrors {
+        let mut errors = check_name(self.metadata());
+        errors.extend(check_spec(self.spec(), self.profile(), gates));
+        errors
+    }
+
+    /// Validates an update of the request to `new`: its spec is immutable, where a missing limit equals the default.
+    ///
+    /// Nothing else is checked; for the status see [`validate_status`](crate::validate_status()).
+    ///
+    /// ```
+    /// use poolstatus::kep::ResourcePoolStatusRequest;
+    /// use poolstatus::StatusRequest;
+    /// let (old, mut new) = (ResourcePoolStatusRequest::default(), ResourcePoolStatusRequest::default());
+    /// assert!(StatusRequest::from(&old).validate_update((&new).into()).is_empty());
+    /// new.spec.limit = Some(5);
+    /// let errors = StatusRequest::from(&old).validate_update((&new).into());
+    /// assert_eq!(errors.to_string(), "spec: Invalid value: null: field is immutable");
+    /// ```
+    #[must_use]
+    pub fn validate_update(self, new: StatusRequest<'_>) -> FieldErrors {
+        let changed = self.spec() != new.spec();
+        // The API server's generated check has no value, so that the message says `null`.
+        let error = || FieldError::invalid(&FieldPath::new("spec"), BadValue::literal("null"), "field is immutable");
+        changed.then(error).into_iter().collect()
+    }
 }
 
 fn check_name(metadata: &ObjectMeta) -> FieldErrors {
@@ -45,27 +68,6 @@ fn check_name(metadata: &ObjectMeta) -> FieldErrors {
         }
         Some(name) => long_name(name, &path.child("name")),
     }
-}
-
-/// Validates an update of a request: its spec is immutable, where a missing limit equals the default.
-///
-/// Nothing else is checked; for the status see [`validate_status`](crate::validate_status()).
-///
-/// ```
-/// use poolstatus::kep::ResourcePoolStatusRequest;
-/// use poolstatus::validate_request_update;
-/// let (old, mut new) = (ResourcePoolStatusRequest::default(), ResourcePoolStatusRequest::default());
-/// assert!(validate_request_update((&old).into(), (&new).into()).is_empty());
-/// new.spec.limit = Some(5);
-/// let errors = validate_request_update((&old).into(), (&new).into());
-/// assert_eq!(errors.to_string(), "spec: Invalid value: null: field is immutable");
-/// ```
-#[must_use]
-pub fn validate_request_update(old: StatusRequest<'_>, new: StatusRequest<'_>) -> FieldErrors {
-    let changed = old.spec() != new.spec();
-    // The API server's generated check has no value, so that the message says `null`.
-    let error = || FieldError::invalid(&FieldPath::new("spec"), BadValue::literal("null"), "field is immutable");
-    changed.then(error).into_iter().collect()
 }
 
 /// Validates the fields in the spec of a request.
@@ -87,7 +89,8 @@ fn check_limit(field: &FieldPath<'_>, limit: i32) -> Option<FieldError> {
     if limit < 1 {
         return Some(FieldError::invalid(field, limit, "must be greater than or equal to 1"));
     }
-    (limit > MAX_LIMIT).then(|| FieldError::invalid(field, limit, format!("must be less than or equal to {MAX_LIMIT}")))
+    let max = StatusRequest::MAX_LIMIT;
+    (limit > max).then(|| FieldError::invalid(field, limit, format!("must be less than or equal to {max}")))
 }
 
 /// Validates `spec.defaultPartitionTypeAttribute`, which is forbidden while

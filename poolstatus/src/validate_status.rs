@@ -16,7 +16,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::availability_report::MAX_VALIDATION_ERROR_LEN;
 use crate::names::{check_driver, check_pool};
-use crate::status_request::MAX_LIMIT;
+use crate::status_request::StatusRequest;
 use crate::summary_error::{MAX_PARTITION_TYPES, MAX_SHAREABLE_CAPACITIES};
 
 /// Maximum number of conditions in a status.
@@ -70,7 +70,7 @@ fn fits(field: &FieldPath<'_>, len: usize, max: usize, errors: &mut FieldErrors)
 }
 
 fn check_pools(field: &FieldPath<'_>, pools: &[PoolStatus], errors: &mut FieldErrors) {
-    if fits(field, pools.len(), usize::try_from(MAX_LIMIT).unwrap_or_default(), errors) {
+    if fits(field, pools.len(), usize::try_from(StatusRequest::MAX_LIMIT).unwrap_or_default(), errors) {
         pools.iter().enumerate().for_each(|(index, pool)| check_pool_status(&field.index(index), pool, errors));
     }
 }

@@ -5,7 +5,6 @@
 use std::fmt;
 
 use dra_device::pool::PoolProblem;
-use serde::Serialize;
 
 /// A problem of one pool's slices, devices, claims or taints.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,8 +94,7 @@ pub enum PoolWarning {
 
 impl PoolWarning {
     /// Returns true if the KEP's status has the warning as a validation error.
-    #[must_use]
-    pub const fn is_validation_error(&self) -> bool {
+    pub(crate) const fn is_validation_error(&self) -> bool {
         matches!(
             self,
             Self::DuplicateDevice { .. }
@@ -145,28 +143,5 @@ impl fmt::Display for PoolWarning {
             Self::UnreadableQuantities { count } => write!(f, "{count} quantity(s) in slices can't be read"),
             Self::UnreadableConsumption { count } => write!(f, "{count} consumed capacity(s) can't be read"),
         }
-    }
-}
-
-/// A warning with the name of its pool, as a report lists it. Serializes as its text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(into = "String")]
-#[non_exhaustive]
-pub struct ReportWarning {
-    /// Name of the pool.
-    pub pool: String,
-    /// Problem of the pool.
-    pub warning: PoolWarning,
-}
-
-impl fmt::Display for ReportWarning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pool {}: {}", self.pool, self.warning)
-    }
-}
-
-impl From<ReportWarning> for String {
-    fn from(warning: ReportWarning) -> Self {
-        warning.to_string()
     }
 }

@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use crate::condition::{ConditionStatus, READY, TRUE, status_text};
 use crate::gate::NodeReadinessGate;
 use crate::node::GatedNodeView;
-use crate::pod::{GatedPodView, NodeReadinessRequirement, is_daemon_pod};
-use crate::policy::{Policy, PolicyMode, ReleaseWhen};
+use crate::pod::{GatedPodView, NodeReadinessRequirement};
+use crate::policy::{Policy, PolicyMode};
 
 /// Options of [`filter`](crate::filter()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,9 @@ use crate::policy::{Policy, PolicyMode, ReleaseWhen};
 pub struct FilterOptions {
     /// True if a pod with `nodeReadinessRequirements` must meet the gates of the node too, so that it can't bypass them. In
     /// the KEP such a pod is checked against its requirements alone.
-    pub adds_requirements: bool,
-    /// Moment at which a timed-out gate with the action `Taint` stops blocking pods.
-    pub release_when: ReleaseWhen,
+    pub(crate) adds_requirements: bool,
+    /// True if a timed-out gate with the action `Taint` keeps blocking pods until its taint is on the node.
+    pub waits_for_taint: bool,
     /// Mode of the readiness gates: active, without writes, or off. `Off` allows every pod.
     pub mode: PolicyMode,
 }
@@ -28,26 +28,27 @@ impl FilterOptions {
     /// Returns the options that follow the text of the KEP literally.
     #[must_use]
     pub const fn kep() -> Self {
-        Self { adds_requirements: false, release_when: ReleaseWhen::TimeoutWritten, mode: PolicyMode::Active }
+        Self { adds_requirements: false, waits_for_taint: false, mode: PolicyMode::Active }
     }
 
     /// Like [`FilterOptions::kep`], but a timed-out gate blocks pods until its taint is on the node.
     #[must_use]
     pub const fn hardened() -> Self {
-        Self { release_when: ReleaseWhen::TaintPresent, ..Self::kep() }
+        Self { waits_for_taint: true, ..Self::kep() }
     }
 
-    /// Lets a pod's `nodeReadinessRequirements` add to the gates of the node instead of replacing them.
+    /// Lets a pod's `nodeReadinessRequirements` add to the gates of the node instead of replacing them, so that it can't bypass
+    /// the gates.
     #[must_use]
     pub const fn with_added_requirements(self) -> Self {
         Self { adds_requirements: true, ..self }
     }
 }
 
-/// Copies the fields `release_when` and `mode` of a reconciler's policy, so that filter and reconciler agree.
+/// Copies the fields `waits_for_taint` and `mode` of a reconciler's policy, so that filter and reconciler agree.
 impl From<&Policy> for FilterOptions {
     fn from(policy: &Policy) -> Self {
-        Self { release_when: policy.release_when, mode: policy.mode, ..Self::kep() }
+        Self { waits_for_taint: policy.waits_for_taint, mode: policy.mode, ..Self::kep() }
     }
 }
 
@@ -191,7 +192,7 @@ pub fn filter<'a>(options: FilterOptions, view: &GatedNodeView<'a>, pod: GatedPo
     if options.mode == PolicyMode::Off {
         return allowed(FilterOutcome::Disabled);
     }
-    if is_daemon_pod(pod.pod) {
+    if pod.is_daemon_pod() {
         return allowed(FilterOutcome::DaemonSetExempt);
     }
     let is_scoped = !pod.requirements.is_empty();
@@ -204,7 +205,7 @@ pub fn filter<'a>(options: FilterOptions, view: &GatedNodeView<'a>, pod: GatedPo
         });
     }
     if !is_scoped || options.adds_requirements {
-        let unmet = view.gates().iter().filter_map(|gate| Some((gate, gate_reason(gate, view, options.release_when)?)));
+        let unmet = view.gates().iter().filter_map(|gate| Some((gate, gate_reason(gate, view, options)?)));
         reasons.extend(unmet.filter(|(gate, _)| view.is_first(gate)).map(|(_, reason)| reason));
     }
     reasons.extend(pod.requirements.iter().filter_map(|requirement| requirement_reason(requirement, view)));
@@ -229,14 +230,12 @@ const fn allowed(outcome: FilterOutcome) -> ReadinessVerdict<'static> {
 fn gate_reason<'a>(
     gate: &'a NodeReadinessGate,
     view: &GatedNodeView<'a>,
-    release_when: ReleaseWhen,
+    options: FilterOptions,
 ) -> Option<FilterReason<'a>> {
     let condition = view.condition(&gate.condition_type);
     let cause = match ConditionStatus::from_condition(condition) {
         ConditionStatus::True => return None,
-        ConditionStatus::TimeoutExceeded
-            if release_when == ReleaseWhen::TaintPresent && !view.has_failure_action(gate) =>
-        {
+        ConditionStatus::TimeoutExceeded if options.waits_for_taint && !view.has_failure_action(gate) => {
             FilterCause::AwaitingTaint
         }
         ConditionStatus::TimeoutExceeded => FilterCause::Released,

@@ -3,13 +3,15 @@
 use std::fmt;
 
 use dra_attrs::label::key_problems;
-use k8s_openapi::api::core::v1::{PodSpec, Taint};
+use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::jiff::SignedDuration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::taint::{first_untolerated_taint, is_usable};
+use crate::condition::{is_known, is_standard};
+use crate::gate_label::{GATE_LABEL_PREFIX, GateLabelError, key_problem};
+use crate::taint::is_usable;
 
 const TAINT: &str = "Taint";
 const BYPASS: &str = "BypassWithWarning";
@@ -39,11 +41,10 @@ pub enum FailureAction {
 
 impl FailureAction {
     /// Names of the actions that the API accepts, sorted.
-    pub const KNOWN: [&'static str; 2] = [BYPASS, TAINT];
+    pub(crate) const KNOWN: [&'static str; 2] = [BYPASS, TAINT];
 
     /// Returns the name of the action in the API, such as `Taint`.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
+    fn as_str(&self) -> &str {
         match self {
             Self::Taint => TAINT,
             Self::BypassWithWarning => BYPASS,
@@ -102,7 +103,7 @@ impl<'de> Deserialize<'de> for FailureAction {
     schemars(extend("required" = ["conditionType", "timeoutSeconds"]))
 )]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
+#[non_exhaustive]
 pub struct NodeReadinessGate {
     /// Type of the condition in `status.conditions`: a domain, a slash and a name.
     #[serde(default, deserialize_with = "or_default")]
@@ -144,6 +145,9 @@ impl NodeReadinessGate {
     /// Key by which lists of gates merge in a strategic merge patch.
     pub const PATCH_MERGE_KEY: &'static str = "conditionType";
 
+    /// Value of the node labels that name readiness gates.
+    pub const LABEL_VALUE: &'static str = "true";
+
     /// Creates a gate with the action `Taint` but without the taint that it adds. It never times out until
     /// [`Self::with_taint`] or [`Self::with_bypass_warning`] is called.
     #[must_use]
@@ -181,6 +185,48 @@ impl NodeReadinessGate {
         self.condition_type.contains('/') && key_problems(&self.condition_type).is_empty()
     }
 
+    /// Returns true if the condition type belongs to Kubernetes: its domain is `kubernetes.io` or a subdomain of it.
+    ///
+    /// ```
+    /// use readiness::NodeReadinessGate;
+    /// let gate = |name: &str| NodeReadinessGate::new(name, 60);
+    /// assert!(gate("network.kubernetes.io/CNIReady").is_standard() && gate("kubernetes.io/Anything").is_standard());
+    /// assert!(!gate("mykubernetes.io/Anything").is_standard() && !gate("kubernetes.io").is_standard());
+    /// assert!(gate("network.kubernetes.io/CNIReady").is_known() && !gate("kubernetes.io/Anything").is_known());
+    /// ```
+    #[must_use]
+    pub fn is_standard(&self) -> bool {
+        is_standard(&self.condition_type)
+    }
+
+    /// Returns true if KEP-5233 defines the condition type: `CNIReady` or `NetworkProxyReady` below
+    /// `network.kubernetes.io`.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        is_known(&self.condition_type)
+    }
+
+    /// Returns the key of the gate's label: the prefix `readiness-gate.` and the condition type.
+    ///
+    /// # Errors
+    /// A condition type that is not a domain, a slash and a name, or whose domain has more than 238 bytes: see
+    /// [`ValidationOptions::with_limit_of_domain`](crate::validate::ValidationOptions::with_limit_of_domain).
+    ///
+    /// ```
+    /// use readiness::NodeReadinessGate;
+    /// let gate = NodeReadinessGate::new("datadog.com/AgentReady", 180);
+    /// assert_eq!(gate.label_key()?, "readiness-gate.datadog.com/AgentReady");
+    /// assert!(NodeReadinessGate::new("Ready", 180).label_key().is_err());
+    /// # Ok::<(), readiness::GateLabelError>(())
+    /// ```
+    pub fn label_key(&self) -> Result<String, GateLabelError> {
+        let condition_type = &self.condition_type;
+        match key_problem(condition_type) {
+            Some(detail) => Err(GateLabelError { condition_type: condition_type.clone(), detail }),
+            None => Ok(format!("{GATE_LABEL_PREFIX}{condition_type}")),
+        }
+    }
+
     /// Returns the timeout of the gate. `None` if the gate is invalid, and so never times out: a type without a domain,
     /// an unknown action, `Taint` without a valid taint, or no positive timeout.
     ///
@@ -200,27 +246,6 @@ impl NodeReadinessGate {
         let seconds = self.timeout_seconds.filter(|seconds| *seconds > 0 && has_fallback && self.has_valid_type())?;
         Some(SignedDuration::from_secs(seconds.into()))
     }
-}
-
-/// Returns the taints of gates that a pod does not tolerate. An agent that does not tolerate the taint of its own gate could
-/// never be scheduled to the node to meet the gate.
-///
-/// The tolerations that the `DaemonSet` controller adds do not cover such taints. It adds tolerations of `not-ready` and
-/// `unreachable` with `NoExecute`, of the pressure taints, of `unschedulable`, and with `hostNetwork` of
-/// `network-unavailable`.
-///
-/// ```
-/// use k8s_openapi::api::core::v1::{PodSpec, Taint};
-/// use readiness::{NodeReadinessGate, missing_tolerations};
-/// let taint = Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() };
-/// let gate = NodeReadinessGate::new("a.example/Agent", 60).with_taint(taint.clone());
-/// assert_eq!(missing_tolerations(&PodSpec::default(), &[gate]), [&taint]);
-/// ```
-#[must_use]
-pub fn missing_tolerations<'g>(pod: &PodSpec, gates: &'g [NodeReadinessGate]) -> Vec<&'g Taint> {
-    let tolerations = pod.tolerations.as_deref().unwrap_or_default();
-    let taints = gates.iter().filter_map(NodeReadinessGate::taint);
-    taints.filter(|taint| first_untolerated_taint(std::slice::from_ref(taint), tolerations).is_some()).collect()
 }
 
 #[cfg(feature = "schemars")]

@@ -8,9 +8,6 @@ use crate::condition::{domain, is_same_or_subdomain};
 /// Prefix of the keys of node labels that name readiness gates.
 pub(crate) const GATE_LABEL_PREFIX: &str = "readiness-gate.";
 
-/// Value of the node labels that name readiness gates.
-pub const GATE_LABEL_VALUE: &str = "true";
-
 /// Subdomains of `kubernetes.io` whose labels the admission plugin `NodeRestriction` lets a kubelet set.
 const KUBELET_DOMAINS: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 
@@ -26,25 +23,6 @@ pub struct GateLabelError {
     pub condition_type: String,
     /// Reason that the label key is invalid, in the API server's words.
     pub detail: String,
-}
-
-/// Returns the label key of a gate: the prefix `readiness-gate.` and the condition type.
-///
-/// # Errors
-/// A condition type that is not a domain, a slash and a name, or whose domain has more than 238 bytes: see
-/// [`ValidationOptions::limits_domain_alone`](crate::validate::ValidationOptions::limits_domain_alone).
-///
-/// ```
-/// use readiness::gate_label_key;
-/// assert_eq!(gate_label_key("datadog.com/AgentReady")?, "readiness-gate.datadog.com/AgentReady");
-/// assert!(gate_label_key("Ready").is_err());
-/// # Ok::<(), readiness::GateLabelError>(())
-/// ```
-pub fn gate_label_key(condition_type: &str) -> Result<String, GateLabelError> {
-    match key_problem(condition_type) {
-        Some(detail) => Err(GateLabelError { condition_type: condition_type.to_owned(), detail }),
-        None => Ok(format!("{GATE_LABEL_PREFIX}{condition_type}")),
-    }
 }
 
 /// Returns the first error of the label key for a gate of this condition type; `None` if the key is valid.

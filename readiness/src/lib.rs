@@ -33,15 +33,15 @@
 //! # Contents
 //!
 //! - **Objects**: [`NodeReadinessGate`], [`GatedNode`], [`GatedPod`] hold the fields that k8s-openapi's types do not have;
-//!   [`GatedNodeView`] and [`GatedPodView`] are what the functions take. Module [`condition`] has the known condition types.
+//!   [`GatedNodeView`] and [`GatedPodView`] are what the functions take.
 //! - **Validation** (module [`validate`](mod@validate)): the errors and warnings of the API server for a list of gates and for
 //!   a change of it.
 //! - **Filter**: [`filter`](filter()) with [`FilterOptions`], stateless and without a clock.
 //! - **Reconciler**: [`step`](step()) with a [`Policy`] ([`Policy::kep`] or [`Policy::hardened`]) and a [`NodeState`] that
-//!   survives restarts; [`apply_writes`] for simulators, [`NodeState::shutdown_writes`] for a downgrade.
-//! - **Around gates**: [`merge_gates`] (registration by kubelet), [`reporter`] (an agent's own condition), [`preview_gates`]
-//!   (a change over many nodes), [`autoscaler_view`], [`missing_tolerations`], [`gate_label_key`], [`network`] (several gates
-//!   as one, and kubelet's admission by it), [`rule`] (rules of node-readiness-controller as gates).
+//!   survives restarts; [`NodeWrite::apply`] for simulators, [`NodeState::shutdown_writes`] for a downgrade.
+//! - **Around gates**: [`KubeletConfiguration::merge_gates`] (registration by kubelet), [`reporter`] (an agent's own condition), [`GateProposal`]
+//!   (a change that is not made yet), [`GatedNodeView::is_starting`] (for autoscalers), [`GatedPodView::missing_tolerations`],
+//!   [`NodeReadinessGate::label_key`], [`network`] (several gates as one, and kubelet's admission by it), [`rule`] (rules of node-readiness-controller as gates).
 //!
 //! # Guarantees
 //!
@@ -57,13 +57,13 @@
 //! `schemars` adds `JsonSchema` to the API types of this crate. The binary that uses this crate chooses the Kubernetes
 //! version of its `k8s-openapi` dependency, 1.37 or newer (`k8s-openapi/v1_37` or `latest`).
 
-pub mod condition;
 pub mod network;
 pub mod reporter;
 pub mod rule;
 pub mod validate;
 
 mod autoscaler;
+mod condition;
 mod filter;
 mod gate;
 mod gate_label;
@@ -71,30 +71,25 @@ mod lookup;
 mod node;
 mod pod;
 mod policy;
-mod preset_gates;
 mod preview;
 mod reconcile;
 mod registration;
 mod taint;
+mod words;
 
-pub use autoscaler::{AutoscalerView, STARTUP_TAINT_PREFIXES, autoscaler_view, gates_without_startup_taint};
 pub use condition::condition_status::ConditionStatus;
 pub use filter::{FilterCause, FilterOptions, FilterOutcome, FilterReason, ReadinessVerdict, filter};
-pub use gate::{FailureAction, NodeReadinessGate, missing_tolerations};
-pub use gate_label::{GATE_LABEL_VALUE, GateLabelError, gate_label_key};
+pub use gate::{FailureAction, NodeReadinessGate};
+pub use gate_label::GateLabelError;
 pub use node::{GatedNode, GatedNodeView};
-pub use pod::{GatedPod, GatedPodView, NodeReadinessRequirement, is_daemon_pod};
-pub use policy::{
-    ColdStart, LabelPolicy, LateReport, Policy, PolicyMode, PreexistingTimeout, ReleaseWhen, TimeoutWrite,
-};
-pub use preview::{GateProposal, GatesPreview, NodePreview, preview_gates};
+pub use pod::{GatedPod, GatedPodView, NodeReadinessRequirement};
+pub use policy::{Policy, PolicyMode};
+pub use preview::{GateProposal, NodePreview};
 pub use reconcile::{
-    BlockReason, ClockReading, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision, GatePhase,
-    GateState, GateVerdict, NodeChange, NodeState, NodeVerdict, NodeWrite, ReadinessCounters, StepResult,
-    StoredStateError, WriteActor, apply_writes, step,
+    BlockReason, ClockReading, EffectiveStatus, EvaluatorRole, ExpectedCondition, GateDecision, GatePhase, GateState,
+    NodeChange, NodeState, NodeVerdict, NodeWrite, ReadinessCounters, StepResult, StoredStateError, step,
 };
-pub use registration::{KubeletConfiguration, RegistrationMode, merge_gates};
-pub use taint::{TaintId, first_untolerated_taint};
+pub use registration::KubeletConfiguration;
 
 k8s_openapi::k8s_if_le_1_36! {
     compile_error!(

@@ -1,6 +1,6 @@
 //! Node objects together with their readiness gates.
 
-use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
+use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint, Toleration};
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::condition::{ConditionStatus, READY};
 use crate::gate::{FailureAction, NodeReadinessGate, gate_list};
 use crate::lookup::Lookup;
+use crate::taint::first_untolerated_taint;
 
 /// Node object together with `spec.readinessGates`, a field that k8s-openapi's [`Node`] does not have.
 ///
@@ -102,6 +103,9 @@ pub struct GatedNodeView<'a> {
 }
 
 impl<'a> GatedNodeView<'a> {
+    /// Type of the condition by which kubelet reports that its node is ready.
+    pub const READY: &'static str = READY;
+
     /// Creates a view of a node and its gates, with a synced cache.
     #[must_use]
     pub fn new(node: &'a Node, gates: &'a [NodeReadinessGate]) -> Self {
@@ -191,6 +195,24 @@ impl<'a> GatedNodeView<'a> {
     #[must_use]
     pub fn taints(&self) -> &'a [Taint] {
         self.node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+    }
+
+    /// Returns the first taint that keeps a pod with these tolerations away from the node.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Toleration;
+    /// use readiness::GatedNode;
+    /// let node: GatedNode =
+    ///     serde_json::from_str(r#"{"spec": {"taints": [{"key": "a.example/agent", "effect": "NoSchedule"}]}}"#)?;
+    /// let everything = Toleration { operator: Some("Exists".into()), ..Toleration::default() };
+    /// assert_eq!(node.view().first_untolerated_taint(&[everything.clone()]), None);
+    /// let evicting = Toleration { effect: Some("NoExecute".into()), ..everything };
+    /// assert!(node.view().first_untolerated_taint(&[evicting]).is_some());
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn first_untolerated_taint(&self, tolerations: &[Toleration]) -> Option<&'a Taint> {
+        first_untolerated_taint(self.taints(), tolerations)
     }
 
     /// Returns true if the failure action of a gate has taken effect: its taint is on the node, or the action is

@@ -1,9 +1,12 @@
 //! Pods with requirements on the node (KEP-5233, Pod-Level Node-Readiness API), and pods of daemon sets.
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Taint};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+use crate::gate::NodeReadinessGate;
+use crate::taint::first_untolerated_taint;
 
 /// Requirement of a pod: a condition of the node that must be True.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,27 +91,49 @@ impl<'a> GatedPodView<'a> {
     pub const fn with_requirements(self, requirements: &'a [NodeReadinessRequirement]) -> Self {
         Self { requirements, ..self }
     }
-}
 
-/// Returns true if a pod is controlled by a `DaemonSet` of the group `apps`. Gates do not apply to such pods (KEP-5233,
-/// Non-Goals 4).
-///
-/// ```
-/// use k8s_openapi::api::core::v1::Pod;
-/// use readiness::is_daemon_pod;
-/// let pod = |api_version: &str, controller: bool| -> Pod {
-///     serde_json::from_value(serde_json::json!({"metadata": {"ownerReferences": [{"kind": "DaemonSet",
-///         "apiVersion": api_version, "name": "agent", "uid": "1", "controller": controller}]}})).unwrap()
-/// };
-/// assert!(is_daemon_pod(&pod("apps/v1", true)));
-/// assert!(!is_daemon_pod(&pod("apps/v1", false)));
-/// assert!(!is_daemon_pod(&pod("apps.example.com/v1", true)));
-/// ```
-#[must_use]
-pub fn is_daemon_pod(pod: &Pod) -> bool {
-    let owners = pod.metadata.owner_references.as_deref().unwrap_or_default();
-    owners.iter().any(|owner| {
-        let group = owner.api_version.split_once('/').map(|(group, _)| group);
-        owner.controller == Some(true) && owner.kind == "DaemonSet" && group == Some("apps")
-    })
+    /// Returns true if the pod is controlled by a `DaemonSet` of the group `apps`. Gates do not apply to such pods (KEP-5233,
+    /// Non-Goals 4).
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use readiness::GatedPodView;
+    /// let is_daemon = |api_version: &str, controller: bool| {
+    ///     let pod: Pod = serde_json::from_value(serde_json::json!({"metadata": {"ownerReferences": [{"kind": "DaemonSet",
+    ///         "apiVersion": api_version, "name": "agent", "uid": "1", "controller": controller}]}})).unwrap();
+    ///     GatedPodView::new(&pod).is_daemon_pod()
+    /// };
+    /// assert!(is_daemon("apps/v1", true));
+    /// assert!(!is_daemon("apps/v1", false));
+    /// assert!(!is_daemon("apps.example.com/v1", true));
+    /// ```
+    #[must_use]
+    pub fn is_daemon_pod(self) -> bool {
+        let owners = self.pod.metadata.owner_references.as_deref().unwrap_or_default();
+        owners.iter().any(|owner| {
+            let group = owner.api_version.split_once('/').map(|(group, _)| group);
+            owner.controller == Some(true) && owner.kind == "DaemonSet" && group == Some("apps")
+        })
+    }
+
+    /// Returns the taints of gates that the pod does not tolerate. An agent that does not tolerate the taint of its own gate
+    /// could never be scheduled to the node to meet the gate.
+    ///
+    /// The tolerations that the `DaemonSet` controller adds do not cover such taints. It adds tolerations of `not-ready` and
+    /// `unreachable` with `NoExecute`, of the pressure taints, of `unschedulable`, and with `hostNetwork` of
+    /// `network-unavailable`.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::{Pod, Taint};
+    /// use readiness::{GatedPodView, NodeReadinessGate};
+    /// let taint = Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() };
+    /// let gate = NodeReadinessGate::new("a.example/Agent", 60).with_taint(taint.clone());
+    /// assert_eq!(GatedPodView::new(&Pod::default()).missing_tolerations(&[gate]), [&taint]);
+    /// ```
+    #[must_use]
+    pub fn missing_tolerations(self, gates: &[NodeReadinessGate]) -> Vec<&Taint> {
+        let tolerations = self.pod.spec.as_ref().and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();
+        let taints = gates.iter().filter_map(NodeReadinessGate::taint);
+        taints.filter(|taint| first_untolerated_taint(std::slice::from_ref(taint), tolerations).is_some()).collect()
+    }
 }

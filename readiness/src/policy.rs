@@ -3,75 +3,7 @@
 use k8s_openapi::jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-/// Effect of an agent's report that arrives after its gate has timed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum LateReport {
-    /// The report replaces the timeout: if its status is False or Unknown, the gate blocks pods again.
-    OwnerWins,
-    /// A report of False or Unknown has no effect: the timed-out gate still does not block pods.
-    Sticky,
-}
-
-/// Moment at which a timed-out gate with the action `Taint` stops blocking pods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum ReleaseWhen {
-    /// The gate stops blocking pods when its condition is set to `TimeoutExceeded`. Pods may be scheduled before the
-    /// taint is on the node.
-    TimeoutWritten,
-    /// After its timeout, the gate keeps blocking pods until its taint is on the node, so that no pod is scheduled in
-    /// between.
-    TaintPresent,
-}
-
-/// Conditions that are overwritten with `TimeoutExceeded` when their gate times out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum TimeoutWrite {
-    /// The timeout overwrites every condition that is not True.
-    Always,
-    /// The timeout overwrites missing and Unknown conditions. A False that an agent reported stays.
-    WhenUnreported,
-}
-
-/// Start time of gates' timeouts when the reconciler starts without stored state. Such a start does not know whether the
-/// node has booted in between; see [`NodeState`](crate::NodeState).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum ColdStart {
-    /// Timeouts start now, so that none ends too early.
-    FromNow,
-    /// Timeouts start at the last transition of the node's Ready, or now if that is missing or in the future.
-    FromReadyTransition,
-}
-
-/// Gate labels that the reconciler may remove from a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum LabelPolicy {
-    /// The reconciler removes only labels that it set, as recorded in [`NodeState`](crate::NodeState).
-    Owned,
-    /// The reconciler removes every label with the prefix `readiness-gate.` for which the node has no gate.
-    Authoritative,
-}
-
-/// Effect of a `TimeoutExceeded` condition that is older than its gate, for example because the gate was removed and
-/// added again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum PreexistingTimeout {
-    /// The gate counts as timed out and does not block pods.
-    Counts,
-    /// The condition counts as missing, so that the gate waits for its own timeout.
-    Ignored,
-}
+use crate::words::{ColdStart, LabelPolicy, LateReport, PreexistingTimeout, ReleaseWhen, TimeoutWrite, Words};
 
 /// Mode of the readiness gates: active, without writes, or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,35 +26,54 @@ pub enum PolicyMode {
 /// In JSON, missing fields are as in `kep`, unknown fields are errors, and times are seconds:
 ///
 /// ```
-/// use readiness::{Policy, ReleaseWhen};
+/// use readiness::Policy;
 /// let mut policy = Policy::kep();
-/// assert_eq!(policy.release_when, ReleaseWhen::TimeoutWritten);
-/// policy.release_when = ReleaseWhen::TaintPresent;
+/// assert!(!policy.waits_for_taint);
+/// policy.waits_for_taint = true;
 /// let read: Policy = serde_json::from_str(r#"{"releaseWhen": "taintPresent"}"#)?;
 /// assert_eq!(read, policy);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default = "Policy::kep", rename_all = "camelCase", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice that the KEP leaves open")]
 #[non_exhaustive]
 pub struct Policy {
-    /// Effect of an agent's report that arrives after its gate has timed out.
-    pub late_report: LateReport,
-    /// Moment at which a timed-out gate with the action `Taint` stops blocking pods.
-    pub release_when: ReleaseWhen,
-    /// Conditions that are overwritten with `TimeoutExceeded` when their gate times out.
-    pub timeout_write: TimeoutWrite,
+    /// True if a report of False or Unknown has no effect after its gate has timed out: the gate still does not block
+    /// pods. Otherwise the report replaces the timeout, and the gate blocks pods again. In JSON `lateReport`, `sticky` or
+    /// `ownerWins`.
+    #[serde(rename = "lateReport", with = "Words::<LateReport>")]
+    pub ignores_late_reports: bool,
+    /// True if a timed-out gate with the action `Taint` keeps blocking pods until its taint is on the node, so that no pod
+    /// is scheduled in between. Otherwise it stops when its condition is set to `TimeoutExceeded`. In JSON `releaseWhen`,
+    /// `taintPresent` or `timeoutWritten`.
+    #[serde(rename = "releaseWhen", with = "Words::<ReleaseWhen>")]
+    pub waits_for_taint: bool,
+    /// True if a timeout overwrites missing and Unknown conditions alone, so that a False that an agent reported stays.
+    /// Otherwise it overwrites every condition that is not True. In JSON `timeoutWrite`, `whenUnreported` or `always`.
+    #[serde(rename = "timeoutWrite", with = "Words::<TimeoutWrite>")]
+    pub keeps_reported_false: bool,
     /// True if a gate gets a new timeout when its condition changes from True to another status.
     pub rearm_on_regression: bool,
     /// True if a gate's taint that another component added is treated as the reconciler's own, and removed when the
     /// gate is True. Does not apply to taints that were on the node before the gate was added.
     pub adopt_existing_taints: bool,
-    /// Effect of a `TimeoutExceeded` condition that is older than its gate.
-    pub preexisting_timeout: PreexistingTimeout,
-    /// Start time of gates' timeouts when there is no stored state.
-    pub cold_start: ColdStart,
-    /// Gate labels that the reconciler may remove.
-    pub label_policy: LabelPolicy,
+    /// True if a `TimeoutExceeded` condition that is older than its gate, for example because the gate was removed and
+    /// added again, counts as missing, so that the gate waits for its own timeout. Otherwise the gate counts as timed out
+    /// and does not block pods. In JSON `preexistingTimeout`, `ignored` or `counts`.
+    #[serde(rename = "preexistingTimeout", with = "Words::<PreexistingTimeout>")]
+    pub ignores_older_timeouts: bool,
+    /// True if timeouts start at the last transition of the node's Ready when the reconciler starts without stored state,
+    /// or now if that is missing or in the future. Otherwise they start now, so that none ends too early. Such a start does
+    /// not know whether the node has booted in between; see [`NodeState`](crate::NodeState). In JSON `coldStart`,
+    /// `fromReadyTransition` or `fromNow`.
+    #[serde(rename = "coldStart", with = "Words::<ColdStart>")]
+    pub starts_from_ready: bool,
+    /// True if the reconciler removes every label with the prefix `readiness-gate.` for which the node has no gate.
+    /// Otherwise it removes only labels that it set, as recorded in [`NodeState`](crate::NodeState). In JSON `labelPolicy`,
+    /// `authoritative` or `owned`.
+    #[serde(rename = "labelPolicy", with = "Words::<LabelPolicy>")]
+    pub removes_foreign_labels: bool,
     /// Mode of the readiness gates: active, without writes, or off.
     pub mode: PolicyMode,
     /// Longest time for which a gate waits in one boot, even if restarts of kubelet reset its timeout. Zero or less
@@ -143,14 +94,14 @@ impl Policy {
     #[must_use]
     pub const fn kep() -> Self {
         Self {
-            late_report: LateReport::OwnerWins,
-            release_when: ReleaseWhen::TimeoutWritten,
-            timeout_write: TimeoutWrite::Always,
+            ignores_late_reports: false,
+            waits_for_taint: false,
+            keeps_reported_false: false,
             rearm_on_regression: false,
             adopt_existing_taints: false,
-            preexisting_timeout: PreexistingTimeout::Counts,
-            cold_start: ColdStart::FromNow,
-            label_policy: LabelPolicy::Owned,
+            ignores_older_timeouts: false,
+            starts_from_ready: false,
+            removes_foreign_labels: false,
             mode: PolicyMode::Active,
             max_wait_per_boot: None,
             max_heartbeat_age: None,
@@ -163,11 +114,11 @@ impl Policy {
     #[must_use]
     pub const fn hardened() -> Self {
         Self {
-            late_report: LateReport::Sticky,
-            release_when: ReleaseWhen::TaintPresent,
-            timeout_write: TimeoutWrite::WhenUnreported,
+            ignores_late_reports: true,
+            waits_for_taint: true,
+            keeps_reported_false: true,
             adopt_existing_taints: true,
-            preexisting_timeout: PreexistingTimeout::Ignored,
+            ignores_older_timeouts: true,
             ..Self::kep()
         }
     }

@@ -47,16 +47,6 @@ pub struct Reporter {
     pub unknown_when_unreachable: bool,
 }
 
-/// Next action of an agent after a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ReporterAction {
-    /// Probe again at this instant, and retry a failed patch.
-    ProbeAt(Timestamp),
-    /// Stop as soon as the condition is written.
-    Finished,
-}
-
 impl Reporter {
     /// Creates a reporter that probes every 30 seconds as long as the agent runs.
     #[must_use]
@@ -69,7 +59,9 @@ impl Reporter {
         }
     }
 
-    /// Returns the condition to write after a probe, `None` if it is unchanged, and the agent's next action.
+    /// Returns the condition to write after a probe, `None` if it is unchanged, and the time of the next
+    /// probe, at which a failed patch is retried as well. `None` as the time means that the agent stops as soon as the
+    /// condition is written.
     ///
     /// ```
     /// use readiness::reporter::{ProbeResult, Reporter};
@@ -87,11 +79,10 @@ impl Reporter {
         stored: Option<&NodeCondition>,
         probe: &ProbeResult,
         now: Timestamp,
-    ) -> (Option<NodeCondition>, ReporterAction) {
+    ) -> (Option<NodeCondition>, Option<Timestamp>) {
         let is_done = self.ends_on_success && matches!(probe, ProbeResult::Success { .. });
         let at = now.checked_add(self.poll_interval.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
-        let next = if is_done { ReporterAction::Finished } else { ReporterAction::ProbeAt(at) };
-        (self.patch(stored, probe, now), next)
+        (self.patch(stored, probe, now), (!is_done).then_some(at))
     }
 
     fn patch(&self, stored: Option<&NodeCondition>, probe: &ProbeResult, now: Timestamp) -> Option<NodeCondition> {

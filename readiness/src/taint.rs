@@ -47,12 +47,9 @@ pub(crate) fn is_usable(taint: &Taint) -> bool {
 
 /// Identity of a taint on a node: key and effect. A node has at most one taint with both; the value does not count.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct TaintId {
-    /// Key of the taint.
-    pub key: String,
-    /// Effect of the taint.
-    pub effect: String,
+pub(crate) struct TaintId {
+    pub(crate) key: String,
+    pub(crate) effect: String,
 }
 
 impl TaintId {
@@ -93,19 +90,8 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     covers(&toleration.effect, &taint.effect) && covers(&toleration.key, &taint.key) && value_fits
 }
 
-/// Returns the first taint that keeps a pod with these tolerations away from a node.
-///
-/// ```
-/// use k8s_openapi::api::core::v1::{Taint, Toleration};
-/// use readiness::first_untolerated_taint;
-/// let taints = [Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() }];
-/// let everything = Toleration { operator: Some("Exists".into()), ..Toleration::default() };
-/// assert_eq!(first_untolerated_taint(&taints, &[everything.clone()]), None);
-/// let evicting = Toleration { effect: Some("NoExecute".into()), ..everything };
-/// assert_eq!(first_untolerated_taint(&taints, &[evicting]), Some(&taints[0]));
-/// ```
-#[must_use]
-pub fn first_untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
+/// Returns the first of some taints that keeps a pod with these tolerations away.
+pub(crate) fn first_untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
     let is_blocking = |taint: &&Taint| BLOCKING.contains(&taint.effect.as_str());
     taints.iter().filter(is_blocking).find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
 }

@@ -1,9 +1,9 @@
 //! Calls about nodes that `readiness::step` asks for.
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, Error};
-use readiness::{EventType, NodeChange, NodeWrite, TaintId, apply_writes};
+use readiness::{NodeChange, NodeWrite};
 use serde_json::{Value, json};
 
 use super::events::Events;
@@ -23,10 +23,10 @@ pub async fn carry_out(client: &Client, events: &Events, seen: &Node, writes: &[
     let mut stored = seen.clone();
     for write in writes {
         match &write.change {
-            NodeChange::Event { event_type: EventType::Normal, reason, message } => {
+            NodeChange::Event { is_warning: false, reason, message } => {
                 events.normal(client, seen, reason, message).await;
             }
-            NodeChange::Event { event_type: EventType::Warning, reason, message } => {
+            NodeChange::Event { is_warning: true, reason, message } => {
                 events.warning(client, seen, reason, message).await;
             }
             _ => match written(client, &stored, write).await? {
@@ -71,10 +71,11 @@ async fn written(client: &Client, known: &Node, write: &NodeWrite) -> Result<Opt
 /// Returns true if a node has what is to be written.
 fn is_made(node: &Node, write: &NodeWrite) -> bool {
     let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    let mut has = |taint: &Taint| taints.any(|other| (&other.key, &other.effect) == (&taint.key, &taint.effect));
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     match &write.change {
-        NodeChange::AddTaint { taint, .. } => taints.any(|other| TaintId::from(other) == TaintId::from(taint)),
-        NodeChange::RemoveTaint { taint, .. } => !taints.any(|other| TaintId::from(other) == TaintId::from(taint)),
+        NodeChange::AddTaint { taint, .. } => has(taint),
+        NodeChange::RemoveTaint { taint, .. } => !has(taint),
         NodeChange::PatchCondition { condition_type, status, reason, message, .. } => conditions.any(|condition| {
             (&condition.type_, &condition.status) == (condition_type, status)
                 && (condition.reason.as_ref(), condition.message.as_ref()) == (Some(reason), Some(message))
@@ -111,5 +112,5 @@ fn changed(stored: &Node, write: &NodeWrite) -> Option<Node> {
         *resource_version = None;
     }
     let mut wanted = stored.clone();
-    apply_writes(&mut wanted, &[write], now()).is_empty().then_some(wanted)
+    write.apply(&mut wanted, now()).then_some(wanted)
 }

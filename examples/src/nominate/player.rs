@@ -4,15 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
 use dra_attrs::{GateError, GateSet, QuantityError};
-use nnn::external::{
-    ExternalNominationState, NodePresence, NominationOwner, NominationWrite, NominationWriter, WritePermission,
-    may_write,
-};
-use nnn::scheduling::{FeasibleNodes, FilterInput, NominatedNodeStatus, preemption_refusal};
+use nnn::external::{ExternalNominationState, NominationOwner, NominationWriter, WritePermission};
+use nnn::scheduling::{FeasibleNodes, FilterInput, NominatedNodeStatus};
 use nnn::{
     Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominationGate, NominationOptions, NominationTracker,
     PodError, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput, TransitionError,
-    fits_unreserved_resources,
 };
 
 use super::metrics::{AttemptResult, Metrics};
@@ -278,8 +274,8 @@ impl Player {
     /// Lets another component nominate a pod, if it may.
     fn nominate(&mut self, mut pod: PodSnapshot, node: &str, by: &str) -> Result<(), PlayError> {
         let owner = NominationOwner::from_pod(&pod);
-        let (writer, write) = (NominationWriter::External(by.to_owned()), NominationWrite::Set(node.to_owned()));
-        let permission = may_write(&writer, &owner, &write, pod.resource_version, pod.resource_version);
+        let writer = NominationWriter::External(by.to_owned());
+        let permission = writer.may_write(&owner, Some(node), pod.resource_version, pod.resource_version);
         if self.writers == Writers::Owners && permission != WritePermission::Allowed {
             let owner = pod.nnn_manager.clone().unwrap_or_default();
             self.say(&format!("{by} may not nominate {} to {node}: {owner} has nominated it", pod.key));
@@ -291,9 +287,8 @@ impl Player {
         self.write(pod)?;
         if self.writers == Writers::Owners {
             let is_there = self.nodes.iter().any(|other| other == node);
-            let presence = if is_there { NodePresence::Present } else { NodePresence::Missing };
-            let state = ExternalNominationState::from_state(&self.tracker.state(&uid), presence);
-            if let Some(state) = state {
+            let state = ExternalNominationState::from_state(&self.tracker.state(&uid));
+            if let Some(state) = state.map(|state| if is_there { state } else { state.without_node() }) {
                 self.say(&format!("  the nomination is {state:?}"));
             }
         }
@@ -364,7 +359,7 @@ impl Player {
             self.version = self.version.saturating_add(1);
             let Some(pod) = self.pods.get_mut(&key.uid) else { return };
             pod.nnn = node.map(str::to_owned);
-            pod.nnn_manager = node.map(|_| nnn::external::SCHEDULER_MANAGER.to_owned());
+            pod.nnn_manager = node.map(|_| NominationOwner::SCHEDULER_MANAGER.to_owned());
             pod.resource_version = Some(self.version);
             inputs.push_back(TrackerInput::PatchAnswered { uid: key.uid.clone(), version: pod.resource_version });
             inputs.push_back(TrackerInput::PodObserved(pod.clone()));
@@ -404,7 +399,7 @@ impl Player {
     }
 
     fn fits(&self, pod: &PodSnapshot, node: &str, spared: &[String]) -> bool {
-        fits_unreserved_resources(pod, &self.free(node, spared), self.tracker.nominator().on_node(node))
+        pod.fits_unreserved_resources(&self.free(node, spared), self.tracker.nominator().on_node(node))
     }
 
     /// Runs a scheduling cycle.
@@ -473,7 +468,7 @@ impl Player {
             self.pods.values().filter(|other| other.node.is_some() && other.node == pod.nnn).cloned().collect();
         let nominated =
             if pod.nnn.is_some() { NominatedNodeStatus::Unschedulable } else { NominatedNodeStatus::Absent };
-        if let Some(outcome) = preemption_refusal(pod, nominated, &on_nominated) {
+        if let Some(outcome) = pod.preemption_refusal(nominated, &on_nominated) {
             return outcome;
         }
         let candidates = self.nodes.iter().filter_map(|node| Some((self.victims(pod, node)?, node.clone())));

@@ -2,9 +2,9 @@
 //!
 //! | table | entry |
 //! |---|---|
-//! | start of the cycle | [`BindingStart::decide`] |
-//! | `PreBind` plugins that run together | [`pre_bind_groups`] |
-//! | writes to pod and claims | [`announce`], [`reservation_gap`] |
+//! | start of the cycle | [`BindingStart::no_patch_reason`] |
+//! | `PreBind` plugins that run together | [`PreBindPlugin::group`] |
+//! | writes to pod and claims | [`Assumed::announce`](crate::Assumed::announce), [`PreBindPlugin::reservation_gap`] |
 //! | API server | [`apply_binding`] |
 
 mod announce;
@@ -15,9 +15,8 @@ pub(crate) mod failed_stage;
 mod pre_bind;
 pub(crate) mod start;
 
-pub use announce::announce;
 pub use api_server::{BindingError, apply_binding};
-pub use pre_bind::{PreBindPlugin, pre_bind_groups, reservation_gap};
+pub use pre_bind::PreBindPlugin;
 pub use start::{BindingStart, PreFlightError};
 
 pub(crate) use announce::persist;

@@ -33,78 +33,75 @@ impl<'a> PreBindPlugin<'a> {
     pub const fn new(name: &'a str) -> Self {
         Self { name, is_skipped: false, is_parallel: false, duration: Duration::ZERO }
     }
-}
 
-/// Groups the `PreBind` plugins that run: groups run one after the other, the plugins of one group in parallel.
-///
-/// A plugin that runs alone ends the group before it even if it is skipped. With `NominatedNodeNameForExpectation` off
-/// there are no pre-flights: every plugin runs, one at a time.
-///
-/// ```
-/// use dra_attrs::GateSet;
-/// use nnn::NominationGate;
-/// use nnn::binding::{PreBindPlugin, pre_bind_groups};
-/// let mut plugins = ["a", "b", "c"].map(PreBindPlugin::new);
-/// plugins.iter_mut().for_each(|plugin| plugin.is_parallel = true);
-/// plugins[1].is_skipped = true;
-/// let names = |gates| {
-///     let groups = pre_bind_groups(gates, &plugins);
-///     groups.iter().map(|group| group.iter().map(|plugin| plugin.name).collect()).collect::<Vec<Vec<_>>>()
-/// };
-/// assert_eq!(names(GateSet::default()), [["a", "c"]]);
-/// assert_eq!(names(GateSet::default().without(NominationGate::Expectation)), [["a"], ["b"], ["c"]]);
-/// ```
-#[must_use]
-pub fn pre_bind_groups<'a>(
-    gates: GateSet<NominationGate>,
-    plugins: &[PreBindPlugin<'a>],
-) -> Vec<Vec<PreBindPlugin<'a>>> {
-    if !gates.has(NominationGate::Expectation) {
-        return plugins.iter().map(|plugin| vec![PreBindPlugin { is_skipped: false, ..*plugin }]).collect();
+    /// Groups the `PreBind` plugins that run: groups run one after the other, the plugins of one group in parallel.
+    ///
+    /// A plugin that runs alone ends the group before it even if it is skipped. With `NominatedNodeNameForExpectation` off
+    /// there are no pre-flights: every plugin runs, one at a time.
+    ///
+    /// ```
+    /// use dra_attrs::GateSet;
+    /// use nnn::NominationGate;
+    /// use nnn::binding::PreBindPlugin;
+    /// let mut plugins = ["a", "b", "c"].map(PreBindPlugin::new);
+    /// plugins.iter_mut().for_each(|plugin| plugin.is_parallel = true);
+    /// plugins[1].is_skipped = true;
+    /// let names = |gates| {
+    ///     let groups = PreBindPlugin::group(gates, &plugins);
+    ///     groups.iter().map(|group| group.iter().map(|plugin| plugin.name).collect()).collect::<Vec<Vec<_>>>()
+    /// };
+    /// assert_eq!(names(GateSet::default()), [["a", "c"]]);
+    /// assert_eq!(names(GateSet::default().without(NominationGate::Expectation)), [["a"], ["b"], ["c"]]);
+    /// ```
+    #[must_use]
+    pub fn group(gates: GateSet<NominationGate>, plugins: &[Self]) -> Vec<Vec<Self>> {
+        if !gates.has(NominationGate::Expectation) {
+            return plugins.iter().map(|plugin| vec![Self { is_skipped: false, ..*plugin }]).collect();
+        }
+        let mut groups: Vec<Vec<Self>> = Vec::new();
+        let mut open = Vec::new();
+        for plugin in plugins {
+            if !plugin.is_parallel {
+                groups.push(std::mem::take(&mut open));
+            }
+            if !plugin.is_skipped {
+                open.push(*plugin);
+            }
+            if !plugin.is_parallel {
+                groups.push(std::mem::take(&mut open));
+            }
+        }
+        groups.push(open);
+        groups.retain(|group| !group.is_empty());
+        groups
     }
-    let mut groups: Vec<Vec<PreBindPlugin<'a>>> = Vec::new();
-    let mut open = Vec::new();
-    for plugin in plugins {
-        if !plugin.is_parallel {
-            groups.push(std::mem::take(&mut open));
-        }
-        if !plugin.is_skipped {
-            open.push(*plugin);
-        }
-        if !plugin.is_parallel {
-            groups.push(std::mem::take(&mut open));
-        }
-    }
-    groups.push(open);
-    groups.retain(|group| !group.is_empty());
-    groups
-}
 
-/// Returns the time during which API readers see a pod's nomination but not the allocation of its claims: the wait on
-/// permit plus the `PreBind` groups before the claims plugin. Excludes the duration of the writes; `None` if the plugin
-/// does not run.
-///
-/// ```
-/// use dra_attrs::GateSet;
-/// use nnn::binding::{PreBindPlugin, pre_bind_groups, reservation_gap};
-/// use std::time::Duration;
-/// let (mut volumes, claims) = (PreBindPlugin::new("VolumeBinding"), PreBindPlugin::new("DynamicResources"));
-/// volumes.duration = Duration::from_secs(60);
-/// let gap = |plugins: &[_]| {
-///     reservation_gap(Duration::from_secs(5), "DynamicResources", &pre_bind_groups(GateSet::default(), plugins))
-/// };
-/// assert_eq!(gap(&[volumes, claims]), Some(Duration::from_secs(65)));
-/// assert_eq!(gap(&[claims, volumes]), Some(Duration::from_secs(5)));
-/// ```
-#[must_use]
-pub fn reservation_gap(permit: Duration, claims_plugin: &str, groups: &[Vec<PreBindPlugin<'_>>]) -> Option<Duration> {
-    let mut gap = permit;
-    for group in groups {
-        if group.iter().any(|plugin| plugin.name == claims_plugin) {
-            return Some(gap);
+    /// Returns the time during which API readers see a pod's nomination but not the allocation of its claims: the wait on
+    /// permit plus the `PreBind` groups before the claims plugin. Excludes the duration of the writes; `None` if the plugin
+    /// does not run.
+    ///
+    /// ```
+    /// use dra_attrs::GateSet;
+    /// use nnn::binding::PreBindPlugin;
+    /// use std::time::Duration;
+    /// let (mut volumes, claims) = (PreBindPlugin::new("VolumeBinding"), PreBindPlugin::new("DynamicResources"));
+    /// volumes.duration = Duration::from_secs(60);
+    /// let gap = |plugins: &[_]| {
+    ///     PreBindPlugin::reservation_gap(Duration::from_secs(5), "DynamicResources", &PreBindPlugin::group(GateSet::default(), plugins))
+    /// };
+    /// assert_eq!(gap(&[volumes, claims]), Some(Duration::from_secs(65)));
+    /// assert_eq!(gap(&[claims, volumes]), Some(Duration::from_secs(5)));
+    /// ```
+    #[must_use]
+    pub fn reservation_gap(permit: Duration, claims_plugin: &str, groups: &[Vec<Self>]) -> Option<Duration> {
+        let mut gap = permit;
+        for group in groups {
+            if group.iter().any(|plugin| plugin.name == claims_plugin) {
+                return Some(gap);
+            }
+            let longest = group.iter().map(|plugin| plugin.duration).max().unwrap_or_default();
+            gap = gap.saturating_add(longest);
         }
-        let longest = group.iter().map(|plugin| plugin.duration).max().unwrap_or_default();
-        gap = gap.saturating_add(longest);
+        None
     }
-    None
 }

@@ -3,7 +3,7 @@
 
 use dra_attrs::GateSet;
 
-use crate::commands::{NoPatchReason, PatchDecision};
+use crate::commands::NoPatchReason;
 use crate::config::NominationGate;
 
 /// Result of a plugin's `PreBindPreFlight` for one pod.
@@ -117,7 +117,7 @@ impl<'a> BindingStart<'a> {
     }
 
     /// Decides to write the chosen node into `status.nominatedNodeName` or not, before the cycle waits or runs
-    /// `PreBind`.
+    /// `PreBind`. Returns the reason that nothing is written; `None` if the node is.
     ///
     /// The cycle goes on even if the write fails. If nothing is written, an old nomination to another node is left to
     /// the API server.
@@ -127,20 +127,20 @@ impl<'a> BindingStart<'a> {
     ///
     /// ```
     /// use nnn::binding::BindingStart;
-    /// use nnn::{NoPatchReason, PatchDecision, PreFlight};
-    /// let start = |pre_flight| BindingStart::new(&[pre_flight], "node-1").decide();
-    /// assert_eq!(start(PreFlight::Success), Ok(PatchDecision::Needed));
-    /// assert_eq!(start(PreFlight::Skip), Ok(PatchDecision::None(NoPatchReason::NothingToWaitFor)));
+    /// use nnn::{NoPatchReason, PreFlight};
+    /// let start = |pre_flight| BindingStart::new(&[pre_flight], "node-1").no_patch_reason();
+    /// assert_eq!(start(PreFlight::Success), Ok(None));
+    /// assert_eq!(start(PreFlight::Skip), Ok(Some(NoPatchReason::NothingToWaitFor)));
     /// ```
-    pub fn decide(&self) -> Result<PatchDecision, PreFlightError> {
+    pub fn no_patch_reason(&self) -> Result<Option<NoPatchReason>, PreFlightError> {
         if !self.gates.has(NominationGate::Expectation) {
-            return Ok(PatchDecision::None(NoPatchReason::GateOff));
+            return Ok(Some(NoPatchReason::GateOff));
         }
         let waits = has_work(self.pre_flights)? || self.waits_on_permit;
         Ok(match self.nnn {
-            _ if !waits => PatchDecision::None(NoPatchReason::NothingToWaitFor),
-            Some(node) if node == self.host => PatchDecision::None(NoPatchReason::AlreadySet),
-            _ => PatchDecision::Needed,
+            _ if !waits => Some(NoPatchReason::NothingToWaitFor),
+            Some(node) if node == self.host => Some(NoPatchReason::AlreadySet),
+            _ => None,
         })
     }
 }

@@ -4,4 +4,3 @@ mod command;
 mod patch;
 
 pub use command::{Command, NoPatchReason};
-pub use patch::{ConditionChange, PatchDecision, decide_patch};

@@ -8,6 +8,7 @@ mod state;
 
 pub(crate) use field_writes::FieldWrites;
 pub use nominating_info::NominatingInfo;
-pub use nominator::{Nomination, Nominator, decide_nomination_update};
-pub use reservation::{NodeFit, filter_with_nominated_pods, fits_unreserved_resources};
-pub use state::{NominationEvent, NominationState, NominationTransition, TransitionError};
+pub use nominator::{Nomination, Nominator};
+pub use reservation::NodeFit;
+pub(crate) use state::NominationEvent;
+pub use state::{NominationState, TransitionError};

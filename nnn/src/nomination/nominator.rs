@@ -44,22 +44,6 @@ impl Nomination {
     }
 }
 
-/// Returns the nomination after a pod update, decided as in kube-scheduler from old status, new status and memory.
-///
-/// ```
-/// use nnn::decide_nomination_update;
-/// assert_eq!(decide_nomination_update(None, None, Some("m")), Some("m"));
-/// assert_eq!(decide_nomination_update(Some("x"), None, Some("m")), None);
-/// ```
-#[must_use]
-pub fn decide_nomination_update<'a>(
-    old: Option<&str>,
-    new: Option<&'a str>,
-    memory: Option<&'a str>,
-) -> Option<&'a str> {
-    if old.is_none() && new.is_none() { memory } else { new }
-}
-
 /// Nominations of all pending pods, at most one for each pod.
 ///
 /// An entry ends when the pod is assumed, bound or deleted, or when the nomination is cleared or replaced
@@ -143,7 +127,19 @@ impl Nominator {
         self.remove(uid)
     }
 
-    /// Updates the nomination after an update of a pending pod, as decided by [`decide_nomination_update`].
+    /// Returns the nomination after a pod update, decided as in kube-scheduler from old status, new status and memory.
+    ///
+    /// ```
+    /// use nnn::Nominator;
+    /// assert_eq!(Nominator::decide_update(None, None, Some("m")), Some("m"));
+    /// assert_eq!(Nominator::decide_update(Some("x"), None, Some("m")), None);
+    /// ```
+    #[must_use]
+    pub fn decide_update<'a>(old: Option<&str>, new: Option<&'a str>, memory: Option<&'a str>) -> Option<&'a str> {
+        if old.is_none() && new.is_none() { memory } else { new }
+    }
+
+    /// Updates the nomination after an update of a pending pod, as decided by [`Self::decide_update`].
     ///
     /// With [`Behavior::Safe`], an update that is older than a pending PATCH leaves the nomination unchanged,
     /// and an update that shows the PATCH sets it to the new status. A pod whose scheduling gates are gone is nominated as
@@ -156,7 +152,7 @@ impl Nominator {
             WriteObservation::Older if protects => memory.as_deref(),
             WriteObservation::Shown if protects => new.nnn.as_deref(),
             _ if old.gated => new.nnn.as_deref(),
-            _ => decide_nomination_update(old.nnn.as_deref(), new.nnn.as_deref(), memory.as_deref()),
+            _ => Self::decide_update(old.nnn.as_deref(), new.nnn.as_deref(), memory.as_deref()),
         };
         self.add(new, &NominatingInfo::Override(decided.map(str::to_owned)), live);
     }

@@ -9,10 +9,11 @@ use super::nominator::Nomination;
 use crate::pod::PodSnapshot;
 
 /// Result of filtering one node for a pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a filter has these three answers")]
 pub enum NodeFit<R> {
     /// The pod fits.
+    #[default]
     Fits,
     /// The pod does not fit the node, for the given reason.
     Rejected(R),
@@ -36,37 +37,59 @@ fn counted_nominations<'a>(
     nominations.into_iter().filter(|other| other.priority >= pod.priority && other.pod.uid != pod.key.uid)
 }
 
-/// Runs a filter on a node twice, as kube-scheduler's `RunFilterPluginsWithNominatedPods`: with the pods that are
-/// nominated to the node, then without.
-///
-/// `fit` gets the nominated pods to add to the node, and none the second time. It is called once if no nomination
-/// counts or if the first answer is not [`NodeFit::Fits`]. If adding the pods fails, `fit` returns [`NodeFit::Failed`].
-///
-/// # Complexity
-/// Linear in the nominations of the node, besides the calls.
-///
-/// ```
-/// use nnn::{NodeFit, Nomination, PodSnapshot, filter_with_nominated_pods};
-/// let promised = PodSnapshot::pending("default", "first").with_priority(5);
-/// let nominations = [Nomination::new(&promised, "node-1")];
-/// // There is room for one pod.
-/// let fit = |running: &[&Nomination]| if running.is_empty() { NodeFit::Fits } else { NodeFit::Rejected("full") };
-/// let pod = |priority| PodSnapshot::pending("default", "second").with_priority(priority);
-/// assert_eq!(filter_with_nominated_pods(&pod(5), &nominations, fit), NodeFit::Rejected("full"));
-/// assert_eq!(filter_with_nominated_pods(&pod(6), &nominations, fit), NodeFit::Fits);
-/// ```
-pub fn filter_with_nominated_pods<'a, R>(
-    pod: &'a PodSnapshot,
-    nominations: impl IntoIterator<Item = &'a Nomination>,
-    mut fit: impl FnMut(&[&'a Nomination]) -> NodeFit<R>,
-) -> NodeFit<R> {
-    let counted: Vec<&Nomination> = counted_nominations(pod, nominations).collect();
-    if counted.is_empty() {
-        return fit(&[]);
+impl PodSnapshot {
+    /// Runs a filter on a node twice, as kube-scheduler's `RunFilterPluginsWithNominatedPods`: with the pods that are
+    /// nominated to the node, then without.
+    ///
+    /// `fit` gets the nominated pods to add to the node, and none the second time. It is called once if no nomination
+    /// counts or if the first answer is not [`NodeFit::Fits`]. If adding the pods fails, `fit` returns [`NodeFit::Failed`].
+    ///
+    /// # Complexity
+    /// Linear in the nominations of the node, besides the calls.
+    ///
+    /// ```
+    /// use nnn::{NodeFit, Nomination, PodSnapshot};
+    /// let promised = PodSnapshot::pending("default", "first").with_priority(5);
+    /// let nominations = [Nomination::new(&promised, "node-1")];
+    /// // There is room for one pod.
+    /// let fit = |running: &[&Nomination]| if running.is_empty() { NodeFit::Fits } else { NodeFit::Rejected("full") };
+    /// let pod = |priority| PodSnapshot::pending("default", "second").with_priority(priority);
+    /// assert_eq!(pod(5).filter_with_nominated_pods(&nominations, fit), NodeFit::Rejected("full"));
+    /// assert_eq!(pod(6).filter_with_nominated_pods(&nominations, fit), NodeFit::Fits);
+    /// ```
+    pub fn filter_with_nominated_pods<'a, R>(
+        &'a self,
+        nominations: impl IntoIterator<Item = &'a Nomination>,
+        mut fit: impl FnMut(&[&'a Nomination]) -> NodeFit<R>,
+    ) -> NodeFit<R> {
+        let counted: Vec<&Nomination> = counted_nominations(self, nominations).collect();
+        if counted.is_empty() {
+            return fit(&[]);
+        }
+        match fit(&counted) {
+            NodeFit::Fits => fit(&[]),
+            no => no,
+        }
     }
-    match fit(&counted) {
-        NodeFit::Fits => fit(&[]),
-        no => no,
+
+    /// Returns true if the pod's requests fit with and without the nominated pods, looking only at resources
+    /// ([`Self::filter_with_nominated_pods`] runs any filter).
+    ///
+    /// ```
+    /// use dra_attrs::{Quantity, QuantityFormat};
+    /// use nnn::{Nomination, PodSnapshot, Resources};
+    /// let cpu = |units| Resources::new([("cpu", Quantity::from_units(units, QuantityFormat::DecimalSi))]);
+    /// let promised = Nomination::new(&PodSnapshot::pending("default", "a").with_requests(cpu(3)), "node-1");
+    /// let pod = PodSnapshot::pending("default", "b").with_requests(cpu(2));
+    /// assert!(!pod.fits_unreserved_resources(&cpu(4), [&promised]));
+    /// assert!(pod.with_priority(1).fits_unreserved_resources(&cpu(4), [&promised]));
+    /// ```
+    pub fn fits_unreserved_resources<'a>(
+        &'a self,
+        free: &Resources,
+        nominations: impl IntoIterator<Item = &'a Nomination>,
+    ) -> bool {
+        self.requests.fits_into(free) && self.requests.fits_into(&unreserved_resources(self, free, nominations))
     }
 }
 
@@ -83,31 +106,11 @@ fn unreserved_resources<'a>(
     free.minus(&promised)
 }
 
-/// Returns true if the pod's requests fit with and without the nominated pods, looking only at resources
-/// ([`filter_with_nominated_pods`] runs any filter).
-///
-/// ```
-/// use dra_attrs::{Quantity, QuantityFormat};
-/// use nnn::{Nomination, PodSnapshot, Resources, fits_unreserved_resources};
-/// let cpu = |units| Resources::new([("cpu", Quantity::from_units(units, QuantityFormat::DecimalSi))]);
-/// let promised = Nomination::new(&PodSnapshot::pending("default", "a").with_requests(cpu(3)), "node-1");
-/// let pod = PodSnapshot::pending("default", "b").with_requests(cpu(2));
-/// assert!(!fits_unreserved_resources(&pod, &cpu(4), [&promised]));
-/// assert!(fits_unreserved_resources(&pod.with_priority(1), &cpu(4), [&promised]));
-/// ```
-pub fn fits_unreserved_resources<'a>(
-    pod: &'a PodSnapshot,
-    free: &Resources,
-    nominations: impl IntoIterator<Item = &'a Nomination>,
-) -> bool {
-    pod.requests.fits_into(free) && pod.requests.fits_into(&unreserved_resources(pod, free, nominations))
-}
-
 #[cfg(test)]
 mod tests {
     use dra_attrs::{Quantity, QuantityFormat, Resources};
 
-    use super::{Nomination, fits_unreserved_resources, unreserved_resources};
+    use super::{Nomination, unreserved_resources};
     use crate::pod::PodSnapshot;
 
     fn cpu(units: i64) -> Resources {
@@ -125,6 +128,6 @@ mod tests {
         let left = unreserved_resources(&asking, &cpu(2), &[promised("a", 0, 2), promised("b", 9, 3)]);
         assert_eq!(left.quantity("cpu").to_string(), "-3");
         // A pod that asks for nothing fits all the same, as in kube-scheduler.
-        assert!(fits_unreserved_resources(&asking, &cpu(2), &[promised("a", 0, 9)]));
+        assert!(asking.fits_unreserved_resources(&cpu(2), &[promised("a", 0, 9)]));
     }
 }

@@ -2,7 +2,7 @@
 //! `NominatedNodeName`).
 //!
 //! The API shows less than the scheduler knows: a pod that waits for victims and a pod that waits for its binding both
-//! have a nomination ([`NominationState::placement`]).
+//! have a nomination.
 
 use std::fmt;
 
@@ -47,43 +47,9 @@ pub enum NominationState {
     Gone,
 }
 
-/// Cause of a change from one state of a pod to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[non_exhaustive]
-pub enum NominationTransition {
-    /// No node fits, and the scheduler chose victims for preemption.
-    Preempts,
-    /// No node fits, and the nomination is cleared.
-    FailsAndClears,
-    /// No node fits, and the nomination stays.
-    FailsAndKeeps,
-    /// The scheduler chose a node and does not write it to `nominatedNodeName`.
-    AssumesQuietly,
-    /// The scheduler chose a node and writes it to `nominatedNodeName`.
-    AssumesAndAnnounces,
-    /// The pod was bound.
-    Binds,
-    /// The binding cycle failed, and the pod's nomination is cleared.
-    BindingFails,
-    /// The pod was deleted while it was assumed.
-    DeletedWhileAssumed,
-    /// The pod was deleted.
-    Deleted,
-    /// Another component bound the pod.
-    BoundByOther,
-    /// The watch showed a new status of the pod.
-    StatusUpdated,
-    /// The scheduler was restarted.
-    Restarted,
-    /// The nominated node was deleted.
-    NodeDeleted,
-}
-
 /// Event that may change the [`NominationState`] of a pod.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum NominationEvent {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NominationEvent {
     /// A scheduling cycle found no node that fits now, but chose victims on a node.
     CycleNominated {
         /// Node of the chosen victims.
@@ -110,8 +76,6 @@ pub enum NominationEvent {
     Bound,
     /// The binding cycle failed, and the pod's nomination is cleared.
     BindingFailed,
-    /// The deletion of the pod has started.
-    DeletionStarted,
     /// The pod is gone.
     Deleted,
     /// Another component has bound the pod.
@@ -119,18 +83,11 @@ pub enum NominationEvent {
         /// Node to which the pod was bound.
         node: String,
     },
-    /// The watch showed a new status of the pod ([`Nominator::update`](crate::Nominator::update)).
+    /// The watch showed a new status of the pod ([`Nominator::update`](super::Nominator::update)).
     StatusUpdated {
         /// Nomination in the scheduler's memory after the update.
         memory: Option<String>,
     },
-    /// The scheduler was restarted and read the pod's status.
-    Restarted {
-        /// Value of `status.nominatedNodeName`.
-        status: Option<String>,
-    },
-    /// The nominated node was deleted. The pod stays nominated to it by name.
-    NodeDeleted,
 }
 
 /// Error of an event that can't happen to a pod in its current state.
@@ -139,9 +96,9 @@ pub enum NominationEvent {
 #[non_exhaustive]
 pub struct TransitionError {
     /// State of the pod before the event.
-    pub state: NominationState,
+    pub(crate) state: NominationState,
     /// Event that is not possible in the state.
-    pub event: NominationEvent,
+    pub(crate) event: NominationEvent,
 }
 
 impl NominationState {
@@ -161,75 +118,40 @@ impl NominationState {
         }
     }
 
-    /// Returns the state after an event, and the transition. A bound pod can only be deleted; a deleted pod stays
-    /// deleted.
+    /// Returns the state after an event. A bound pod can only be deleted; a deleted pod stays deleted.
     ///
     /// # Errors
     /// The event can't happen in this state.
-    ///
-    /// ```
-    /// use nnn::{NominationEvent, NominationState, NominationTransition};
-    /// let node = || "node-1".to_owned();
-    /// let event = NominationEvent::AssumedAndAnnounced { node: node() };
-    /// let (state, transition) = NominationState::Pending.next(&event)?;
-    /// assert_eq!(state, NominationState::AssumedAnnounced { node: node() });
-    /// assert_eq!(transition, NominationTransition::AssumesAndAnnounces);
-    /// assert!(NominationState::Bound { node: node() }.next(&NominationEvent::CycleCleared).is_err());
-    /// # Ok::<(), nnn::TransitionError>(())
-    /// ```
-    pub fn next(&self, event: &NominationEvent) -> Result<(Self, NominationTransition), TransitionError> {
+    pub(crate) fn next(&self, event: &NominationEvent) -> Result<Self, TransitionError> {
         let next = match self {
             Self::Pending | Self::NominatedPreempting { .. } | Self::NominatedHint { .. } => self.next_waiting(event),
-            Self::AssumedQuiet { node } | Self::AssumedAnnounced { node } => self.next_assumed(node, event),
-            Self::Bound { .. } => {
-                (*event == NominationEvent::Deleted).then_some((Self::Gone, NominationTransition::Deleted))
-            }
+            Self::AssumedQuiet { node } | Self::AssumedAnnounced { node } => Self::next_assumed(node, event),
+            Self::Bound { .. } => (*event == NominationEvent::Deleted).then_some(Self::Gone),
             Self::Gone => None,
         };
         next.ok_or_else(|| TransitionError { state: self.clone(), event: event.clone() })
     }
 
-    fn next_waiting(&self, event: &NominationEvent) -> Option<(Self, NominationTransition)> {
+    fn next_waiting(&self, event: &NominationEvent) -> Option<Self> {
         Some(match event {
-            NominationEvent::CycleNominated { node } => {
-                (Self::NominatedPreempting { node: node.clone() }, NominationTransition::Preempts)
-            }
-            NominationEvent::CycleCleared => (Self::Pending, NominationTransition::FailsAndClears),
-            NominationEvent::CycleKept { status } => {
-                (self.following(status.as_deref()), NominationTransition::FailsAndKeeps)
-            }
-            NominationEvent::AssumedQuietly { node } => {
-                (Self::AssumedQuiet { node: node.clone() }, NominationTransition::AssumesQuietly)
-            }
-            NominationEvent::AssumedAndAnnounced { node } => {
-                (Self::AssumedAnnounced { node: node.clone() }, NominationTransition::AssumesAndAnnounces)
-            }
-            NominationEvent::Deleted => (Self::Gone, NominationTransition::Deleted),
-            NominationEvent::BoundByOther { node } => {
-                (Self::Bound { node: node.clone() }, NominationTransition::BoundByOther)
-            }
-            NominationEvent::StatusUpdated { memory } => {
-                (self.following(memory.as_deref()), NominationTransition::StatusUpdated)
-            }
-            NominationEvent::NodeDeleted if self.node().is_some() => (self.clone(), NominationTransition::NodeDeleted),
+            NominationEvent::CycleNominated { node } => Self::NominatedPreempting { node: node.clone() },
+            NominationEvent::CycleCleared => Self::Pending,
+            NominationEvent::CycleKept { status: nomination }
+            | NominationEvent::StatusUpdated { memory: nomination } => self.following(nomination.as_deref()),
+            NominationEvent::AssumedQuietly { node } => Self::AssumedQuiet { node: node.clone() },
+            NominationEvent::AssumedAndAnnounced { node } => Self::AssumedAnnounced { node: node.clone() },
+            NominationEvent::Deleted => Self::Gone,
+            NominationEvent::BoundByOther { node } => Self::Bound { node: node.clone() },
             _ => return None,
         })
     }
 
-    fn next_assumed(&self, node: &str, event: &NominationEvent) -> Option<(Self, NominationTransition)> {
-        let node = || node.to_owned();
-        let announced = matches!(self, Self::AssumedAnnounced { .. });
+    fn next_assumed(node: &str, event: &NominationEvent) -> Option<Self> {
         Some(match event {
-            NominationEvent::Bound => (Self::Bound { node: node() }, NominationTransition::Binds),
-            NominationEvent::BindingFailed => (Self::Pending, NominationTransition::BindingFails),
-            NominationEvent::DeletionStarted => (self.clone(), NominationTransition::DeletedWhileAssumed),
-            NominationEvent::Deleted => (Self::Gone, NominationTransition::DeletedWhileAssumed),
-            NominationEvent::BoundByOther { node } => {
-                (Self::Bound { node: node.clone() }, NominationTransition::BoundByOther)
-            }
-            NominationEvent::Restarted { status } if announced => {
-                (Self::Pending.following(status.as_deref()), NominationTransition::Restarted)
-            }
+            NominationEvent::Bound => Self::Bound { node: node.to_owned() },
+            NominationEvent::BindingFailed => Self::Pending,
+            NominationEvent::Deleted => Self::Gone,
+            NominationEvent::BoundByOther { node } => Self::Bound { node: node.clone() },
             _ => return None,
         })
     }
@@ -267,21 +189,6 @@ impl NominationState {
     pub const fn is_assumed(&self) -> bool {
         matches!(self, Self::AssumedQuiet { .. } | Self::AssumedAnnounced { .. })
     }
-
-    /// Returns the node that API readers see for the pod, once all pending writes have arrived.
-    ///
-    /// Nominations by a preemption, hints and announcements look the same. A pod that is assumed without an
-    /// announcement may still show an earlier nomination until the binding clears it.
-    #[must_use]
-    pub fn placement(&self) -> PodPlacement<'_> {
-        match self {
-            Self::Pending | Self::AssumedQuiet { .. } | Self::Gone => PodPlacement::None,
-            Self::NominatedPreempting { node } | Self::NominatedHint { node } | Self::AssumedAnnounced { node } => {
-                PodPlacement::Nominated(node)
-            }
-            Self::Bound { node } => PodPlacement::Bound(node),
-        }
-    }
 }
 
 impl fmt::Display for NominationState {
@@ -312,12 +219,12 @@ impl fmt::Display for NominationEvent {
             Self::AssumedAndAnnounced { .. } => "a cycle that announces a node",
             Self::Bound => "a binding",
             Self::BindingFailed => "a failed binding cycle",
-            Self::DeletionStarted => "the start of a deletion",
             Self::Deleted => "a deletion",
             Self::BoundByOther { .. } => "a binding by somebody else",
             Self::StatusUpdated { .. } => "an update of the status",
-            Self::Restarted { .. } => "a restart of the scheduler",
-            Self::NodeDeleted => "the end of the nominated node",
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,4 +4,5 @@ mod claim_resources;
 mod snapshot;
 
 pub(crate) use claim_resources::claim_amounts;
-pub use snapshot::{PodError, PodKey, PodPlacement, PodSnapshot, ScheduledCondition, parse_node_name};
+pub use snapshot::{PodError, PodKey, PodSnapshot, ScheduledCondition};
+pub(crate) use snapshot::{PodPlacement, parse_node_name};

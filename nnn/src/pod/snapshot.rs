@@ -82,16 +82,14 @@ impl ScheduledCondition {
     }
 
     /// Returns true if the status is `False` and the reason is `Unschedulable`.
-    #[must_use]
-    pub fn is_unschedulable(&self) -> bool {
+    pub(crate) fn is_unschedulable(&self) -> bool {
         self.status == "False" && self.reason == "Unschedulable"
     }
 }
 
 /// Node of a pod: the node to which it is bound, or else nominated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[non_exhaustive]
-pub enum PodPlacement<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PodPlacement<'a> {
     /// Node in `spec.nodeName`. The nomination of a bound pod is ignored.
     Bound(&'a str),
     /// Node in `status.nominatedNodeName` of a pod that is not bound, whichever component wrote it.
@@ -143,9 +141,9 @@ impl PodSnapshot {
     /// Builds a pending pod whose UID is its name. Pods of other namespaces need other names.
     ///
     /// ```
-    /// use nnn::{PodPlacement, PodSnapshot};
+    /// use nnn::PodSnapshot;
     /// let pod = PodSnapshot::pending("default", "web").with_priority(100).with_nomination("node-1");
-    /// assert_eq!(pod.placement(), PodPlacement::Nominated("node-1"));
+    /// assert_eq!((pod.node.as_deref(), pod.nnn.as_deref()), (None, Some("node-1")));
     /// ```
     #[must_use]
     pub fn pending(namespace: &str, name: &str) -> Self {
@@ -202,9 +200,8 @@ impl PodSnapshot {
         })
     }
 
-    /// Returns the node of the pod: `spec.nodeName`, or else `status.nominatedNodeName`.
-    #[must_use]
-    pub fn placement(&self) -> PodPlacement<'_> {
+    /// Returns the node of the pod: the node to which it is bound, or else nominated.
+    pub(crate) fn placement(&self) -> PodPlacement<'_> {
         match (&self.node, &self.nnn) {
             (Some(node), _) => PodPlacement::Bound(node),
             (None, Some(node)) => PodPlacement::Nominated(node),
@@ -245,12 +242,7 @@ impl PodSnapshot {
 }
 
 /// Reads a field with a node name. The empty name is `None`.
-///
-/// ```
-/// assert_eq!(nnn::parse_node_name(Some("")), None);
-/// ```
-#[must_use]
-pub fn parse_node_name(name: Option<&str>) -> Option<String> {
+pub(crate) fn parse_node_name(name: Option<&str>) -> Option<String> {
     name.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 

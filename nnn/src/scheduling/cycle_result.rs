@@ -48,42 +48,41 @@ pub enum CycleOutcome {
     },
 }
 
-/// Decides the change of the pod's nomination after a scheduling cycle.
-///
-/// The profiles differ in three results: a pod that must not preempt, a failed search for victims, and victims that
-/// extenders refused. The KEP clears the nomination, Kubernetes 1.37 keeps it.
-///
-/// ```
-/// use dra_attrs::Profile;
-/// use nnn::scheduling::decide_cycle;
-/// use nnn::{CycleOutcome, NominatingInfo};
-/// assert_eq!(decide_cycle(&CycleOutcome::NoCandidates, Profile::V1_37), NominatingInfo::clear());
-/// assert_eq!(decide_cycle(&CycleOutcome::PolicyNever, Profile::V1_37), NominatingInfo::Noop);
-/// assert_eq!(decide_cycle(&CycleOutcome::PolicyNever, Profile::Kep), NominatingInfo::clear());
-/// ```
-#[must_use]
-pub fn decide_cycle(outcome: &CycleOutcome, profile: Profile) -> NominatingInfo {
-    let decisions = ProfileDecisions::from_profile(profile);
-    let by = |nomination| match nomination {
-        NominationAfterCycle::Kept => NominatingInfo::Noop,
-        NominationAfterCycle::Cleared => NominatingInfo::clear(),
-    };
-    match outcome {
-        CycleOutcome::Nominated { node } => NominatingInfo::nominate(node),
-        CycleOutcome::PolicyNever => by(decisions.policy_never),
-        CycleOutcome::ExtendersLeftNone => by(decisions.extenders_left_none),
-        CycleOutcome::PostFilterError => by(decisions.post_filter_error),
-        CycleOutcome::NoFitInPodGroup | CycleOutcome::VictimsTerminating | CycleOutcome::Scheduled { .. } => {
-            NominatingInfo::Noop
+impl CycleOutcome {
+    /// Decides the change of the pod's nomination after a scheduling cycle.
+    ///
+    /// The profiles differ in three results: a pod that must not preempt, a failed search for victims, and victims that
+    /// extenders refused. The KEP clears the nomination, Kubernetes 1.37 keeps it.
+    ///
+    /// ```
+    /// use dra_attrs::Profile;
+    /// use nnn::{CycleOutcome, NominatingInfo};
+    /// assert_eq!(CycleOutcome::NoCandidates.nominating_info(Profile::V1_37), NominatingInfo::clear());
+    /// assert_eq!(CycleOutcome::PolicyNever.nominating_info(Profile::V1_37), NominatingInfo::Noop);
+    /// assert_eq!(CycleOutcome::PolicyNever.nominating_info(Profile::Kep), NominatingInfo::clear());
+    /// ```
+    #[must_use]
+    pub fn nominating_info(&self, profile: Profile) -> NominatingInfo {
+        let decisions = ProfileDecisions::from_profile(profile);
+        let by = |nomination| match nomination {
+            NominationAfterCycle::Kept => NominatingInfo::Noop,
+            NominationAfterCycle::Cleared => NominatingInfo::clear(),
+        };
+        match self {
+            Self::Nominated { node } => NominatingInfo::nominate(node),
+            Self::PolicyNever => by(decisions.policy_never),
+            Self::ExtendersLeftNone => by(decisions.extenders_left_none),
+            Self::PostFilterError => by(decisions.post_filter_error),
+            Self::NoFitInPodGroup | Self::VictimsTerminating | Self::Scheduled { .. } => NominatingInfo::Noop,
+            Self::SnapshotFailed
+            | Self::NoNodes
+            | Self::Error
+            | Self::NoFitNoPostFilter
+            | Self::NoCandidates
+            | Self::AssumeFailed
+            | Self::ReserveFailed
+            | Self::PermitFailed => NominatingInfo::clear(),
         }
-        CycleOutcome::SnapshotFailed
-        | CycleOutcome::NoNodes
-        | CycleOutcome::Error
-        | CycleOutcome::NoFitNoPostFilter
-        | CycleOutcome::NoCandidates
-        | CycleOutcome::AssumeFailed
-        | CycleOutcome::ReserveFailed
-        | CycleOutcome::PermitFailed => NominatingInfo::clear(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use dra_attrs::GateSet;
 
-use crate::commands::{ConditionChange, NoPatchReason, PatchDecision, decide_patch};
+use crate::commands::NoPatchReason;
 use crate::config::{Behavior, NominationGate};
 use crate::nomination::NominatingInfo;
 use crate::pod::PodSnapshot;
@@ -23,8 +23,8 @@ pub(crate) enum MemoryUpdate {
 pub(crate) struct FailureDecision {
     /// Change of the nomination in the scheduler's memory.
     pub(crate) memory: MemoryUpdate,
-    /// Decision to send one PATCH with condition and nomination.
-    pub(crate) patch: PatchDecision,
+    /// Reason that no PATCH with condition and nomination is sent; `None` if one is.
+    pub(crate) no_patch: Option<NoPatchReason>,
     /// True if the pod goes back into the scheduling queue, false if it leaves the queue.
     pub(crate) requeues: bool,
 }
@@ -40,8 +40,8 @@ pub(crate) struct FailedCycle<'a> {
     pub(crate) info: &'a NominatingInfo,
     /// `status.nominatedNodeName` as last written or observed; of `queued_pod` if the pod was bound or deleted.
     pub(crate) current_nnn: Option<&'a str>,
-    /// Comparison of the new condition with the current status (of `queued_pod`, if the pod was bound or deleted).
-    pub(crate) condition: ConditionChange,
+    /// True if the new condition differs from that of the current status (of `queued_pod`, if the pod was bound or deleted).
+    pub(crate) is_condition_new: bool,
     /// Behavior of the scheduler.
     pub(crate) behavior: Behavior,
     /// Feature gates. Only [`NominationGate::ResizePreemption`] is read.
@@ -56,7 +56,7 @@ impl FailedCycle<'_> {
         if live.node.is_some() && live.resize_deferred && self.gates.has(NominationGate::ResizePreemption) {
             return FailureDecision {
                 memory: MemoryUpdate::Untouched,
-                patch: PatchDecision::None(NoPatchReason::DeferredResize),
+                no_patch: Some(NoPatchReason::DeferredResize),
                 requeues: is_same,
             };
         }
@@ -67,21 +67,21 @@ impl FailedCycle<'_> {
         if !is_same {
             return FailureDecision {
                 memory: MemoryUpdate::Untouched,
-                patch: PatchDecision::None(NoPatchReason::PodRecreated),
+                no_patch: Some(NoPatchReason::PodRecreated),
                 requeues: false,
             };
         }
-        FailureDecision { memory: MemoryUpdate::Renewed, patch: self.patch(), requeues: true }
+        FailureDecision { memory: MemoryUpdate::Renewed, no_patch: self.no_patch(), requeues: true }
     }
 
     /// Returns the changes for a pod that was bound or deleted while its cycle ran.
     fn too_late(&self, reason: NoPatchReason) -> FailureDecision {
-        let patch = if self.behavior.writes_after_bind() { self.patch() } else { PatchDecision::None(reason) };
-        FailureDecision { memory: MemoryUpdate::Released, patch, requeues: false }
+        let no_patch = if self.behavior.writes_after_bind() { self.no_patch() } else { Some(reason) };
+        FailureDecision { memory: MemoryUpdate::Released, no_patch, requeues: false }
     }
 
-    fn patch(&self) -> PatchDecision {
-        decide_patch(self.info, self.current_nnn, self.condition)
+    fn no_patch(&self) -> Option<NoPatchReason> {
+        if self.is_condition_new { None } else { self.info.no_patch_reason(self.current_nnn) }
     }
 }
 
@@ -103,14 +103,14 @@ mod tests {
     fn failed_cycle<'a>(
         queued_pod: &'a PodSnapshot,
         info: &'a NominatingInfo,
-        condition: ConditionChange,
+        is_condition_new: bool,
     ) -> FailedCycle<'a> {
         FailedCycle {
             queued_pod,
             live: Some(queued_pod),
             info,
             current_nnn: queued_pod.nnn.as_deref(),
-            condition,
+            is_condition_new,
             behavior: Safe,
             gates: GateSet::default(),
         }
@@ -127,38 +127,26 @@ mod tests {
         let deferred_other = with(deferred.clone(), |pod| pod.key = recreated.key.clone());
         let decide = |live: Option<&PodSnapshot>, behavior| {
             let info = NominatingInfo::clear();
-            let mut failed = failed_cycle(&queued_pod, &info, ConditionChange::Changed);
+            let mut failed = failed_cycle(&queued_pod, &info, true);
             (failed.live, failed.behavior) = (live, behavior);
             failed.gates = failed.gates.with(NominationGate::ResizePreemption);
             let failure = failed.decide();
-            (failure.memory, failure.patch, failure.requeues)
+            (failure.memory, failure.no_patch, failure.requeues)
         };
         let rows = [
-            (None, Safe, (MemoryUpdate::Released, PatchDecision::None(NoPatchReason::PodGone), false)),
-            (None, KubeScheduler, (MemoryUpdate::Released, PatchDecision::Needed, false)),
-            (Some(&bound), Safe, (MemoryUpdate::Released, PatchDecision::None(NoPatchReason::PodBound), false)),
-            (Some(&bound), KubeScheduler, (MemoryUpdate::Released, PatchDecision::Needed, false)),
-            (
-                Some(&recreated),
-                KubeScheduler,
-                (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::PodRecreated), false),
-            ),
-            (
-                Some(&bound_other),
-                Safe,
-                (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::PodRecreated), false),
-            ),
-            (Some(&bound_other), KubeScheduler, (MemoryUpdate::Released, PatchDecision::Needed, false)),
-            (Some(&queued_pod), KubeScheduler, (MemoryUpdate::Renewed, PatchDecision::Needed, true)),
-            (
-                Some(&deferred),
-                KubeScheduler,
-                (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::DeferredResize), true),
-            ),
+            (None, Safe, (MemoryUpdate::Released, Some(NoPatchReason::PodGone), false)),
+            (None, KubeScheduler, (MemoryUpdate::Released, None, false)),
+            (Some(&bound), Safe, (MemoryUpdate::Released, Some(NoPatchReason::PodBound), false)),
+            (Some(&bound), KubeScheduler, (MemoryUpdate::Released, None, false)),
+            (Some(&recreated), KubeScheduler, (MemoryUpdate::Untouched, Some(NoPatchReason::PodRecreated), false)),
+            (Some(&bound_other), Safe, (MemoryUpdate::Untouched, Some(NoPatchReason::PodRecreated), false)),
+            (Some(&bound_other), KubeScheduler, (MemoryUpdate::Released, None, false)),
+            (Some(&queued_pod), KubeScheduler, (MemoryUpdate::Renewed, None, true)),
+            (Some(&deferred), KubeScheduler, (MemoryUpdate::Untouched, Some(NoPatchReason::DeferredResize), true)),
             (
                 Some(&deferred_other),
                 KubeScheduler,
-                (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::DeferredResize), false),
+                (MemoryUpdate::Untouched, Some(NoPatchReason::DeferredResize), false),
             ),
         ];
         for (live, late, expected) in rows {
@@ -171,19 +159,19 @@ mod tests {
         let queued_pod = pod("p");
         let deferred = with(queued_pod.clone().with_node("n"), |pod| pod.resize_deferred = true);
         let info = NominatingInfo::clear();
-        let mut failed = failed_cycle(&queued_pod, &info, ConditionChange::Changed);
+        let mut failed = failed_cycle(&queued_pod, &info, true);
         (failed.live, failed.behavior) = (Some(&deferred), KubeScheduler);
         let off = failed.decide();
         assert_eq!(
-            (off.memory, off.patch, off.requeues),
-            (MemoryUpdate::Released, PatchDecision::Needed, false),
+            (off.memory, off.no_patch, off.requeues),
+            (MemoryUpdate::Released, None, false),
             "a bound pod like any"
         );
         failed.gates = GateSet::NONE.with(NominationGate::ResizePreemption);
         let on = failed.decide();
         assert_eq!(
-            (on.memory, on.patch, on.requeues),
-            (MemoryUpdate::Untouched, PatchDecision::None(NoPatchReason::DeferredResize), true)
+            (on.memory, on.no_patch, on.requeues),
+            (MemoryUpdate::Untouched, Some(NoPatchReason::DeferredResize), true)
         );
     }
 
@@ -192,16 +180,16 @@ mod tests {
         let queued_pod = pod("p").with_nomination("a");
         let bound = queued_pod.clone().with_node("n");
         let rows = [
-            (NominatingInfo::Noop, ConditionChange::Same, PatchDecision::None(NoPatchReason::ModeNoop)),
-            (NominatingInfo::nominate("a"), ConditionChange::Same, PatchDecision::None(NoPatchReason::AlreadySet)),
-            (NominatingInfo::clear(), ConditionChange::Same, PatchDecision::Needed),
-            (NominatingInfo::Noop, ConditionChange::Changed, PatchDecision::Needed),
+            (NominatingInfo::Noop, false, Some(NoPatchReason::ModeNoop)),
+            (NominatingInfo::nominate("a"), false, Some(NoPatchReason::AlreadySet)),
+            (NominatingInfo::clear(), false, None),
+            (NominatingInfo::Noop, true, None),
         ];
         for (info, condition, expected) in rows {
             for live in [None, Some(&bound)] {
                 let mut failed = failed_cycle(&queued_pod, &info, condition);
                 (failed.live, failed.behavior) = (live, KubeScheduler);
-                assert_eq!(failed.decide().patch, expected, "{info:?} {condition:?} {live:?}");
+                assert_eq!(failed.decide().no_patch, expected, "{info:?} {condition:?} {live:?}");
             }
         }
     }
@@ -209,23 +197,18 @@ mod tests {
     #[test]
     fn a_failure_writes_only_what_is_new() {
         let rows = [
-            (NominatingInfo::Noop, Some("a"), ConditionChange::Same, PatchDecision::None(NoPatchReason::ModeNoop)),
-            (NominatingInfo::Noop, Some("a"), ConditionChange::Changed, PatchDecision::Needed),
-            (
-                NominatingInfo::nominate("a"),
-                Some("a"),
-                ConditionChange::Same,
-                PatchDecision::None(NoPatchReason::AlreadySet),
-            ),
-            (NominatingInfo::nominate("a"), None, ConditionChange::Same, PatchDecision::Needed),
-            (NominatingInfo::clear(), None, ConditionChange::Same, PatchDecision::None(NoPatchReason::AlreadySet)),
-            (NominatingInfo::clear(), Some("a"), ConditionChange::Same, PatchDecision::Needed),
+            (NominatingInfo::Noop, Some("a"), false, Some(NoPatchReason::ModeNoop)),
+            (NominatingInfo::Noop, Some("a"), true, None),
+            (NominatingInfo::nominate("a"), Some("a"), false, Some(NoPatchReason::AlreadySet)),
+            (NominatingInfo::nominate("a"), None, false, None),
+            (NominatingInfo::clear(), None, false, Some(NoPatchReason::AlreadySet)),
+            (NominatingInfo::clear(), Some("a"), false, None),
         ];
         let queued_pod = pod("p");
         for (info, known, condition, expected) in rows {
             let mut failed = failed_cycle(&queued_pod, &info, condition);
             failed.current_nnn = known;
-            assert_eq!(failed.decide().patch, expected, "{info:?} over {known:?}");
+            assert_eq!(failed.decide().no_patch, expected, "{info:?} over {known:?}");
         }
     }
 }

@@ -5,19 +5,6 @@ use serde::Serialize;
 
 use crate::nomination::NodeFit;
 
-/// Combined result of the `PreFilter` plugins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PreFilterResult {
-    /// All plugins passed: nodes are filtered next.
-    #[default]
-    Passed,
-    /// A plugin rejected the pod: no node can fit.
-    Rejected,
-    /// A plugin failed with an error.
-    Failed,
-}
-
 /// Result of trying the nominated node, or the hint, before all other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
@@ -64,8 +51,8 @@ pub struct FilterInput<'a> {
     /// True if the scheduler tries `hint` after the nominated node did not fit, as requested in an open Kubernetes issue.
     /// kube-scheduler 1.37 does not.
     pub tries_hint_after_nomination: bool,
-    /// Combined result of the `PreFilter` plugins.
-    pub pre_filter: PreFilterResult,
+    /// Combined result of the `PreFilter` plugins. If one rejected the pod, no node can fit.
+    pub pre_filter: NodeFit<()>,
     /// Nodes that the pod may use, in the order in which they are filtered.
     pub placement: &'a [&'a str],
 }
@@ -116,7 +103,7 @@ impl<'a> FilterInput<'a> {
     }
 
     /// Filters nodes for the pod, the nominated node first. `exists` looks a node up in the cluster; `fit` filters one
-    /// node, with its nominations ([`filter_with_nominated_pods`](crate::filter_with_nominated_pods)) and extenders.
+    /// node, with its nominations ([`filter_with_nominated_pods`](crate::PodSnapshot::filter_with_nominated_pods)) and extenders.
     ///
     /// A node that was tried first and did not fit is filtered again with the others, so that a useless nomination
     /// costs one more call of `fit`.
@@ -154,9 +141,9 @@ impl<'a> FilterInput<'a> {
     fn stop(&self) -> Option<FeasibleNodes<'a>> {
         match self.pre_filter {
             _ if self.placement.is_empty() => Some(FeasibleNodes::NoNodes),
-            PreFilterResult::Failed => Some(FeasibleNodes::PreFilterFailed),
-            PreFilterResult::Rejected => Some(FeasibleNodes::PreFilterRejected),
-            PreFilterResult::Passed => None,
+            NodeFit::Failed(()) => Some(FeasibleNodes::PreFilterFailed),
+            NodeFit::Rejected(()) => Some(FeasibleNodes::PreFilterRejected),
+            NodeFit::Fits => None,
         }
     }
 

@@ -3,8 +3,8 @@
 //! | table | entry |
 //! |---|---|
 //! | node that is tried first | [`FilterInput::evaluate`] |
-//! | nomination after a cycle | [`decide_cycle`] |
-//! | preemption | [`preemption_refusal`] |
+//! | nomination after a cycle | [`CycleOutcome::nominating_info`](crate::CycleOutcome::nominating_info) |
+//! | preemption | [`PodSnapshot::preemption_refusal`](crate::PodSnapshot::preemption_refusal) |
 //!
 //! None reads a feature gate: nominations by preemption are older than KEP-5278.
 
@@ -14,9 +14,8 @@ mod filter_input;
 mod preemption;
 mod requeue;
 
-pub use cycle_result::decide_cycle;
-pub use filter_input::{CandidateResult, FeasibleNodes, FilterInput, NodeEvaluation, PreFilterResult};
-pub use preemption::{NominatedNodeStatus, preemption_refusal};
+pub use filter_input::{CandidateResult, FeasibleNodes, FilterInput, NodeEvaluation};
+pub use preemption::NominatedNodeStatus;
 
 pub(crate) use cycle_result::CycleOutcome;
 pub(crate) use failure::{FailedCycle, FailureDecision, MemoryUpdate};

@@ -18,33 +18,32 @@ pub enum NominatedNodeStatus {
     Unresolvable,
 }
 
-/// Returns the result of the cycle if the pod may not preempt other pods: [`CycleOutcome::PolicyNever`] or
-/// [`CycleOutcome::VictimsTerminating`].
-///
-/// `pod` is the live copy, because its present nomination counts. `on_node` are the pods of its nominated node that the
-/// preemption plugin may choose as victims.
-///
-/// ```
-/// use nnn::scheduling::{NominatedNodeStatus, preemption_refusal};
-/// use nnn::{CycleOutcome, PodSnapshot};
-/// let mut victim = PodSnapshot::pending("default", "victim").with_node("node-1");
-/// (victim.deleting, victim.preempted) = (true, true);
-/// let pod = PodSnapshot::pending("default", "pod").with_priority(1).with_nomination("node-1");
-/// let refusal = preemption_refusal(&pod, NominatedNodeStatus::Unschedulable, &[victim]);
-/// assert_eq!(refusal, Some(CycleOutcome::VictimsTerminating));
-/// ```
-#[must_use]
-pub fn preemption_refusal(
-    pod: &PodSnapshot,
-    nominated: NominatedNodeStatus,
-    on_node: &[PodSnapshot],
-) -> Option<CycleOutcome> {
-    if pod.never_preempts {
-        return Some(CycleOutcome::PolicyNever);
+impl PodSnapshot {
+    /// Returns the result of the cycle if the pod may not preempt other pods: [`CycleOutcome::PolicyNever`] or
+    /// [`CycleOutcome::VictimsTerminating`].
+    ///
+    /// Asked of the live copy, because its present nomination counts. `on_node` are the pods of its nominated node that the
+    /// preemption plugin may choose as victims.
+    ///
+    /// ```
+    /// use nnn::scheduling::NominatedNodeStatus;
+    /// use nnn::{CycleOutcome, PodSnapshot};
+    /// let mut victim = PodSnapshot::pending("default", "victim").with_node("node-1");
+    /// (victim.deleting, victim.preempted) = (true, true);
+    /// let pod = PodSnapshot::pending("default", "pod").with_priority(1).with_nomination("node-1");
+    /// let refusal = pod.preemption_refusal(NominatedNodeStatus::Unschedulable, &[victim]);
+    /// assert_eq!(refusal, Some(CycleOutcome::VictimsTerminating));
+    /// ```
+    #[must_use]
+    pub fn preemption_refusal(&self, nominated: NominatedNodeStatus, on_node: &[Self]) -> Option<CycleOutcome> {
+        if self.never_preempts {
+            return Some(CycleOutcome::PolicyNever);
+        }
+        let is_victim = |other: &Self| other.priority < self.priority && other.deleting && other.preempted;
+        let waits =
+            nominated == NominatedNodeStatus::Unschedulable && self.nnn.is_some() && on_node.iter().any(is_victim);
+        waits.then_some(CycleOutcome::VictimsTerminating)
     }
-    let is_victim = |other: &PodSnapshot| other.priority < pod.priority && other.deleting && other.preempted;
-    let waits = nominated == NominatedNodeStatus::Unschedulable && pod.nnn.is_some() && on_node.iter().any(is_victim);
-    waits.then_some(CycleOutcome::VictimsTerminating)
 }
 
 /// Returns the commands that clear nominations of pods below `priority` to the node of a preemption.

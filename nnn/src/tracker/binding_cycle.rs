@@ -3,8 +3,8 @@
 use super::nomination_tracker::NominationTracker;
 use super::open_binding::OpenBinding;
 use super::output::{TrackerNotice, TrackerOutput};
-use crate::binding::{Assumed, BindingClaim, BindingStart, FailedStage, PreFlightError, announce, persist};
-use crate::commands::{Command, NoPatchReason, PatchDecision};
+use crate::binding::{Assumed, BindingClaim, BindingStart, FailedStage, PreFlightError, persist};
+use crate::commands::{Command, NoPatchReason};
 use crate::nomination::{NominatingInfo, NominationEvent, NominationState, TransitionError};
 use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
 
@@ -17,10 +17,10 @@ impl NominationTracker {
             nnn: self.nominations.current_node(&assumed.pod.uid),
             host: &assumed.node,
         };
-        let decision = start.decide();
+        let decision = start.no_patch_reason();
         let mut commands = self.assume(&assumed, &decision)?;
         let TrackerOutput { commands: next, notices } = match decision {
-            Ok(patch) => self.announce_and_bind(assumed, patch),
+            Ok(no_patch) => self.announce_and_bind(assumed, no_patch),
             Err(error) => self.fail_pre_flight(&assumed.pod, &error)?,
         };
         commands.extend(next);
@@ -31,12 +31,12 @@ impl NominationTracker {
     fn assume(
         &mut self,
         assumed: &Assumed,
-        decision: &Result<PatchDecision, PreFlightError>,
+        decision: &Result<Option<NoPatchReason>, PreFlightError>,
     ) -> Result<Vec<Command>, TransitionError> {
         let Assumed { pod, waits_on_permit, claims, .. } = assumed;
         let node = assumed.node.clone();
         let event = match decision {
-            Ok(patch) if is_announced(*patch) => NominationEvent::AssumedAndAnnounced { node },
+            Ok(no_patch) if is_announced(*no_patch) => NominationEvent::AssumedAndAnnounced { node },
             _ => NominationEvent::AssumedQuietly { node },
         };
         let state = self.nominations.next_state(&pod.uid, &event)?;
@@ -44,10 +44,10 @@ impl NominationTracker {
         Ok(self.nominations.assume(pod, state))
     }
 
-    fn announce_and_bind(&mut self, assumed: Assumed, patch: PatchDecision) -> TrackerOutput {
-        let mut commands = match patch {
-            PatchDecision::Needed => announce(&assumed),
-            PatchDecision::None(reason) => {
+    fn announce_and_bind(&mut self, assumed: Assumed, no_patch: Option<NoPatchReason>) -> TrackerOutput {
+        let mut commands = match no_patch {
+            None => assumed.announce(),
+            Some(reason) => {
                 let nothing = Command::None { pod: assumed.pod.clone(), reason };
                 std::iter::once(nothing).chain(persist(&assumed)).collect()
             }
@@ -57,7 +57,7 @@ impl NominationTracker {
             self.nominations.note_write(command);
         }
         let has_chosen = claims.iter().any(|claim| *claim != BindingClaim::Allocated);
-        let is_partial = is_announced(patch) && waits_on_permit && has_chosen;
+        let is_partial = is_announced(no_patch) && waits_on_permit && has_chosen;
         let notices = is_partial.then(|| TrackerNotice::PartialReservation { pod: pod.clone() });
         commands.push(Command::Bind { pod, node });
         TrackerOutput { commands, notices: notices.into_iter().collect() }
@@ -123,6 +123,6 @@ impl NominationTracker {
 }
 
 /// Returns true if `status.nominatedNodeName` names the chosen node, already or after the PATCH.
-fn is_announced(patch: PatchDecision) -> bool {
-    matches!(patch, PatchDecision::Needed | PatchDecision::None(NoPatchReason::AlreadySet))
+fn is_announced(no_patch: Option<NoPatchReason>) -> bool {
+    matches!(no_patch, None | Some(NoPatchReason::AlreadySet))
 }

@@ -2,11 +2,10 @@
 
 use super::nomination_tracker::NominationTracker;
 use super::output::TrackerOutput;
-use crate::commands::{Command, ConditionChange, PatchDecision};
-use crate::external::NodePresence;
+use crate::commands::Command;
 use crate::nomination::{NominatingInfo, NominationEvent, NominationState, TransitionError};
 use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
-use crate::scheduling::{CycleOutcome, FailedCycle, FailureDecision, clear_lower_nominations, decide_cycle};
+use crate::scheduling::{CycleOutcome, FailedCycle, FailureDecision, clear_lower_nominations};
 
 impl NominationTracker {
     pub(super) fn fail_cycle(
@@ -16,7 +15,7 @@ impl NominationTracker {
         condition: &ScheduledCondition,
     ) -> Result<TrackerOutput, TransitionError> {
         let pod = &queued_pod.key;
-        let info = decide_cycle(outcome, self.options.profile);
+        let info = outcome.nominating_info(self.options.profile);
         let info = self.apply_clearing_policy(pod, info);
         let cleared = match outcome {
             CycleOutcome::Nominated { node } => self.clear_lower_nominations(queued_pod, node),
@@ -69,13 +68,11 @@ impl NominationTracker {
         condition: &ScheduledCondition,
     ) -> Vec<Command> {
         let pod = &queued_pod.key;
-        let FailureDecision { memory, patch, requeues } = self.decide_failure(queued_pod, info, condition);
+        let FailureDecision { memory, no_patch, requeues } = self.decide_failure(queued_pod, info, condition);
         let mut commands = self.nominations.fail(queued_pod, info, memory);
-        let write = match patch {
-            PatchDecision::Needed => {
-                Command::PatchConditionAndNnn { pod: pod.clone(), condition: condition.clone(), nnn: info.clone() }
-            }
-            PatchDecision::None(reason) => Command::None { pod: pod.clone(), reason },
+        let write = match no_patch {
+            None => Command::PatchConditionAndNnn { pod: pod.clone(), condition: condition.clone(), nnn: info.clone() },
+            Some(reason) => Command::None { pod: pod.clone(), reason },
         };
         self.nominations.note_write(&write);
         let pod = pod.clone();
@@ -103,7 +100,7 @@ impl NominationTracker {
             live,
             info,
             current_nnn,
-            condition: ConditionChange::between(&current_condition, &Some(condition)),
+            is_condition_new: current_condition != Some(condition),
             behavior: self.options.behavior,
             gates: self.options.gates,
         };
@@ -133,8 +130,7 @@ impl NominationTracker {
 
     pub(super) fn apply_clearing_policy(&self, pod: &PodKey, info: NominatingInfo) -> NominatingInfo {
         let Some(owner) = self.nominations.owner(&pod.uid) else { return info };
-        let node = self.nominations.current_node(&pod.uid).is_none_or(|node| self.nodes.contains(node));
-        let node = if node { NodePresence::Present } else { NodePresence::Missing };
-        self.options.clearing.apply(info, &owner, node)
+        let has_node = self.nominations.current_node(&pod.uid).is_none_or(|node| self.nodes.contains(node));
+        self.options.clearing.apply(info, &owner, has_node)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::commands::Command;
 use crate::config::Behavior;
-use crate::external::{NominationOwner, SCHEDULER_MANAGER};
+use crate::external::NominationOwner;
 use crate::nomination::{FieldWrites, NominatingInfo, NominationEvent, NominationState, Nominator, TransitionError};
 use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
 use crate::scheduling::{MemoryUpdate, PodRequeueEvent, decide_requeue};
@@ -78,7 +78,7 @@ impl TrackedNominations {
 
     /// Returns the state of a pod after an event, without storing it.
     pub(super) fn next_state(&self, uid: &str, event: &NominationEvent) -> Result<NominationState, TransitionError> {
-        self.state(uid).next(event).map(|(state, _)| state)
+        self.state(uid).next(event)
     }
 
     pub(super) fn set_state(&mut self, uid: &str, state: NominationState) {
@@ -124,7 +124,8 @@ impl TrackedNominations {
         let Some(tracked) = self.pods.get(&pod.key.uid) else { return false };
         // A value that names its writer is theirs, also if this scheduler has written the same one before.
         let writer = pod.nnn_manager.as_deref();
-        let is_own = writer.map_or_else(|| tracked.sent.contains(&pod.nnn), |writer| writer == SCHEDULER_MANAGER);
+        let is_own = writer
+            .map_or_else(|| tracked.sent.contains(&pod.nnn), |writer| writer == NominationOwner::SCHEDULER_MANAGER);
         tracked.pod.nnn != pod.nnn && !is_own
     }
 

@@ -1,13 +1,13 @@
 //! Nodes and pods as an autoscaler sees them through the API: used, reserved by nominations, or removable.
 //!
 //! [`ClusterView::new`] reads nodes, pods, claims and slices as the API server has them. Each pod and each claim counts
-//! once, at the node where the pod is bound or nominated ([`PodSnapshot::placement`](crate::PodSnapshot::placement)),
+//! once, at the node where the pod is bound or nominated,
 //! whoever wrote the nomination. A nomination reserves node resources only; devices come from the allocations of
 //! claims.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::{Node, Pod};
-//! use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions, RemovalMode};
+//! use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions};
 //! use serde_json::{from_value, json};
 //! let node: Node = from_value(json!({"metadata": {"name": "node-1"}, "status": {"allocatable": {"cpu": "4"}}}))?;
 //! let pod: Pod = from_value(json!({
@@ -18,8 +18,8 @@
 //! }))?;
 //! let view = ClusterView::new(ClusterObjects::new(&[node], &[pod]), &ClusterViewOptions::default())?;
 //! let node = view.node("node-1").ok_or("no such node")?;
-//! assert!(!node.removability(RemovalMode::Strict).is_removable());
-//! assert!(node.removability(RemovalMode::Lenient).is_removable());
+//! assert!(!node.unremovable_reasons().is_empty());
+//! assert!(node.unremovable_reasons_without_nominations().is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -31,6 +31,6 @@ mod node;
 pub use classify::PodClass;
 pub use cluster::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions};
 pub use node::{
-    AutoscalerNode, AutoscalerNodePresence, BlockingPodReason, DeviceUse, NodeWarning, PodUse, Removability,
-    RemovalMode, ReservedBy, UnremovableReason,
+    AutoscalerNode, AutoscalerNodePresence, BlockingPodReason, DeviceUse, NodeWarning, PodUse, ReservedBy,
+    UnremovableReason,
 };

@@ -34,13 +34,13 @@ pub struct PodUse {
     /// Requests of the pod, with the node resources that its claims take.
     pub requests: Resources,
     /// True if the pod is being deleted by a preemption.
-    pub is_victim: bool,
+    pub(crate) is_victim: bool,
     /// True if the pod belongs to the node: a `DaemonSet` pod or a mirror pod.
-    pub is_node_owned: bool,
+    pub(crate) is_node_owned: bool,
     /// True if the pod is still there 30 s after the end of its grace period.
-    pub is_overdue: bool,
+    pub(crate) is_overdue: bool,
     /// Reason why the pod prevents the removal of the node.
-    pub blocking_reason: Option<BlockingPodReason>,
+    pub(crate) blocking_reason: Option<BlockingPodReason>,
 }
 
 /// Reason why a pod prevents the removal of its node, as in cluster-autoscaler.
@@ -106,17 +106,6 @@ pub enum NodeWarning {
     },
 }
 
-/// Strictness of the decision that a node may be removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[non_exhaustive]
-pub enum RemovalMode {
-    /// A node with a nominated pod is not removable (KEP-5278, Story 1).
-    #[default]
-    Strict,
-    /// A nominated pod only adds to the utilisation of its node, as in cluster-autoscaler.
-    Lenient,
-}
-
 /// Reason why a node can't be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type")]
@@ -142,7 +131,7 @@ pub enum UnremovableReason {
         /// Pod with the claim that has no allocation.
         pod: PodKey,
     },
-    /// The utilisation of the node is at or above [`AutoscalerNode::threshold`].
+    /// The utilisation of the node is at or above its threshold.
     InUse {
         /// Utilisation of the node in thousandths.
         permille: u32,
@@ -156,22 +145,6 @@ pub enum UnremovableReason {
         /// Reason why the pod can't be moved.
         why: BlockingPodReason,
     },
-}
-
-/// Result of the removal check of one node. The caller must check that the node's pods fit on other nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Removability {
-    /// Reasons why the node can't be removed; empty if it can.
-    pub reasons: Vec<UnremovableReason>,
-}
-
-impl Removability {
-    /// Returns true if the node can be removed.
-    #[must_use]
-    pub fn is_removable(&self) -> bool {
-        self.reasons.is_empty()
-    }
 }
 
 /// A node with the pods and devices that count on it.
@@ -190,16 +163,16 @@ pub struct AutoscalerNode {
     pub devices: Vec<DeviceUse>,
     /// Devices that the node's own pools offer, by driver and pool.
     #[serde(skip)]
-    pub local_devices: BTreeMap<(String, String), BTreeSet<String>>,
+    pub(crate) local_devices: BTreeMap<(String, String), BTreeSet<String>>,
     /// Inconsistencies of the node's objects. In JSON the field is `findings`.
     #[serde(rename = "findings")]
     pub warnings: Vec<NodeWarning>,
     /// Resources that alone determine the utilisation of the node if it has any of them.
     #[serde(skip)]
-    pub accelerators: Vec<String>,
+    pub(crate) accelerators: Vec<String>,
     /// Utilisation at or above which the node is not removed, in thousandths.
     #[serde(skip)]
-    pub threshold: u32,
+    pub(crate) threshold: u32,
 }
 
 impl AutoscalerNode {
@@ -278,30 +251,36 @@ impl AutoscalerNode {
         self.local_devices.iter().map(of_pool).max().unwrap_or_default()
     }
 
-    /// Checks that the node can be removed, and collects every reason against it.
+    /// Returns the reasons why the node can't be removed; empty if it can. A node with a nominated pod can't (KEP-5278, Story
+    /// 1). The caller must check that the node's pods fit on other nodes.
     #[must_use]
-    pub fn removability(&self, mode: RemovalMode) -> Removability {
-        let mut reasons = Vec::new();
+    pub fn unremovable_reasons(&self) -> Vec<UnremovableReason> {
+        self.absence().into_iter().chain(self.promises()).chain(self.own_reasons()).collect()
+    }
+
+    /// Like [`Self::unremovable_reasons`], but a nominated pod only adds to the utilisation of its node, as in
+    /// cluster-autoscaler.
+    #[must_use]
+    pub fn unremovable_reasons_without_nominations(&self) -> Vec<UnremovableReason> {
+        self.absence().into_iter().chain(self.own_reasons()).collect()
+    }
+
+    fn absence(&self) -> Option<UnremovableReason> {
+        let is_present = self.presence == AutoscalerNodePresence::Present;
+        (!is_present).then_some(UnremovableReason::NotPresent { presence: self.presence })
+    }
+
+    /// Returns the reasons that a node which exists has without its nominations.
+    fn own_reasons(&self) -> Vec<UnremovableReason> {
         if self.presence != AutoscalerNodePresence::Present {
-            reasons.push(UnremovableReason::NotPresent { presence: self.presence });
-        }
-        if mode == RemovalMode::Strict {
-            reasons.extend(self.promises());
-        }
-        if self.presence != AutoscalerNodePresence::Present {
-            return Removability { reasons };
+            return Vec::new();
         }
         let permille = self.utilisation_permille();
-        if permille >= self.threshold {
-            reasons.push(UnremovableReason::InUse { permille, threshold: self.threshold });
-        }
+        let in_use = UnremovableReason::InUse { permille, threshold: self.threshold };
         let moved = self.pods.iter().filter(|pod| !pod.is_node_owned && !pod.is_overdue);
-        reasons.extend(
-            moved.filter_map(|it| {
-                it.blocking_reason.map(|why| UnremovableReason::NotMovable { pod: it.pod.clone(), why })
-            }),
-        );
-        Removability { reasons }
+        let fixed = moved
+            .filter_map(|it| it.blocking_reason.map(|why| UnremovableReason::NotMovable { pod: it.pod.clone(), why }));
+        (permille >= self.threshold).then_some(in_use).into_iter().chain(fixed).collect()
     }
 
     fn promises(&self) -> impl Iterator<Item = UnremovableReason> {
@@ -332,36 +311,36 @@ fn sum<'a>(pods: impl Iterator<Item = &'a PodUse>) -> Resources {
     sum
 }
 
-impl fmt::Display for BlockingPodReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl BlockingPodReason {
+    const fn text(self) -> &'static str {
+        match self {
             Self::NoController => "no controller would make it anew",
             Self::NotSafeToEvict => "it is marked as not safe to evict",
-        })
+        }
     }
 }
 
-impl fmt::Display for AutoscalerNodePresence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl AutoscalerNodePresence {
+    const fn text(self) -> &'static str {
+        match self {
             Self::Present => "is there",
             Self::Upcoming => "is being created",
             Self::Missing => "is not there",
-        })
+        }
     }
 }
 
 impl fmt::Display for UnremovableReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotPresent { presence } => write!(f, "the node {presence}"),
+            Self::NotPresent { presence } => write!(f, "the node {}", presence.text()),
             Self::Nominated { pod } => write!(f, "{pod} is expected here"),
             Self::Assumed { pod } => write!(f, "{pod} is on its way here"),
             Self::DraUnknown { pod } => write!(f, "the devices of {pod} are not known yet"),
             Self::InUse { permille, threshold } => {
                 write!(f, "{} in use, from {} on it stays", Percent(*permille), Percent(*threshold))
             }
-            Self::NotMovable { pod, why } => write!(f, "{pod} can't be moved: {why}"),
+            Self::NotMovable { pod, why } => write!(f, "{pod} can't be moved: {}", why.text()),
         }
     }
 }

@@ -2,7 +2,7 @@ use dra_attrs::GateSet;
 use k8s_openapi::api::core::v1::{Binding, Pod};
 use k8s_openapi::jiff::Timestamp;
 use nnn::binding::{BindingError, apply_binding};
-use nnn::{Behavior, NominationGate, PodPlacement, PodSnapshot};
+use nnn::{Behavior, NominationGate, NominationState, PodSnapshot};
 use serde_json::{Value, from_value, json};
 
 fn pod(change: &Value) -> Pod {
@@ -82,7 +82,7 @@ fn with_the_gate_off_it_stays_and_means_nothing() {
     // req: 5278-CLEAR-2, 5278-SKEW-1, 5278-GATE-1
     let view = PodSnapshot::from_pod(&bound(GateSet::default().without(NominationGate::Clearing))).unwrap();
     assert_eq!(view.nnn.as_deref(), Some("stale"));
-    assert_eq!(view.placement(), PodPlacement::Bound("n"));
+    assert_eq!(NominationState::from_pod(&view), NominationState::Bound { node: "n".to_owned() });
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_nomination_that_is_written_after_the_binding_holds_nothing() {
     let mut after = bound(GateSet::default());
     after.status.as_mut().unwrap().nominated_node_name = Some("late".to_owned());
     let view = PodSnapshot::from_pod(&after).unwrap();
-    assert_eq!(view.placement(), PodPlacement::Bound("n"));
+    assert_eq!(NominationState::from_pod(&view), NominationState::Bound { node: "n".to_owned() });
     let mut nominator = nnn::Nominator::new(Behavior::Safe);
     nominator.add(&view, &nnn::NominatingInfo::Noop, Some(&view));
     assert!(nominator.is_empty());

@@ -1,11 +1,8 @@
 use std::time::Duration;
 
 use dra_attrs::GateSet;
-use nnn::binding::{BindingStart, PreBindPlugin, PreFlightError, announce, pre_bind_groups, reservation_gap};
-use nnn::{
-    Assumed, BindingClaim, Command, FailedStage, NoPatchReason, NominatingInfo, NominationGate, PatchDecision,
-    PreFlight,
-};
+use nnn::binding::{BindingStart, PreBindPlugin, PreFlightError};
+use nnn::{Assumed, BindingClaim, Command, FailedStage, NoPatchReason, NominatingInfo, NominationGate, PreFlight};
 
 use super::common::{handle, patches, placed, pod, safe, tracker, with};
 use nnn::{TrackerInput, TrackerNotice};
@@ -20,31 +17,35 @@ fn parallel(name: &str) -> PreBindPlugin<'_> {
 
 /// Returns the time that claims lag behind their pod's nomination.
 fn gap(permit: Duration, plugins: &[PreBindPlugin<'_>]) -> Option<Duration> {
-    reservation_gap(permit, CLAIMS, &pre_bind_groups(GateSet::default(), plugins))
+    PreBindPlugin::reservation_gap(permit, CLAIMS, &PreBindPlugin::group(GateSet::default(), plugins))
 }
 
 fn waits_on_permit(assumed: Assumed, waits: bool) -> Assumed {
     with(assumed, |it| it.waits_on_permit = waits)
 }
 
-fn start<'a>(pre_flights: &'a [PreFlight], waits: bool, nnn: Option<&'a str>) -> Result<PatchDecision, PreFlightError> {
+fn start<'a>(
+    pre_flights: &'a [PreFlight],
+    waits: bool,
+    nnn: Option<&'a str>,
+) -> Result<Option<NoPatchReason>, PreFlightError> {
     let mut start = BindingStart::new(pre_flights, "host");
     (start.waits_on_permit, start.nnn) = (waits, nnn);
-    start.decide()
+    start.no_patch_reason()
 }
 
 #[test]
 fn the_node_is_announced_when_permit_waits() {
     // req: 5278-SET-1
-    assert_eq!(start(&[], true, None), Ok(PatchDecision::Needed));
-    assert_eq!(start(&[PreFlight::Skip], true, Some("other")), Ok(PatchDecision::Needed));
+    assert_eq!(start(&[], true, None), Ok(None));
+    assert_eq!(start(&[PreFlight::Skip], true, Some("other")), Ok(None));
 }
 
 #[test]
 fn the_node_is_announced_when_a_plugin_has_work() {
     // req: 5278-SET-2
-    assert_eq!(start(&[PreFlight::Skip, PreFlight::Success], false, None), Ok(PatchDecision::Needed));
-    assert_eq!(start(&[PreFlight::Success], false, Some("other")), Ok(PatchDecision::Needed));
+    assert_eq!(start(&[PreFlight::Skip, PreFlight::Success], false, None), Ok(None));
+    assert_eq!(start(&[PreFlight::Success], false, Some("other")), Ok(None));
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn nothing_to_wait_for_means_no_call() {
     // req: 5278-SET-3
     for pre_flights in [&[][..], &[PreFlight::Skip], &[PreFlight::Skip, PreFlight::Skip]] {
         for nnn in [None, Some("host"), Some("other")] {
-            assert_eq!(start(pre_flights, false, nnn), Ok(PatchDecision::None(NoPatchReason::NothingToWaitFor)));
+            assert_eq!(start(pre_flights, false, nnn), Ok(Some(NoPatchReason::NothingToWaitFor)));
         }
     }
 }
@@ -60,7 +61,7 @@ fn nothing_to_wait_for_means_no_call() {
 #[test]
 fn the_node_that_is_there_already_is_not_written_again() {
     // req: 5278-SET-5
-    assert_eq!(start(&[PreFlight::Success], true, Some("host")), Ok(PatchDecision::None(NoPatchReason::AlreadySet)));
+    assert_eq!(start(&[PreFlight::Success], true, Some("host")), Ok(Some(NoPatchReason::AlreadySet)));
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn a_pre_flight_that_fails_ends_the_cycle_before_anything_is_written() {
 fn a_pre_flight_says_success_skip_or_error_and_nothing_else() {
     // req: 5278-SET-10
     let pre_flights = [PreFlight::Skip, PreFlight::Success, PreFlight::Skip];
-    assert_eq!(start(&pre_flights, false, None), Ok(PatchDecision::Needed));
+    assert_eq!(start(&pre_flights, false, None), Ok(None));
     for status in ["Wait", "Unschedulable", "Pending", ""] {
         let says = PreFlight::from_status(VOLUMES, status, "");
         let refused = PreFlightError::Unsupported { plugin: VOLUMES.to_owned(), status: status.to_owned() };
@@ -121,12 +122,12 @@ fn the_condition_after_a_pre_flight_says_which_plugin_and_why() {
 #[test]
 fn a_plugin_that_said_skip_is_not_run_and_no_plugins_are_all_skip() {
     // req: 5278-SET-11
-    assert_eq!(start(&[], false, None), Ok(PatchDecision::None(NoPatchReason::NothingToWaitFor)));
+    assert_eq!(start(&[], false, None), Ok(Some(NoPatchReason::NothingToWaitFor)));
     let skipped = with(parallel(VOLUMES), |plugin| plugin.is_skipped = true);
     // Without the gate nothing is known, so that it runs.
     let off = GateSet::default().without(NominationGate::Expectation);
-    assert_eq!(pre_bind_groups(off, &[skipped]).len(), 1);
-    assert!(pre_bind_groups(GateSet::default(), &[skipped]).is_empty());
+    assert_eq!(PreBindPlugin::group(off, &[skipped]).len(), 1);
+    assert!(PreBindPlugin::group(GateSet::default(), &[skipped]).is_empty());
 }
 
 #[test]
@@ -136,9 +137,9 @@ fn without_the_gate_nothing_is_announced_and_plugins_run_one_by_one() {
     let failing = [failing()];
     let mut start = BindingStart::new(&failing, "host");
     (start.gates, start.waits_on_permit) = (off, true);
-    assert_eq!(start.decide(), Ok(PatchDecision::None(NoPatchReason::GateOff)));
+    assert_eq!(start.no_patch_reason(), Ok(Some(NoPatchReason::GateOff)));
     let both = [parallel(VOLUMES), parallel(CLAIMS)];
-    assert_eq!((pre_bind_groups(off, &both).len(), pre_bind_groups(GateSet::default(), &both).len()), (2, 1));
+    assert_eq!((PreBindPlugin::group(off, &both).len(), PreBindPlugin::group(GateSet::default(), &both).len()), (2, 1));
 
     let preemptor = pod("p", 1);
     let mut memory = tracker(safe().with_gates(off), std::slice::from_ref(&preemptor));
@@ -169,7 +170,7 @@ fn the_order_of_a_binding_cycle() {
     let commands = play(placed(&waiting, "host"));
     assert!(matches!(commands[..], [Command::None { .. }, Command::Bind { .. }]), "{commands:?}");
     let plugins = [parallel(VOLUMES), parallel(CLAIMS), PreBindPlugin::new("Other")];
-    let groups = pre_bind_groups(GateSet::default(), &plugins);
+    let groups = PreBindPlugin::group(GateSet::default(), &plugins);
     assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
 }
 
@@ -200,12 +201,12 @@ fn nomination_and_allocation_go_out_together() {
     let persisted = |claim: &str| Command::PersistAllocation { pod: waiting.key.clone(), claim: claim.to_owned() };
     let patch = Command::PatchNnn { pod: waiting.key.clone(), node: "host".to_owned() };
     let assumed = placed(&waiting, "host").with_claims(claims.to_vec());
-    let now = announce(&assumed);
+    let now = assumed.announce();
     assert_eq!(now, [patch.clone(), persisted("c1"), persisted("c2")]);
-    let later = announce(&assumed.with_permit_wait());
+    let later = assumed.with_permit_wait().announce();
     assert_eq!(later, [patch.clone(), Command::Deferred { pod: waiting.key.clone() }]);
     let allocated = placed(&waiting, "host").with_claims(vec![BindingClaim::Allocated]).with_permit_wait();
-    assert_eq!(announce(&allocated), [patch], "nothing is put off");
+    assert_eq!(allocated.announce(), [patch], "nothing is put off");
     // What the scheduler emits is in that order, before the binding.
     let mut memory = tracker(safe(), std::slice::from_ref(&waiting));
     let placed = placed(&waiting, "host").with_pre_flights(vec![PreFlight::Success]).with_claims(claims.to_vec());

@@ -1,6 +1,6 @@
 use std::cell::{Cell, RefCell};
 
-use nnn::scheduling::{CandidateResult, FeasibleNodes, FilterInput, NodeEvaluation, PreFilterResult};
+use nnn::scheduling::{CandidateResult, FeasibleNodes, FilterInput, NodeEvaluation};
 use nnn::{Command, CycleOutcome, NodeFit, PreFlight, TrackerInput};
 
 use super::common::{fails, handle, kube_scheduler, nominated, placed, pod, safe, tracker, version, with, written};
@@ -95,11 +95,11 @@ fn nothing_is_judged_without_nodes_or_when_pre_filter_says_no() {
     };
     assert_eq!(stopped(FilterInput::new(&[]).with_nomination(Some("b"))), FeasibleNodes::NoNodes);
     assert_eq!(
-        stopped(with(start("b", ""), |start| start.pre_filter = PreFilterResult::Rejected)),
+        stopped(with(start("b", ""), |start| start.pre_filter = NodeFit::Rejected(()))),
         FeasibleNodes::PreFilterRejected
     );
     assert_eq!(
-        stopped(with(start("b", ""), |start| start.pre_filter = PreFilterResult::Failed)),
+        stopped(with(start("b", ""), |start| start.pre_filter = NodeFit::Failed(()))),
         FeasibleNodes::PreFilterFailed
     );
 }

@@ -1,5 +1,5 @@
 use dra_attrs::Profile;
-use nnn::scheduling::{NominatedNodeStatus, decide_cycle, preemption_refusal};
+use nnn::scheduling::NominatedNodeStatus;
 use nnn::{Behavior, Command, CycleOutcome, NominatingInfo, NominationOptions, TrackerInput};
 
 use super::common::{fails, handle, kube_scheduler, nominated, pod, safe, tracker, version, with, written};
@@ -31,8 +31,8 @@ fn outcomes() -> Vec<(CycleOutcome, NominatingInfo, NominatingInfo)> {
 fn what_each_result_says_about_the_nomination_in_both_texts() {
     // req: 5278-CLEAR-1, 5278-SET-7
     for (outcome, kep, shipped) in outcomes() {
-        assert_eq!(decide_cycle(&outcome, Profile::Kep), kep, "{outcome:?} by the KEP");
-        assert_eq!(decide_cycle(&outcome, Profile::V1_37), shipped, "{outcome:?} in 1.37");
+        assert_eq!(outcome.nominating_info(Profile::Kep), kep, "{outcome:?} by the KEP");
+        assert_eq!(outcome.nominating_info(Profile::V1_37), shipped, "{outcome:?} in 1.37");
     }
 }
 
@@ -40,7 +40,7 @@ fn what_each_result_says_about_the_nomination_in_both_texts() {
 fn who_may_preempt() {
     let mut never = pod("never", 10).with_nomination("n");
     never.never_preempts = true;
-    assert_eq!(preemption_refusal(&never, NominatedNodeStatus::Unresolvable, &[]), Some(CycleOutcome::PolicyNever));
+    assert_eq!(never.preemption_refusal(NominatedNodeStatus::Unresolvable, &[]), Some(CycleOutcome::PolicyNever));
 
     let preemptor = pod("p", 10).with_nomination("n");
     let victim = |priority: i32, deleting: bool, preempted: bool| {
@@ -57,10 +57,10 @@ fn who_may_preempt() {
         (NominatedNodeStatus::Unresolvable, victim(9, true, true), None),
         (NominatedNodeStatus::Absent, victim(9, true, true), None),
     ] {
-        assert_eq!(preemption_refusal(&preemptor, nominated, &on_node), expected, "{nominated:?} {on_node:?}");
+        assert_eq!(preemptor.preemption_refusal(nominated, &on_node), expected, "{nominated:?} {on_node:?}");
     }
     let unnominated = pod("p", 10);
-    assert_eq!(preemption_refusal(&unnominated, NominatedNodeStatus::Unschedulable, &victim(9, true, true)), None);
+    assert_eq!(unnominated.preemption_refusal(NominatedNodeStatus::Unschedulable, &victim(9, true, true)), None);
 }
 
 #[test]

@@ -1,7 +1,4 @@
-use nnn::external::{
-    ClearingPolicy, ExternalNominationState, NodePresence, NominationOwner, NominationWrite, NominationWriter,
-    SchedulerWriteReason, WritePermission, may_write,
-};
+use nnn::external::{ClearingPolicy, ExternalNominationState, NominationOwner, NominationWriter, WritePermission};
 use nnn::{
     Command, CycleOutcome, FailedStage, NominatingInfo, NominationState, PodSnapshot, PreFlight, TrackerInput,
     TrackerNotice,
@@ -22,69 +19,36 @@ fn owned(name: &str) -> NominationOwner {
 fn who_may_write() {
     // req: 5278-ALT-1
     use WritePermission::{Allowed, Denied, NoOp};
-    let set = || NominationWrite::Set("n".to_owned());
     let rows = [
         (external("a"), NominationOwner::Nobody, Allowed, NoOp),
         (external("a"), owned("a"), Allowed, Allowed),
         (external("a"), owned("b"), Denied, Denied),
         (external("a"), NominationOwner::Scheduler, Denied, Denied),
-        (NominationWriter::Scheduler(SchedulerWriteReason::Preemption), owned("a"), Allowed, Denied),
-        (NominationWriter::Scheduler(SchedulerWriteReason::BindingStart), owned("a"), Allowed, Denied),
-        (NominationWriter::Scheduler(SchedulerWriteReason::BindingStart), NominationOwner::Scheduler, Allowed, Denied),
+        (NominationWriter::Preemption, owned("a"), Allowed, Denied),
+        (NominationWriter::BindingStart, owned("a"), Allowed, Denied),
+        (NominationWriter::BindingStart, NominationOwner::Scheduler, Allowed, Denied),
     ];
     for (writer, owner, sets, clears) in rows {
-        assert_eq!(may_write(&writer, &owner, &set(), Some(1), Some(1)), sets, "{writer:?} sets over {owner:?}");
-        assert_eq!(
-            may_write(&writer, &owner, &NominationWrite::Clear, Some(1), Some(1)),
-            clears,
-            "{writer:?} clears {owner:?}"
-        );
+        assert_eq!(writer.may_write(&owner, Some("n"), Some(1), Some(1)), sets, "{writer:?} sets over {owner:?}");
+        assert_eq!(writer.may_write(&owner, None, Some(1), Some(1)), clears, "{writer:?} clears {owner:?}");
     }
     // A write on an old version has to look again.
     for owner in [NominationOwner::Nobody, owned("a")] {
-        assert_eq!(may_write(&external("a"), &owner, &set(), Some(1), Some(2)), WritePermission::Conflict);
+        assert_eq!(external("a").may_write(&owner, Some("n"), Some(1), Some(2)), WritePermission::Conflict);
     }
-    assert_eq!(
-        may_write(&external("a"), &owned("a"), &NominationWrite::Clear, Some(1), Some(2)),
-        WritePermission::Conflict
-    );
+    assert_eq!(external("a").may_write(&owned("a"), None, Some(1), Some(2)), WritePermission::Conflict);
 }
 
 #[test]
 fn the_scheduler_records_at_two_occasions_and_never_clears() {
     // req: 5278-ALT-7
-    let scheduler = |occasion, write: &NominationWrite| {
-        may_write(&NominationWriter::Scheduler(occasion), &owned("a"), write, None, None)
-    };
-    let set = NominationWrite::Set("m".to_owned());
-    assert_eq!(scheduler(SchedulerWriteReason::Preemption, &set), WritePermission::Allowed);
-    assert_eq!(scheduler(SchedulerWriteReason::BindingStart, &set), WritePermission::Allowed);
-    assert_eq!(scheduler(SchedulerWriteReason::Other, &set), WritePermission::Denied);
-    for occasion in [SchedulerWriteReason::Preemption, SchedulerWriteReason::BindingStart, SchedulerWriteReason::Other]
-    {
-        assert_eq!(scheduler(occasion, &NominationWrite::Clear), WritePermission::Denied);
-    }
-}
-
-#[test]
-fn what_is_cleared_by_which_policy() {
-    use ClearingPolicy::{Always, KeepExternal, KeepIfNodeMissing, Never};
-    let clears = |policy: ClearingPolicy, owner: &NominationOwner, node| {
-        policy.apply(NominatingInfo::clear(), owner, node) == NominatingInfo::clear()
-    };
-    use NodePresence::{Missing, Present};
-    for (policy, own_here, own_gone, foreign_here, foreign_gone) in [
-        (Always, true, true, true, true),
-        (Never, false, false, false, false),
-        (KeepIfNodeMissing, true, false, true, false),
-        (KeepExternal, true, true, false, false),
-    ] {
-        let owners = [NominationOwner::Scheduler, owned("a")];
-        let found = owners.each_ref().map(|owner| [Present, Missing].map(|node| clears(policy, owner, node)));
-        assert_eq!(found, [[own_here, own_gone], [foreign_here, foreign_gone]], "{policy:?}");
-        for info in [NominatingInfo::Noop, NominatingInfo::nominate("n")] {
-            assert_eq!(policy.apply(info.clone(), &owned("a"), Missing), info, "only a clear is held back");
-        }
+    use NominationWriter::{BindingStart, OtherScheduling, Preemption};
+    let scheduler = |occasion: &NominationWriter, node| occasion.may_write(&owned("a"), node, None, None);
+    assert_eq!(scheduler(&Preemption, Some("m")), WritePermission::Allowed);
+    assert_eq!(scheduler(&BindingStart, Some("m")), WritePermission::Allowed);
+    assert_eq!(scheduler(&OtherScheduling, Some("m")), WritePermission::Denied);
+    for occasion in [Preemption, BindingStart, OtherScheduling] {
+        assert_eq!(scheduler(&occasion, None), WritePermission::Denied);
     }
 }
 
@@ -92,23 +56,21 @@ fn what_is_cleared_by_which_policy() {
 fn the_six_states_of_the_alternative() {
     // req: 5278-ALT-3
     let node = || "n".to_owned();
-    use NodePresence::{Missing, Present};
+    use ExternalNominationState as External;
     let rows = [
-        (NominationState::Pending, Present, Some(ExternalNominationState::Pending)),
-        (NominationState::NominatedHint { node: node() }, Present, Some(ExternalNominationState::Proposed)),
-        (NominationState::NominatedHint { node: node() }, Missing, Some(ExternalNominationState::WaitingForNode)),
-        (
-            NominationState::NominatedPreempting { node: node() },
-            Present,
-            Some(ExternalNominationState::WaitingForPreemption),
-        ),
-        (NominationState::AssumedAnnounced { node: node() }, Present, Some(ExternalNominationState::WaitingForBinding)),
-        (NominationState::AssumedQuiet { node: node() }, Present, Some(ExternalNominationState::WaitingForBinding)),
-        (NominationState::Bound { node: node() }, Present, Some(ExternalNominationState::Bound)),
-        (NominationState::Gone, Present, None),
+        (NominationState::Pending, Some(External::Pending)),
+        (NominationState::NominatedHint { node: node() }, Some(External::Proposed)),
+        (NominationState::NominatedPreempting { node: node() }, Some(External::WaitingForPreemption)),
+        (NominationState::AssumedAnnounced { node: node() }, Some(External::WaitingForBinding)),
+        (NominationState::AssumedQuiet { node: node() }, Some(External::WaitingForBinding)),
+        (NominationState::Bound { node: node() }, Some(External::Bound)),
+        (NominationState::Gone, None),
     ];
-    for (state, node, expected) in rows {
-        assert_eq!(ExternalNominationState::from_state(&state, node), expected, "{state}");
+    for (state, expected) in rows {
+        let found = External::from_state(&state);
+        assert_eq!(found, expected, "{state}");
+        let without_node = if found == Some(External::Proposed) { Some(External::WaitingForNode) } else { expected };
+        assert_eq!(found.map(External::without_node), without_node, "{state}, and no node");
     }
 }
 

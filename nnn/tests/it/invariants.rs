@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use dra_attrs::{GateSet, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use nnn::external::{NominationOwner, NominationWrite, NominationWriter, WritePermission, may_write};
+use nnn::external::{NominationOwner, NominationWriter, WritePermission};
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions};
 use nnn::{
     Assumed, Behavior, Command, NodeFit, NominatingInfo, Nomination, NominationGate, NominationOptions,
-    NominationState, NominationTracker, Nominator, PodSnapshot, TrackerInput, filter_with_nominated_pods,
-    fits_unreserved_resources,
+    NominationState, NominationTracker, Nominator, PodSnapshot, TrackerInput,
 };
 use proptest::prelude::*;
 use serde_json::{from_value, json};
@@ -310,7 +309,7 @@ proptest! {
         let promise = |it: &&Nomination| promised[it.pod.uid[1..].parse::<usize>().unwrap()].1;
         let sum = |running: &[&Nomination]| running.iter().map(promise).sum::<i64>();
         let judge = |asking: &PodSnapshot, nominations: &[Nomination]| {
-            filter_with_nominated_pods(asking, nominations, |running| plain(sum(running)))
+            asking.filter_with_nominated_pods(nominations, |running| plain(sum(running)))
         };
         let verdict = judge(&asking, &nominations);
         // Lower ones and the pod itself change nothing; without any it is plain filtering.
@@ -322,7 +321,7 @@ proptest! {
         // Only the pass with the promised pods matters to resources.
         let all: Vec<&Nomination> = counting.iter().collect();
         prop_assert_eq!(&plain(sum(&all)), &verdict);
-        prop_assert_eq!(fits_unreserved_resources(&asking, &cpu(free), &nominations), verdict.fits());
+        prop_assert_eq!(asking.fits_unreserved_resources(&cpu(free), &nominations), verdict.fits());
         // A higher priority never loses a place.
         if verdict.fits() {
             let higher = asking.with_priority(priority + 1);
@@ -373,9 +372,8 @@ proptest! {
         let (mut owner, mut value, mut current) = (NominationOwner::Nobody, None, 0);
         for (writer, node, lag) in writes {
             let name = ["x", "y", "z"][writer].to_owned();
-            let write = node.map_or(NominationWrite::Clear, |node| NominationWrite::Set(node.to_owned()));
             let read: u64 = current - lag.min(current);
-            match may_write(&NominationWriter::External(name.clone()), &owner, &write, Some(read), Some(current)) {
+            match NominationWriter::External(name.clone()).may_write(&owner, node, Some(read), Some(current)) {
                 WritePermission::Allowed => {
                     let own = NominationOwner::External(name.clone());
                     prop_assert!(owner == NominationOwner::Nobody || owner == own, "{} over {:?}", name, owner);

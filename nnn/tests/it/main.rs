@@ -31,7 +31,6 @@ mod nominator;
 mod races;
 mod reservation;
 mod sim;
-mod state;
 mod upstream;
 mod vectors;
 mod view;

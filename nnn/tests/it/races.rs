@@ -3,7 +3,7 @@
 use nnn::{
     Assumed, Behavior, BindingClaim, Command, CycleOutcome, FailedStage, NoPatchReason, NominatingInfo, Nomination,
     NominationGate, NominationOptions, NominationState, NominationTracker, Nominator, PodKey, PodSnapshot, PreFlight,
-    ScheduledCondition, TrackerInput, TrackerOutput, fits_unreserved_resources,
+    ScheduledCondition, TrackerInput, TrackerOutput,
 };
 
 use super::common::{cpu, fails, handle, kube_scheduler, nominated, patches, pod, safe, tracker, version, with};
@@ -211,10 +211,10 @@ fn a_pod_in_no_queue_reserves_nothing() {
     let other = pod("other", 10).with_requests(cpu(4));
     let in_no_queue = |_: &PodKey| None;
     let naive = nominator.resolve_on_node("n", in_no_queue);
-    assert!(fits_unreserved_resources(&other, &cpu(4), &naive), "the reservation has evaporated");
-    assert!(!fits_unreserved_resources(&other, &cpu(4), nominator.on_node("n")));
+    assert!(other.fits_unreserved_resources(&cpu(4), &naive), "the reservation has evaporated");
+    assert!(!other.fits_unreserved_resources(&cpu(4), nominator.on_node("n")));
     let in_a_queue = |_: &PodKey| Some(&promised);
-    assert!(!fits_unreserved_resources(&other, &cpu(4), &nominator.resolve_on_node("n", in_a_queue)));
+    assert!(!other.fits_unreserved_resources(&cpu(4), &nominator.resolve_on_node("n", in_a_queue)));
 }
 
 #[test]

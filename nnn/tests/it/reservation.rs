@@ -1,6 +1,6 @@
 use std::cell::Cell;
 
-use nnn::{NodeFit, Nomination, filter_with_nominated_pods, fits_unreserved_resources};
+use nnn::{NodeFit, Nomination};
 
 use super::common::{cpu, pod, with};
 
@@ -14,7 +14,7 @@ fn equal_and_higher_priorities_count_and_lower_ones_do_not() {
     let asking = |priority| pod("asking", priority).with_requests(cpu(2));
     for (priority, fits) in [(4, false), (5, false), (6, true)] {
         assert_eq!(
-            fits_unreserved_resources(&asking(priority), &cpu(3), &[promised("other", 5, 2)]),
+            asking(priority).fits_unreserved_resources(&cpu(3), &[promised("other", 5, 2)]),
             fits,
             "priority {priority}"
         );
@@ -24,12 +24,12 @@ fn equal_and_higher_priorities_count_and_lower_ones_do_not() {
 #[test]
 fn a_pod_is_not_in_its_own_way() {
     let own = promised("p", 5, 3);
-    assert!(fits_unreserved_resources(&pod("p", 5).with_requests(cpu(3)), &cpu(3), [&own]));
+    assert!(pod("p", 5).with_requests(cpu(3)).fits_unreserved_resources(&cpu(3), [&own]));
     // Not even under another name: the UID counts.
     let renamed = with(pod("p", 5).with_requests(cpu(3)), |pod| pod.key = nnn::PodKey::new("other", "name", "p"));
-    assert!(fits_unreserved_resources(&renamed, &cpu(3), [&own]));
+    assert!(renamed.fits_unreserved_resources(&cpu(3), [&own]));
     let same_name = pod("p", 5).with_uid("another").with_requests(cpu(3));
-    assert!(!fits_unreserved_resources(&same_name, &cpu(3), [&own]));
+    assert!(!same_name.fits_unreserved_resources(&cpu(3), [&own]));
 }
 
 #[test]
@@ -38,9 +38,9 @@ fn a_node_must_fit_with_and_without_promised_pods() {
     let nominations = [promised("other", 5, 1)];
     let judge = |with: NodeFit<&'static str>, without: NodeFit<&'static str>| {
         let calls = Cell::new(0);
-        let verdict = filter_with_nominated_pods(&pod("p", 5), &nominations, |running| {
+        let verdict = pod("p", 5).filter_with_nominated_pods(&nominations, |running| {
             calls.set(calls.get() + 1);
-            if running.is_empty() { without.clone() } else { with.clone() }
+            if running.is_empty() { without } else { with }
         });
         (verdict, calls.get())
     };
@@ -58,7 +58,7 @@ fn a_higher_priority_ignores_promises_to_lower_ones() {
     // req: 5278-RES-3
     let nominations = [promised("low", 1, 4), promised("lower", 0, 4)];
     let calls = Cell::new(0);
-    let verdict = filter_with_nominated_pods(&pod("high", 2), &nominations, |running| {
+    let verdict = pod("high", 2).filter_with_nominated_pods(&nominations, |running| {
         calls.set(calls.get() + 1);
         assert!(running.is_empty());
         NodeFit::<()>::Fits

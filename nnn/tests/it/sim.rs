@@ -5,11 +5,11 @@ use dra_attrs::QuantityFormat;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dra_attrs::Quantity;
-use nnn::scheduling::{FeasibleNodes, FilterInput, NodeEvaluation, NominatedNodeStatus, preemption_refusal};
+use nnn::scheduling::{FeasibleNodes, FilterInput, NodeEvaluation, NominatedNodeStatus};
 use nnn::{
     Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominatingInfo, NominationGate, NominationOptions,
     NominationState, NominationTracker, PodKey, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput,
-    TrackerNotice, TrackerOutput, filter_with_nominated_pods,
+    TrackerNotice, TrackerOutput,
 };
 
 use super::common::{cpu, unschedulable, with};
@@ -359,7 +359,7 @@ impl Sim {
 
     fn judge(&self, pod: &PodSnapshot, node: &str, without: impl Fn(&PodSnapshot) -> bool) -> NodeFit<()> {
         let free = self.free(node, without);
-        filter_with_nominated_pods(pod, self.tracker.nominator().on_node(node), |running| {
+        pod.filter_with_nominated_pods(self.tracker.nominator().on_node(node), |running| {
             let left = running.iter().fold(free.clone(), |left, other| left.minus(&other.requests));
             if pod.requests.fits_into(&left) { NodeFit::Fits } else { NodeFit::Rejected(()) }
         })
@@ -416,7 +416,7 @@ impl Sim {
             .cloned()
             .collect();
         let state = if nominated.is_some() { NominatedNodeStatus::Unschedulable } else { NominatedNodeStatus::Absent };
-        if let Some(outcome) = preemption_refusal(pod, state, &on_node) {
+        if let Some(outcome) = pod.preemption_refusal(state, &on_node) {
             return outcome;
         }
         let lower = |other: &PodSnapshot| other.node.is_some() && other.priority < pod.priority;

@@ -1,12 +1,8 @@
 //! Recorded rows of the decision tables.
 
 use dra_attrs::{GateSet, Profile};
-use nnn::binding::{BindingStart, PreBindPlugin, pre_bind_groups};
-use nnn::scheduling::decide_cycle;
-use nnn::{
-    ConditionChange, CycleOutcome, NominatingInfo, NominationGate, PatchDecision, PreFlight, decide_nomination_update,
-    decide_patch, parse_node_name,
-};
+use nnn::binding::{BindingStart, PreBindPlugin};
+use nnn::{CycleOutcome, NominatingInfo, NominationGate, Nominator, PreFlight};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -31,14 +27,14 @@ fn check(rows: &[Value], least: usize, decide: impl Fn(&Value) -> Value) {
 }
 
 fn text(value: &Value) -> Option<String> {
-    parse_node_name(value.as_str())
+    value.as_str().filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 #[test]
 fn updates_of_the_nominator() {
     check(&vectors().update, 10, |row| {
         let (old, new, memory) = (text(&row["old"]), text(&row["new"]), text(&row["memory"]));
-        json!(decide_nomination_update(old.as_deref(), new.as_deref(), memory.as_deref()).unwrap_or_default())
+        json!(Nominator::decide_update(old.as_deref(), new.as_deref(), memory.as_deref()).unwrap_or_default())
     });
 }
 
@@ -55,9 +51,9 @@ fn starts_of_binding_cycles() {
         if row["gate"] == false {
             start.gates = GateSet::default().without(NominationGate::Expectation);
         }
-        match start.decide() {
-            Ok(PatchDecision::Needed) => json!(["PatchNnn", host]),
-            Ok(PatchDecision::None(reason)) => json!(["None", reason]),
+        match start.no_patch_reason() {
+            Ok(None) => json!(["PatchNnn", host]),
+            Ok(Some(reason)) => json!(["None", reason]),
             Err(_) => json!(["Fail", "PreFlight"]),
         }
     });
@@ -76,7 +72,7 @@ fn results_of_cycles() {
             "policy_never" => CycleOutcome::PolicyNever,
             other => panic!("outcome {other}"),
         };
-        match decide_cycle(&outcome, Profile::V1_37) {
+        match outcome.nominating_info(Profile::V1_37) {
             NominatingInfo::Noop => json!([0, ""]),
             NominatingInfo::Override(node) => json!([1, node.unwrap_or_default()]),
         }
@@ -93,7 +89,7 @@ fn groups_of_pre_bind_plugins() {
         };
         let rows: Vec<[Value; 3]> = serde_json::from_value(row["plugins"].clone()).unwrap();
         let plugins: Vec<PreBindPlugin<'static>> = rows.leak().iter().map(plugin).collect();
-        let groups = pre_bind_groups(GateSet::default(), &plugins);
+        let groups = PreBindPlugin::group(GateSet::default(), &plugins);
         json!(groups.iter().map(|group| group.iter().map(|it| it.name).collect::<Vec<_>>()).collect::<Vec<_>>())
     });
 }
@@ -105,7 +101,6 @@ fn needed_patches() {
             Some(0) => NominatingInfo::Noop,
             _ => NominatingInfo::nominate(row["node"].as_str().unwrap()),
         };
-        let condition = if row["condition_changed"] == true { ConditionChange::Changed } else { ConditionChange::Same };
-        json!(decide_patch(&info, text(&row["known"]).as_deref(), condition) == PatchDecision::Needed)
+        json!(row["condition_changed"] == true || info.no_patch_reason(text(&row["known"]).as_deref()).is_none())
     });
 }

@@ -5,7 +5,7 @@ use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use nnn::Index;
 use nnn::view::{
     AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
-    NodeWarning, RemovalMode, ReservedBy, UnremovableReason,
+    NodeWarning, ReservedBy, UnremovableReason,
 };
 use serde_json::{Value, from_value, json};
 
@@ -42,8 +42,8 @@ fn view(nodes: &[Node], pods: &[Pod]) -> ClusterView {
     ClusterView::new(ClusterObjects::new(nodes, pods), &ClusterViewOptions::default()).unwrap()
 }
 
-fn reasons(node: &AutoscalerNode, mode: RemovalMode) -> Vec<String> {
-    node.removability(mode).reasons.iter().map(ToString::to_string).collect()
+fn texts(reasons: &[UnremovableReason]) -> Vec<String> {
+    reasons.iter().map(ToString::to_string).collect()
 }
 
 fn cpu(node: &AutoscalerNode) -> String {
@@ -56,8 +56,12 @@ fn a_node_that_a_pod_is_expected_on_is_in_use() {
     let view = view(&[node("n", "4")], &[nominated("p", "n")]);
     let node = view.node("n").unwrap();
     assert_eq!((cpu(node), node.utilisation_permille()), ("1".to_owned(), 250));
-    assert_eq!(reasons(node, RemovalMode::Strict), ["ns/p is expected here"]);
-    assert_eq!(reasons(node, RemovalMode::Lenient), [""; 0], "as cluster-autoscaler, which only counts the use");
+    assert_eq!(texts(&node.unremovable_reasons()), ["ns/p is expected here"]);
+    assert_eq!(
+        texts(&node.unremovable_reasons_without_nominations()),
+        [""; 0],
+        "as cluster-autoscaler, which only counts the use"
+    );
 }
 
 #[test]
@@ -71,7 +75,7 @@ fn a_nomination_counts_whoever_wrote_it() {
     };
     for manager in ["kube-scheduler", "karpenter", ""] {
         let view = view(&[node("n", "4")], &[by(manager)]);
-        assert!(!view.node("n").unwrap().removability(RemovalMode::Strict).is_removable(), "{manager}");
+        assert!(!view.node("n").unwrap().unremovable_reasons().is_empty(), "{manager}");
     }
 }
 
@@ -94,7 +98,7 @@ fn a_pod_counts_once_for_the_strongest_reason() {
     assert!(matches!(&n.warnings[..], [NodeWarning::StaleNomination { nominated, .. }] if nominated == "m"));
     assert!(n.warnings[0].to_string().ends_with("both is bound here; its nomination to m means nothing"));
     assert!(matches!(
-        &n.removability(RemovalMode::Strict).reasons[..],
+        &n.unremovable_reasons()[..],
         [UnremovableReason::Assumed { .. }, UnremovableReason::InUse { permille: 500, .. }]
     ));
 }
@@ -134,7 +138,7 @@ fn a_node_that_is_not_there_is_expected_and_no_reason_for_another() {
         (AutoscalerNodePresence::Upcoming, AutoscalerNodePresence::Missing)
     );
     assert_eq!(
-        reasons(view.node("new").unwrap(), RemovalMode::Strict),
+        texts(&view.node("new").unwrap().unremovable_reasons()),
         ["the node is being created", "ns/a is expected here"]
     );
 }
@@ -222,12 +226,7 @@ fn devices_come_from_allocations_each_once() {
         })
         .collect();
     assert_eq!(unknown, ["partial", "unknown"]);
-    assert!(
-        node.removability(RemovalMode::Strict)
-            .reasons
-            .iter()
-            .any(|reason| matches!(reason, UnremovableReason::DraUnknown { .. }))
-    );
+    assert!(node.unremovable_reasons().iter().any(|reason| matches!(reason, UnremovableReason::DraUnknown { .. })));
 }
 
 #[test]
@@ -408,7 +407,8 @@ fn pods_that_can_not_be_moved() {
         (alone(safe("true")), None),
         (alone(json!({"kubernetes.io/config.mirror": "x"})), None),
     ] {
-        let found = reasons(view(&[node("n", "4")], &[pod]).node("n").unwrap(), RemovalMode::Lenient);
+        let found =
+            texts(&view(&[node("n", "4")], &[pod]).node("n").unwrap().unremovable_reasons_without_nominations());
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
     }
 }

@@ -1,6 +1,7 @@
 //! Decisions of the controller that processes `ResourcePoolStatusRequest`s.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use dra_attrs::GateSet;
 
@@ -55,6 +56,9 @@ pub struct RequestController {
 }
 
 impl RequestController {
+    /// Interval at which Kubernetes 1.37 deletes expired requests: 10 minutes.
+    pub const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
+
     /// Creates a controller from the feature gates of the API server and of kube-controller-manager. No list is synced
     /// yet.
     ///

@@ -11,8 +11,8 @@ mod retention;
 
 pub use controller::{RequestController, RequestDecision};
 pub use phase::RequestPhase;
-pub use rate_limiter::{RateLimitError, RateLimiter};
-pub use retention::{CLEANUP_INTERVAL, TtlError, is_retention_expired, is_ttl_expired, status_age};
+pub use rate_limiter::RateLimiter;
+pub use retention::TtlError;
 
 /// Returns the time from `start` to `now`, or zero if `start` is later.
 fn elapsed(start: Timestamp, now: Timestamp) -> Duration {

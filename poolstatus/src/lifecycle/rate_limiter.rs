@@ -18,10 +18,10 @@ use k8s_openapi::jiff::Timestamp;
 ///
 /// let mut limiter = RateLimiter::new(NonZeroU32::new(2).unwrap(), Duration::from_secs(30));
 /// let now = "2026-11-21T12:00:00Z".parse()?;
-/// assert_eq!(limiter.take("alice", now), Ok(()));
-/// assert_eq!(limiter.take("alice", now), Ok(()));
-/// assert_eq!(limiter.take("alice", now).unwrap_err().wait, Duration::from_secs(30));
-/// assert_eq!(limiter.take("bob", now), Ok(()));
+/// assert_eq!(limiter.take("alice", now), None);
+/// assert_eq!(limiter.take("alice", now), None);
+/// assert_eq!(limiter.take("alice", now), Some(Duration::from_secs(30)));
+/// assert_eq!(limiter.take("bob", now), None);
 /// # Ok::<(), k8s_openapi::jiff::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,15 +32,6 @@ pub struct RateLimiter {
     full_at: BTreeMap<String, i128>,
 }
 
-/// Refusal of a request, since the user's bucket is empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many requests, try again in {wait:?}")]
-#[non_exhaustive]
-pub struct RateLimitError {
-    /// Time until the user's bucket has a token again.
-    pub wait: Duration,
-}
-
 impl RateLimiter {
     /// Creates full buckets of `burst` tokens, to which one token comes back after each `refill`.
     #[must_use]
@@ -48,21 +39,20 @@ impl RateLimiter {
         Self { burst, refill, full_at: BTreeMap::new() }
     }
 
-    /// Takes a token from the bucket of `user`, for one request.
-    ///
-    /// # Errors
-    /// The bucket is empty; the error has the time to wait. A refusal takes no token.
-    pub fn take(&mut self, user: &str, now: Timestamp) -> Result<(), RateLimitError> {
+    /// Takes a token from the bucket of `user`, for one request, and returns `None`. If the bucket is empty, the request is
+    /// refused: returns the time until the bucket has a token again. A refusal takes no token.
+    #[must_use]
+    pub fn take(&mut self, user: &str, now: Timestamp) -> Option<Duration> {
         let now = now.as_nanosecond();
         let refill = i128::try_from(self.refill.as_nanos()).unwrap_or(i128::MAX);
         let full_at = self.full_at.get(user).copied().unwrap_or(now).max(now).saturating_add(refill);
         let room = refill.saturating_mul(self.burst.get().into());
         let wait = full_at.saturating_sub(now).saturating_sub(room);
         if wait > 0 {
-            return Err(RateLimitError { wait: duration(wait) });
+            return Some(duration(wait));
         }
         self.full_at.insert(user.to_owned(), full_at);
-        Ok(())
+        None
     }
 
     /// Removes the entries of users whose buckets are full, so that memory use follows the number of active users.

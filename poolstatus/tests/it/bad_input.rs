@@ -2,7 +2,7 @@
 
 use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::{Cluster, Query};
+use poolstatus::{Cluster, Profile, Query};
 use serde_json::{Value, from_value, json};
 
 use crate::cluster::{DRIVER, claim_with, gpus, kep_counts, now, query, report, slice};
@@ -22,7 +22,11 @@ fn empty_objects() {
     .collect();
     let report = Cluster::new(&slices, &claims).report(&Query::new(""), now());
     assert_eq!((report.matching_pools, report.pools[0].slice_count, report.pools[0].expected_slice_count), (1, 2, 0));
-    assert_eq!(report.pools[0].tally.claimed, 1, "a result without names is a device without a name");
+    assert_eq!(
+        report.pools[0].counts(Profile::V1_37).allocated,
+        1,
+        "a result without names is a device without a name"
+    );
 }
 
 #[test]

@@ -212,7 +212,8 @@ fn partitions_are_counted_as_they_are_listed() {
     ];
     let report = report(&slices, &[claim("c", &["card-0/partition-3"])]);
     assert_eq!(kep_counts(&report), [[15, 1, 14, 0]]);
-    let notes: Vec<String> = report.warnings(Profile::Kep).map(|warning| warning.to_string()).collect();
+    let notes: Vec<String> =
+        report.warnings(Profile::Kep).map(|(pool, warning)| format!("pool {pool}: {warning}")).collect();
     assert_eq!(notes, ["pool card-0: devices share counters: the counts are of devices as listed and may mislead"]);
 }
 

@@ -4,7 +4,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use std::collections::BTreeSet;
 
 use k8s_openapi::{ClusterResourceScope, Resource};
-use poolstatus::kep::{ResourcePoolStatusRequest, short_names};
+use poolstatus::kep::ResourcePoolStatusRequest;
 use poolstatus::{Cluster, Profile};
 use serde_json::{Value, json};
 
@@ -74,8 +74,8 @@ fn names_of_the_api() {
     assert_eq!(format!("{}/{}", Request::GROUP, Request::VERSION), Request::API_VERSION);
     assert_eq!(Request::KIND, "ResourcePoolStatusRequest");
     assert_eq!(Request::URL_PATH_SEGMENT, "resourcepoolstatusrequests");
-    assert_eq!(short_names(Profile::Kep), ["rpsr"]);
-    assert!(short_names(Profile::V1_37).is_empty());
+    assert_eq!(Request::short_names(Profile::Kep), ["rpsr"]);
+    assert!(Request::short_names(Profile::V1_37).is_empty());
 }
 
 #[test]

@@ -9,11 +9,8 @@ use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use poolstatus::kep;
-use poolstatus::lifecycle::{
-    RateLimiter, RequestController, RequestDecision, RequestPhase, TtlError, is_retention_expired, is_ttl_expired,
-    status_age,
-};
-use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, OBJECTIVE, is_objective_met};
+use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision, RequestPhase, TtlError};
+use poolstatus::metrics::{Metric, MetricIncrements};
 use poolstatus::{GateSet, InputKind, PoolStatusGate, Profile, RequestOutcome, StatusRequest};
 use proptest::prelude::*;
 use serde_json::json;
@@ -164,7 +161,7 @@ fn the_gate_in_two_components() {
         RequestPhase::from_request((&request).into(), now()),
         RequestPhase::Pending { waiting: Some(Duration::ZERO) }
     );
-    assert!(request.status.is_unset());
+    assert_eq!(request.status, kep::Status::default());
 }
 
 #[test]
@@ -214,17 +211,22 @@ fn seconds_to_live() {
         (Some(i64::MAX), Some(now()), Timestamp::MAX, false),
     ];
     for (ttl, completion, at, expected) in rows {
-        assert_eq!(is_ttl_expired(ttl, completion, at), Ok(expected), "{ttl:?} {at}");
+        let mut request = kep_request("1");
+        (request.spec.ttl_seconds_after_complete, request.status.observation_time) = (ttl, completion.map(Time));
+        assert_eq!(request.is_ttl_expired(at), Ok(expected), "{ttl:?} {at}");
     }
-    let refused: Result<bool, TtlError> = is_ttl_expired(Some(-1), None, now());
+    let mut request = kep_request("1");
+    request.spec.ttl_seconds_after_complete = Some(-1);
+    let refused: Result<bool, TtlError> = request.is_ttl_expired(now());
     assert_eq!(refused.unwrap_err().to_string(), "ttlSecondsAfterComplete -1: must not be negative");
 }
 
 #[test]
 fn the_sweep_of_kubernetes() {
     // req: 5677-TTL-1
-    let expired =
-        |request: &v1alpha3::ResourcePoolStatusRequest, seconds| is_retention_expired(request.into(), after(seconds));
+    let expired = |request: &v1alpha3::ResourcePoolStatusRequest, seconds| {
+        StatusRequest::from(request).is_retention_expired(after(seconds))
+    };
     let mut request = shipped_request("1");
     assert!(!expired(&request, 86_400) && expired(&request, 86_401));
 
@@ -243,27 +245,29 @@ fn the_sweep_of_kubernetes() {
 #[test]
 fn the_age_of_an_answer() {
     // req: 5677-CALC-14
-    assert_eq!(status_age(now(), after(61)), Duration::from_secs(61));
-    assert_eq!(status_age(now(), now()), Duration::ZERO);
-    assert_eq!(status_age(after(1), now()), Duration::ZERO);
-    assert!(status_age(Timestamp::MIN, Timestamp::MAX) > Duration::from_secs(1));
+    let age = |observed, now| kep::Status { observation_time: Some(Time(observed)), ..Default::default() }.age(now);
+    assert_eq!(age(now(), after(61)), Some(Duration::from_secs(61)));
+    assert_eq!(age(now(), now()), Some(Duration::ZERO));
+    assert_eq!(age(after(1), now()), Some(Duration::ZERO));
+    assert!(age(Timestamp::MIN, Timestamp::MAX) > Some(Duration::from_secs(1)));
+    assert_eq!(kep::Status::default().age(now()), None, "not answered");
 }
 
 #[test]
 fn a_bucket_for_each_user() {
     // req: 5677-RATE-1
     let mut limiter = RateLimiter::new(NonZeroU32::new(3).unwrap(), Duration::from_secs(10));
-    let mut take = |user: &str, seconds| limiter.take(user, after(seconds)).map_err(|refused| refused.wait.as_secs());
+    let mut take = |user: &str, seconds| limiter.take(user, after(seconds)).map(|wait| wait.as_secs());
     for _ in 0..3 {
-        assert_eq!(take("alice", 0), Ok(()));
+        assert_eq!(take("alice", 0), None);
     }
-    assert_eq!(take("alice", 0), Err(10));
-    assert_eq!(take("alice", 4), Err(6), "a refusal costs nothing");
-    assert_eq!(take("bob", 4), Ok(()), "users do not share");
-    assert_eq!(take("alice", 10), Ok(()));
-    assert_eq!(take("alice", 10), Err(10));
-    assert_eq!((take("alice", 30), take("alice", 30), take("alice", 30)), (Ok(()), Ok(()), Err(10)));
-    assert_eq!(take("alice", -100), Err(140), "a clock that goes back gives nothing away");
+    assert_eq!(take("alice", 0), Some(10));
+    assert_eq!(take("alice", 4), Some(6), "a refusal costs nothing");
+    assert_eq!(take("bob", 4), None, "users do not share");
+    assert_eq!(take("alice", 10), None);
+    assert_eq!(take("alice", 10), Some(10));
+    assert_eq!((take("alice", 30), take("alice", 30), take("alice", 30)), (None, None, Some(10)));
+    assert_eq!(take("alice", -100), Some(140), "a clock that goes back gives nothing away");
     limiter.forget_idle(after(13));
     assert_eq!(limiter.len(), 2);
     limiter.forget_idle(after(14));
@@ -277,9 +281,9 @@ fn tokens_that_never_come_back() {
     // req: 5677-RATE-1
     for refill in [Duration::from_secs(3_000 * 365 * 86_400), Duration::from_secs(u64::MAX / 2), Duration::MAX] {
         let mut limiter = RateLimiter::new(NonZeroU32::new(3).unwrap(), refill);
-        let granted: Vec<bool> = (0..5).map(|_| limiter.take("alice", now()).is_ok()).collect();
+        let granted: Vec<bool> = (0..5).map(|_| limiter.take("alice", now()).is_none()).collect();
         assert_eq!(granted, [true, true, true, false, false], "{refill:?}");
-        assert_eq!(limiter.take("alice", now()).unwrap_err().wait, refill);
+        assert_eq!(limiter.take("alice", now()), Some(refill));
     }
 }
 
@@ -297,12 +301,12 @@ proptest! {
         for gap in gaps {
             time += gap;
             match limiter.take("user", after(time)) {
-                Ok(()) => granted.push(time),
-                Err(refused) => {
-                    let wait = i64::try_from(refused.wait.as_secs()).unwrap();
+                None => granted.push(time),
+                Some(wait) => {
+                    let wait = i64::try_from(wait.as_secs()).unwrap();
                     prop_assert!(wait > 0);
-                    prop_assert!(limiter.clone().take("user", after(time + wait - 1)).is_err());
-                    prop_assert!(limiter.clone().take("user", after(time + wait)).is_ok());
+                    prop_assert!(limiter.clone().take("user", after(time + wait - 1)).is_some());
+                    prop_assert!(limiter.clone().take("user", after(time + wait)).is_none());
                 }
             }
         }
@@ -335,7 +339,7 @@ fn what_the_metrics_need() {
         assert_eq!(([unlisted.processed, unlisted.errors], unlisted.driver.as_str()), (listing, DRIVER));
         assert_eq!(([unwritten.processed, unwritten.errors], unwritten.driver.as_str()), (writing, DRIVER));
     }
-    assert_eq!(DRIVER_LABEL, "driver_name");
+    assert_eq!(Metric::DRIVER_LABEL, "driver_name");
     let names = [Metric::Duration, Metric::Errors, Metric::Processed].map(|metric| metric.name(Profile::Kep));
     assert_eq!(
         names,
@@ -356,9 +360,9 @@ fn what_the_metrics_need() {
 #[test]
 fn the_objective() {
     // req: 5677-METRIC-3
-    let (fast, slow) = (OBJECTIVE, OBJECTIVE + Duration::from_nanos(1));
-    let mix = |fasts, slows| is_objective_met(&[vec![fast; fasts], vec![slow; slows]].concat());
-    assert_eq!(OBJECTIVE, Duration::from_secs(30));
+    let (fast, slow) = (Metric::OBJECTIVE, Metric::OBJECTIVE + Duration::from_nanos(1));
+    let mix = |fasts, slows| Metric::is_objective_met(&[vec![fast; fasts], vec![slow; slows]].concat());
+    assert_eq!(Metric::OBJECTIVE, Duration::from_secs(30));
     assert!(mix(0, 0) && mix(1, 0) && mix(99, 1) && mix(198, 2) && mix(1000, 10));
     assert!(!mix(0, 1) && !mix(98, 1) && !mix(98, 2) && !mix(197, 2));
 }
@@ -394,7 +398,7 @@ fn the_sweep_begins_with_the_first_condition_that_ends_a_request() {
     ] {
         let mut request = shipped_request("1");
         request.status = serde_json::from_value(json!({"poolCount": 0, "conditions": conditions})).unwrap();
-        let expired = |seconds| is_retention_expired((&request).into(), after(seconds));
+        let expired = |seconds| StatusRequest::from(&request).is_retention_expired(after(seconds));
         assert!(!expired(4_200) && expired(4_201), "{conditions}");
     }
 }

@@ -194,7 +194,7 @@ fn a_counter_set_for_each_card() {
     let slices = card(json!({"memory": "80Gi"}), json!([on("a", "card"), on("b", "card-1")]));
     assert!(error(&slices).starts_with("PartitionCostMismatch: "));
     let warnings: Vec<String> =
-        report(&slices, &[]).warnings(Profile::V1_37).map(|warning| warning.to_string()).collect();
+        report(&slices, &[]).warnings(Profile::V1_37).map(|(_, warning)| warning.to_string()).collect();
     assert!(
         warnings.iter().any(|warning| warning.contains("type \"Half\" have a counter set for each card")),
         "{warnings:?}"

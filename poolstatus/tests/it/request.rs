@@ -2,9 +2,7 @@
 
 use k8s_openapi::api::resource::v1alpha3;
 use poolstatus::kep;
-use poolstatus::{
-    DEFAULT_LIMIT, GateSet, PoolStatusGate, Query, StatusRequest, validate_request, validate_request_update,
-};
+use poolstatus::{GateSet, PoolStatusGate, Query, StatusRequest};
 use serde_json::{Value, from_value, json};
 
 use crate::cluster::DRIVER;
@@ -21,7 +19,7 @@ fn shipped_request(spec: Value) -> v1alpha3::ResourcePoolStatusRequest {
 fn problems(spec: Value) -> [Vec<String>; 2] {
     let gates = GateSet::default().with(PoolStatusGate::PartitionableDevicesType);
     let of = |request: StatusRequest<'_>| {
-        let problems = validate_request(request, gates);
+        let problems = request.validate(gates);
         problems.iter().map(|error| format!("{} {}", error.field, error.r#type.name())).collect()
     };
     [of((&kep_request(spec.clone())).into()), of((&shipped_request(spec)).into())]
@@ -76,7 +74,7 @@ fn the_name_of_the_pool() {
 #[test]
 fn names_are_worded_as_the_api_server_words_them() {
     const LABELS: &str = r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'";
-    let text = |spec: Value| validate_request((&shipped_request(spec)).into(), GateSet::default()).to_string();
+    let text = |spec: Value| StatusRequest::from(&shipped_request(spec)).validate(GateSet::default()).to_string();
     let driver = |name: &str| text(json!({"driver": name}));
     let pool = |name: &str| text(json!({"driver": DRIVER, "poolName": name}));
     assert_eq!(
@@ -117,9 +115,12 @@ fn the_limit() {
         assert!(Query::from_request((&request).into()).is_err());
     }
     let request = kep_request(json!({"driver": DRIVER}));
-    assert_eq!(Query::from_request((&request).into()).unwrap().limit(), usize::try_from(DEFAULT_LIMIT).unwrap());
+    assert_eq!(
+        Query::from_request((&request).into()).unwrap().limit(),
+        usize::try_from(StatusRequest::DEFAULT_LIMIT).unwrap()
+    );
     let request = shipped_request(json!({"driver": DRIVER, "limit": 1001}));
-    let text = validate_request((&request).into(), GateSet::default()).to_string();
+    let text = StatusRequest::from(&request).validate(GateSet::default()).to_string();
     assert_eq!(text, "spec.limit: Invalid value: 1001: must be less than or equal to 1000");
 }
 
@@ -129,27 +130,27 @@ fn the_attribute_of_partitions() {
         |attribute: &str| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute}));
     let good = request("gpu.example.com/profile");
     assert!(
-        validate_request((&good).into(), GateSet::default().with(PoolStatusGate::PartitionableDevicesType)).is_empty()
+        StatusRequest::from(&good)
+            .validate(GateSet::default().with(PoolStatusGate::PartitionableDevicesType))
+            .is_empty()
     );
     let query = Query::from_request((&good).into()).unwrap();
     assert_eq!(query.partition_type_attribute(), Some("gpu.example.com/profile"), "what is stored counts");
 
-    let off = validate_request((&good).into(), GateSet::default());
+    let off = StatusRequest::from(&good).validate(GateSet::default());
     assert_eq!(
         off.to_string(),
         "spec.defaultPartitionTypeAttribute: Forbidden: field requires the DRAPartitionableDevicesType feature gate"
     );
     assert_eq!(
-        validate_request((&request("profile")).into(), GateSet::default()),
+        StatusRequest::from(&request("profile")).validate(GateSet::default()),
         off,
         "what it says does not matter then"
     );
 
     let problems = |attribute: &str| {
-        let problems = validate_request(
-            (&request(attribute)).into(),
-            GateSet::default().with(PoolStatusGate::PartitionableDevicesType),
-        );
+        let problems = StatusRequest::from(&request(attribute))
+            .validate(GateSet::default().with(PoolStatusGate::PartitionableDevicesType));
         problems.iter().map(|error| error.r#type.name()).collect::<Vec<_>>()
     };
     for attribute in ["gpu.example.com/", "GPU.example.com/profile", "gpu.example.com/a-b", "profile"] {
@@ -172,7 +173,7 @@ fn the_name_of_the_request() {
     let named = |name: Value| {
         let request: kep::ResourcePoolStatusRequest =
             from_value(json!({"metadata": {"name": name}, "spec": {"driver": DRIVER}})).unwrap();
-        let problems = validate_request((&request).into(), GateSet::default());
+        let problems = StatusRequest::from(&request).validate(GateSet::default());
         problems.iter().map(|error| error.r#type.name()).collect::<Vec<_>>()
     };
     assert!(named(json!("check-gpus-1707300000")).is_empty());
@@ -181,7 +182,7 @@ fn the_name_of_the_request() {
     let mut generated = kep_request(json!({"driver": DRIVER}));
     generated.metadata.name = None;
     generated.metadata.generate_name = Some("check-".to_owned());
-    assert!(validate_request((&generated).into(), GateSet::default()).is_empty());
+    assert!(StatusRequest::from(&generated).validate(GateSet::default()).is_empty());
 }
 
 #[test]
@@ -212,8 +213,8 @@ fn the_spec_is_immutable() {
         for (other, new) in specs.iter().enumerate() {
             let kep = [kep_request(old.clone()), kep_request(new.clone())];
             let shipped = [shipped_request(old.clone()), shipped_request(new.clone())];
-            let kep = validate_request_update((&kep[0]).into(), (&kep[1]).into());
-            let shipped = validate_request_update((&shipped[0]).into(), (&shipped[1]).into());
+            let kep = StatusRequest::from(&kep[0]).validate_update((&kep[1]).into());
+            let shipped = StatusRequest::from(&shipped[0]).validate_update((&shipped[1]).into());
             assert_eq!(kep, shipped);
             assert_eq!(kep.is_empty(), index == other, "{old} to {new}");
             assert!(kep.iter().all(|error| error.to_string() == "spec: Invalid value: null: field is immutable"));
@@ -221,18 +222,18 @@ fn the_spec_is_immutable() {
     }
     let [old, new] = [json!("gpu.example.com/a"), json!("gpu.example.com/b")]
         .map(|attribute| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute})));
-    assert_eq!(validate_request_update((&old).into(), (&new).into()).len(), 1);
+    assert_eq!(StatusRequest::from(&old).validate_update((&new).into()).len(), 1);
     let [none, old] =
         [json!({"driver": DRIVER}), json!({"driver": DRIVER, "defaultPartitionTypeAttribute": "a.example/t"})]
             .map(shipped_request);
-    assert_eq!(validate_request_update((&none).into(), (&old).into()).len(), 1, "set");
-    assert_eq!(validate_request_update((&old).into(), (&none).into()).len(), 1, "cleared");
+    assert_eq!(StatusRequest::from(&none).validate_update((&old).into()).len(), 1, "set");
+    assert_eq!(StatusRequest::from(&old).validate_update((&none).into()).len(), 1, "cleared");
     let ttl =
         [json!({}), json!({"ttlSecondsAfterComplete": 0}), json!({"ttlSecondsAfterComplete": 5})].map(kep_request);
     for (index, old) in ttl.iter().enumerate() {
         for (other, new) in ttl.iter().enumerate() {
             assert_eq!(
-                validate_request_update(old.into(), new.into()).is_empty(),
+                StatusRequest::from(old).validate_update(new.into()).is_empty(),
                 index == other,
                 "{index} to {other}"
             );
@@ -240,9 +241,9 @@ fn the_spec_is_immutable() {
     }
     // A missing limit equals the default.
     let [old, new] = [json!({"driver": DRIVER, "limit": 100}), json!({"driver": DRIVER})].map(shipped_request);
-    assert!(validate_request_update((&old).into(), (&new).into()).is_empty());
+    assert!(StatusRequest::from(&old).validate_update((&new).into()).is_empty());
     // Metadata such as labels may change.
     let mut labelled = shipped_request(specs[0].clone());
     labelled.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
-    assert!(validate_request_update((&shipped_request(specs[0].clone())).into(), (&labelled).into()).is_empty());
+    assert!(StatusRequest::from(&shipped_request(specs[0].clone())).validate_update((&labelled).into()).is_empty());
 }

@@ -1,7 +1,7 @@
 //! Permission to send and read requests.
 
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use poolstatus::{reader_role, role_allows};
+use poolstatus::StatusRequest;
 use serde_json::{Value, from_value, json};
 
 #[test]
@@ -15,7 +15,7 @@ fn the_role_of_the_kep() {
             "verbs": ["create", "get", "list", "delete"],
         }],
     });
-    assert_eq!(serde_json::to_value(reader_role()).unwrap(), role);
+    assert_eq!(serde_json::to_value(StatusRequest::reader_role()).unwrap(), role);
 }
 
 #[test]
@@ -36,15 +36,16 @@ fn which_rules_grant_what() {
     ];
     for (rule, expected) in rows {
         let role: ClusterRole = from_value(json!({"metadata": {"name": "r"}, "rules": [rule]})).unwrap();
-        let allows = [("create", ""), ("get", "mine"), ("list", "")].map(|(verb, name)| role_allows(&role, verb, name));
+        let allows = [("create", ""), ("get", "mine"), ("list", "")]
+            .map(|(verb, name)| StatusRequest::is_granted_by(&role, verb, name));
         assert_eq!(allows, expected, "{role:?}");
     }
     // One rule must grant all of it, and any may.
     let halves = json!([grants(&[group], &[], &["get"], &[]), grants(&[], &[resource], &["get"], &[])]);
     let role: ClusterRole = from_value(json!({"metadata": {}, "rules": halves})).unwrap();
-    assert!(!role_allows(&role, "get", "mine"));
+    assert!(!StatusRequest::is_granted_by(&role, "get", "mine"));
     let two = json!([grants(&[group], &[resource], &["list"], &[]), grants(&[group], &[resource], &["get"], &[])]);
     let role: ClusterRole = from_value(json!({"metadata": {}, "rules": two})).unwrap();
-    assert!(role_allows(&role, "get", "mine") && role_allows(&role, "list", ""));
-    assert!(!role_allows(&ClusterRole::default(), "get", "mine"));
+    assert!(StatusRequest::is_granted_by(&role, "get", "mine") && StatusRequest::is_granted_by(&role, "list", ""));
+    assert!(!StatusRequest::is_granted_by(&ClusterRole::default(), "get", "mine"));
 }

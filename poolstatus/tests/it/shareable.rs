@@ -127,7 +127,7 @@ fn a_device_that_is_partly_used_is_reported() {
     let devices = json!([shared("nic-0", json!({"bandwidth": "10Gi"})), shared("nic-1", json!({}))]);
     let slices = [slice("s", "p", json!({"devices": devices}))];
     let warnings = |claims: &[ResourceClaim], profile| -> Vec<PoolWarning> {
-        report(&slices, claims).warnings(profile).map(|entry| entry.warning).collect()
+        report(&slices, claims).warnings(profile).map(|(_, warning)| warning.clone()).collect()
     };
     let claims = [share("a", "nic-0", json!({"bandwidth": "1Gi"}))];
     assert_eq!(warnings(&claims, Profile::Kep), [PoolWarning::ShareableInUse { count: 1 }]);

@@ -1,20 +1,19 @@
 //! Warnings about the objects of a pool.
 
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::{Cluster, PoolWarning, Profile, ReportWarning};
+use poolstatus::{Cluster, PoolWarning, Profile};
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, claim, claim_with, devices, gpus, node, report, slice};
 
 fn warnings(slices: &[ResourceSlice], claims: &[ResourceClaim]) -> Vec<String> {
     let report = report(slices, claims);
-    let is_summarised = |entry: &ReportWarning| matches!(entry.warning, PoolWarning::ShareableInUse { .. });
-    let kep: Vec<_> = report.warnings(Profile::Kep).filter(|entry| !is_summarised(entry)).collect();
+    let is_summarised = |warning: &PoolWarning| matches!(warning, PoolWarning::ShareableInUse { .. });
+    let kep: Vec<_> = report.warnings(Profile::Kep).filter(|(_, warning)| !is_summarised(warning)).collect();
     let shipped: Vec<_> = report.warnings(Profile::V1_37).collect();
     assert_eq!(kep, shipped);
-    let text = serde_json::to_value(&kep).unwrap();
-    let text: Vec<String> = serde_json::from_value(text).unwrap();
-    text.into_iter().map(|text| text.strip_prefix("pool p: ").unwrap().to_owned()).collect()
+    assert!(kep.iter().all(|(pool, _)| *pool == "p"));
+    kep.into_iter().map(|(_, warning)| warning.to_string()).collect()
 }
 
 fn pair(first: Value, second: Value) -> [ResourceSlice; 2] {

@@ -1,30 +1,18 @@
 //! Condition types of gates: a domain, a slash and a name (KEP-5233, Standardized Condition Patterns).
 
-/// Prefix of the condition types that Kubernetes itself defines for the network of a node.
-pub const NETWORK_PREFIX: &str = "network.kubernetes.io/";
-
 /// Condition type of a pod network (CNI) that is configured and works.
-pub(crate) const CNI_READY: &str = "network.kubernetes.io/CNIReady";
+const CNI_READY: &str = "network.kubernetes.io/CNIReady";
 
 /// Condition type of a network proxy (kube-proxy) that works.
 const NETWORK_PROXY_READY: &str = "network.kubernetes.io/NetworkProxyReady";
 
 /// Returns true if a condition type belongs to Kubernetes: its domain is `kubernetes.io` or a subdomain of it.
-///
-/// ```
-/// use readiness::condition::{is_known, is_standard};
-/// assert!(is_standard("network.kubernetes.io/CNIReady") && is_standard("kubernetes.io/Anything"));
-/// assert!(!is_standard("mykubernetes.io/Anything") && !is_standard("kubernetes.io"));
-/// assert!(is_known("network.kubernetes.io/CNIReady") && !is_known("kubernetes.io/Anything"));
-/// ```
-#[must_use]
-pub fn is_standard(condition_type: &str) -> bool {
+pub(crate) fn is_standard(condition_type: &str) -> bool {
     domain(condition_type).is_some_and(|domain| is_same_or_subdomain(domain, "kubernetes.io"))
 }
 
-/// Returns true if KEP-5233 defines the condition type: `CNIReady` or `NetworkProxyReady` below [`NETWORK_PREFIX`].
-#[must_use]
-pub fn is_known(condition_type: &str) -> bool {
+/// Returns true if KEP-5233 defines the condition type: `CNIReady` or `NetworkProxyReady` below `network.kubernetes.io`.
+pub(crate) fn is_known(condition_type: &str) -> bool {
     [CNI_READY, NETWORK_PROXY_READY].contains(&condition_type)
 }
 

@@ -3,13 +3,11 @@
 pub(crate) mod condition_status;
 mod condition_type;
 
-pub use condition_type::{NETWORK_PREFIX, is_known, is_standard};
-
 pub(crate) use condition_status::{ConditionStatus, is_reset_by_boot, status_text};
-pub(crate) use condition_type::{CNI_READY, domain, is_same_or_subdomain};
+pub(crate) use condition_type::{domain, is_known, is_same_or_subdomain, is_standard};
 
 /// Type of the condition by which kubelet reports that its node is ready.
-pub const READY: &str = "Ready";
+pub(crate) const READY: &str = "Ready";
 
 /// Reason of a condition that was set to Unknown because it was not True within its gate's timeout (KEP-5233, Node
 /// Readiness Timeout).

@@ -16,44 +16,45 @@ pub enum Aggregate {
 }
 
 impl Aggregate {
-    /// Returns the value for the field `status` of a condition: `True`, `False` or `Unknown`.
+    /// Prefix of the condition types that Kubernetes itself defines for the network of a node.
+    pub const NETWORK_PREFIX: &'static str = "network.kubernetes.io/";
+
+    /// Combines the conditions of all gates whose type begins with `prefix` into one status; `None` if there is no such
+    /// gate. Made for an external controller: kubelet itself does not aggregate conditions.
+    ///
+    /// ```
+    /// use readiness::GatedNode;
+    /// use readiness::network::Aggregate;
+    /// let node: GatedNode = serde_json::from_str(r#"{
+    ///     "spec": {"readinessGates": [{"conditionType": "network.kubernetes.io/CNIReady"}]},
+    ///     "status": {"conditions": [{"type": "network.kubernetes.io/CNIReady", "status": "True"}]}}"#)?;
+    /// assert_eq!(Aggregate::from_gates(&node.view(), Aggregate::NETWORK_PREFIX), Some(Aggregate::True));
+    /// assert_eq!(Aggregate::from_gates(&node.view(), "storage.kubernetes.io/"), None);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     #[must_use]
-    pub const fn status(&self) -> &'static str {
+    pub fn from_gates(view: &GatedNodeView<'_>, prefix: &str) -> Option<Self> {
+        let gates = view.distinct_gates().filter(|gate| gate.condition_type.starts_with(prefix));
+        let each = gates.map(|gate| {
+            let name = &gate.condition_type;
+            match ConditionStatus::from_condition(view.condition(name)) {
+                ConditionStatus::True => Self::True,
+                ConditionStatus::False => Self::False(name.clone()),
+                _ => Self::Unknown(name.clone()),
+            }
+        });
+        each.reduce(|all, one| match (&all, &one) {
+            (Self::False(_), _) | (Self::Unknown(_), Self::True | Self::Unknown(_)) => all,
+            (Self::True, _) | (Self::Unknown(_), Self::False(_)) => one,
+        })
+    }
+
+    /// Returns the value for the field `status` of a condition: `True`, `False` or `Unknown`.
+    pub(super) const fn status(&self) -> &'static str {
         match self {
             Self::True => crate::condition::TRUE,
             Self::False(_) => crate::condition::FALSE,
             Self::Unknown(_) => crate::condition::UNKNOWN,
         }
     }
-}
-
-/// Combines the conditions of all gates whose type begins with `prefix` into one status; `None` if there is no such
-/// gate. Made for an external controller: kubelet itself does not aggregate conditions.
-///
-/// ```
-/// use readiness::GatedNode;
-/// use readiness::condition::NETWORK_PREFIX;
-/// use readiness::network::{Aggregate, aggregate};
-/// let node: GatedNode = serde_json::from_str(r#"{
-///     "spec": {"readinessGates": [{"conditionType": "network.kubernetes.io/CNIReady"}]},
-///     "status": {"conditions": [{"type": "network.kubernetes.io/CNIReady", "status": "True"}]}}"#)?;
-/// assert_eq!(aggregate(&node.view(), NETWORK_PREFIX), Some(Aggregate::True));
-/// assert_eq!(aggregate(&node.view(), "storage.kubernetes.io/"), None);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[must_use]
-pub fn aggregate(view: &GatedNodeView<'_>, prefix: &str) -> Option<Aggregate> {
-    let gates = view.distinct_gates().filter(|gate| gate.condition_type.starts_with(prefix));
-    let each = gates.map(|gate| {
-        let name = &gate.condition_type;
-        match ConditionStatus::from_condition(view.condition(name)) {
-            ConditionStatus::True => Aggregate::True,
-            ConditionStatus::False => Aggregate::False(name.clone()),
-            _ => Aggregate::Unknown(name.clone()),
-        }
-    });
-    each.reduce(|all, one| match (&all, &one) {
-        (Aggregate::False(_), _) | (Aggregate::Unknown(_), Aggregate::True | Aggregate::Unknown(_)) => all,
-        (Aggregate::True, _) | (Aggregate::Unknown(_), Aggregate::False(_)) => one,
-    })
 }

@@ -23,7 +23,12 @@ pub struct NetworkCondition {
     pub message: String,
 }
 
-/// Hold-down of an [`Aggregate`]: the aggregate is reported as True only after it has been True for `seconds`.
+impl NetworkCondition {
+    /// Type of the condition that combines all network gates of a node.
+    pub const TYPE: &'static str = "node.kubernetes.io/NetworkReady";
+}
+
+/// Hold-down of an [`Aggregate`]: the aggregate is reported as True only after it has been True for a given time.
 ///
 /// The JSON form is camelCase and begins with `"version": 1`. Another version is a [`StoredStateError`], also through serde.
 ///
@@ -36,14 +41,13 @@ pub struct NetworkCondition {
 /// assert_eq!(network.observe(&Aggregate::True, at(30)).status, "True");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct HoldDown {
     /// Time for which the aggregate must stay True before it is reported as True, in seconds.
-    pub seconds: i64,
+    seconds: i64,
     /// Time since which the aggregate has been True without interruption; `None` while it is not True.
-    pub true_since: Option<Timestamp>,
+    true_since: Option<Timestamp>,
     /// Number of times that the aggregate changed from True to another status.
-    pub flaps: u32,
+    flaps: u32,
     /// True once the aggregate has been True for `seconds`, until it changes. Setting the clock back has no effect on
     /// it.
     has_lasted: bool,
@@ -73,7 +77,7 @@ impl HoldDown {
     }
 
     /// Records the aggregate at the time `now`, and returns the network condition to report. After a change away from
-    /// True, the aggregate must again be True for `seconds`.
+    /// True, the aggregate must again be True for that time.
     pub fn observe(&mut self, aggregate: &Aggregate, now: Timestamp) -> NetworkCondition {
         let (name, state) = match aggregate {
             Aggregate::True => return self.observe_true(now),
@@ -86,6 +90,13 @@ impl HoldDown {
         }
         let reason = if self.is_flapping() { "NetworkFlapping" } else { "NetworkNotReady" };
         NetworkCondition { status: aggregate.status(), reason, message: format!("{name} {state}{}", self.losses()) }
+    }
+
+    /// Returns the time from which the aggregate is reported as True; `None` if it is already, or is not True.
+    #[must_use]
+    pub fn stable_from(&self, now: Timestamp) -> Option<Timestamp> {
+        let end = self.true_since?.checked_add(SignedDuration::from_secs(self.seconds)).ok()?;
+        (end > now).then_some(end)
     }
 
     /// Moves the time in the state by `shift`, by which the caller's clock was set forward (back if negative). See

@@ -2,30 +2,11 @@
 
 use std::fmt;
 
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::NETWORK_TIMEOUT;
 use crate::condition::ConditionStatus;
-
-/// Network that a pod uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "hostNetwork is true or false")]
-pub enum PodNetwork {
-    /// Network of the node (`hostNetwork: true`).
-    Host,
-    /// Pod network (CNI).
-    Pod,
-}
-
-/// Age of a pod relative to kubelet's start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "one or the other")]
-pub enum PodAge {
-    /// The pod was on the node before kubelet started.
-    Existing,
-    /// The pod came to the node after kubelet started.
-    New,
-}
 
 /// State of a node's network as kubelet knows it locally, without asking the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +30,7 @@ pub enum PodNetworkAdmission {
     AdmitDegraded,
     /// kubelet does not start the pod yet.
     Reject {
-        /// Time from which kubelet starts pods of [`PodAge::Existing`] although the network is not ready.
+        /// Time from which kubelet starts pods that were on the node before although the network is not ready.
         until: Option<Timestamp>,
     },
 }
@@ -65,30 +46,50 @@ impl fmt::Display for PodNetworkAdmission {
     }
 }
 
-/// Decides if kubelet starts a pod, by the state of the node's network.
-///
-/// ```
-/// use k8s_openapi::jiff::{SignedDuration, Timestamp};
-/// use readiness::ConditionStatus;
-/// use readiness::network::{LocalNetwork, PodAge, PodNetwork, PodNetworkAdmission, admit_pod};
-/// let at = |second| Timestamp::from_second(second).unwrap();
-/// let local = LocalNetwork {
-///     ready_since: Some(at(0)), network: Some(ConditionStatus::Missing), timeout: SignedDuration::from_secs(120),
-/// };
-/// assert_eq!(admit_pod(local, PodNetwork::Host, PodAge::New, at(1)), PodNetworkAdmission::Admit);
-/// assert_eq!(admit_pod(local, PodNetwork::Pod, PodAge::New, at(1)), PodNetworkAdmission::Reject { until: Some(at(120)) });
-/// assert_eq!(admit_pod(local, PodNetwork::Pod, PodAge::Existing, at(120)), PodNetworkAdmission::AdmitDegraded);
-/// ```
-#[must_use]
-pub fn admit_pod(local: LocalNetwork, network: PodNetwork, age: PodAge, now: Timestamp) -> PodNetworkAdmission {
-    let is_ready = local.network.is_none_or(|status| status == ConditionStatus::True);
-    if network == PodNetwork::Host || is_ready {
-        return PodNetworkAdmission::Admit;
+impl LocalNetwork {
+    /// Time for which kubelet waits for the network by default.
+    pub const DEFAULT_TIMEOUT: SignedDuration = SignedDuration::from_secs(120);
+
+    /// Decides if kubelet starts a pod that came to the node after kubelet started. A pod with the node's own network
+    /// (`hostNetwork: true`) always starts.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use k8s_openapi::jiff::Timestamp;
+    /// use readiness::ConditionStatus;
+    /// use readiness::network::{LocalNetwork, PodNetworkAdmission};
+    /// let at = |second| Timestamp::from_second(second).unwrap();
+    /// let local = LocalNetwork {
+    ///     ready_since: Some(at(0)), network: Some(ConditionStatus::Missing), timeout: LocalNetwork::DEFAULT_TIMEOUT,
+    /// };
+    /// let pod = Pod::default();
+    /// assert_eq!(local.admit_new(&pod, at(120)), PodNetworkAdmission::Reject { until: Some(at(120)) });
+    /// assert_eq!(local.admit_existing(&pod, at(120)), PodNetworkAdmission::AdmitDegraded);
+    /// ```
+    #[must_use]
+    pub fn admit_new(&self, pod: &Pod, now: Timestamp) -> PodNetworkAdmission {
+        match self.admit_existing(pod, now) {
+            PodNetworkAdmission::AdmitDegraded => PodNetworkAdmission::Reject { until: self.until() },
+            other => other,
+        }
     }
-    let until = local.ready_since.and_then(|since| since.checked_add(local.timeout).ok());
-    let has_expired = until.is_some_and(|until| now >= until);
-    match age {
-        PodAge::Existing if has_expired => PodNetworkAdmission::AdmitDegraded,
-        _ => PodNetworkAdmission::Reject { until },
+
+    /// Decides if kubelet starts a pod that was on the node before kubelet started: also without a ready network, once the
+    /// timeout has passed.
+    #[must_use]
+    pub fn admit_existing(&self, pod: &Pod, now: Timestamp) -> PodNetworkAdmission {
+        let is_ready = self.network.is_none_or(|status| status == ConditionStatus::True);
+        let is_on_host = pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true));
+        let until = self.until();
+        match until {
+            _ if is_ready || is_on_host => PodNetworkAdmission::Admit,
+            Some(until) if now >= until => PodNetworkAdmission::AdmitDegraded,
+            _ => PodNetworkAdmission::Reject { until },
+        }
+    }
+
+    /// Returns the end of kubelet's wait for the network; `None` if the node is not Ready, or it never ends.
+    fn until(&self) -> Option<Timestamp> {
+        self.ready_since?.checked_add(self.timeout).ok()
     }
 }

@@ -5,33 +5,29 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
 use super::node_write::{NodeChange, NodeWrite};
-use crate::taint::{NO_EXECUTE, TaintId};
+use crate::taint::{NO_EXECUTE, is_same};
 
-/// Applies writes to a node object as an API server would, for simulators and tests. Events change nothing.
-///
-/// Returns the writes that were refused because their precondition failed: the stored condition or the `resourceVersion`
-/// was another one.
-///
-/// ```
-/// use k8s_openapi::api::core::v1::Node;
-/// use readiness::{NodeState, apply_writes};
-/// let mut node: Node = serde_json::from_str(r#"{"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}"#)?;
-/// let state: NodeState =
-///     serde_json::from_str(r#"{"version": 1, "ownedTaints": [{"key": "a", "effect": "NoSchedule"}]}"#)?;
-/// let writes = state.shutdown_writes();
-/// let refused = apply_writes(&mut node, &writes, "2026-01-01T00:00:00Z".parse().unwrap());
-/// assert!(refused.is_empty());
-/// assert_eq!(node.spec.unwrap().taints, Some(vec![]));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-pub fn apply_writes<'w>(node: &mut Node, writes: &'w [NodeWrite], now: Timestamp) -> Vec<&'w NodeWrite> {
-    let mut refused = Vec::new();
-    for write in writes {
-        if !apply_change(node, &write.change, now) {
-            refused.push(write);
-        }
+impl NodeWrite {
+    /// Applies the write to a node object as an API server would, for simulators and tests. An event changes nothing.
+    ///
+    /// Returns false if the write was refused because its precondition failed: the stored condition or the
+    /// `resourceVersion` was another one.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Node;
+    /// use readiness::NodeState;
+    /// let mut node: Node = serde_json::from_str(r#"{"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}"#)?;
+    /// let state: NodeState =
+    ///     serde_json::from_str(r#"{"version": 1, "ownedTaints": [{"key": "a", "effect": "NoSchedule"}]}"#)?;
+    /// for write in state.shutdown_writes() {
+    ///     assert!(write.apply(&mut node, "2026-01-01T00:00:00Z".parse().unwrap()));
+    /// }
+    /// assert_eq!(node.spec.unwrap().taints, Some(vec![]));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn apply(&self, node: &mut Node, now: Timestamp) -> bool {
+        apply_change(node, &self.change, now)
     }
-    refused
 }
 
 fn apply_change(node: &mut Node, change: &NodeChange, now: Timestamp) -> bool {
@@ -69,7 +65,7 @@ fn is_current(node: &Node, version: Option<&str>) -> bool {
 
 fn add_taint(node: &mut Node, taint: &Taint, now: Timestamp) {
     let taints = node.spec.get_or_insert_default().taints.get_or_insert_default();
-    if !taints.iter().any(|other| TaintId::from(taint).matches(other)) {
+    if !taints.iter().any(|other| is_same(other, taint)) {
         let time_added = (taint.effect == NO_EXECUTE).then_some(Time(now));
         taints.push(Taint { time_added, ..taint.clone() });
     }

@@ -11,9 +11,9 @@ use super::node_write::WriteActor;
 ///
 /// Apart, the two components share only the conditions, so the controller does not learn of a timeout that kubelet can't
 /// write: over a True from before a reboot whose reset was lost, or over a report that is kept
-/// ([`TimeoutWrite::WhenUnreported`](crate::TimeoutWrite::WhenUnreported)). Neither does it learn of a timeout that the
+/// ([`Policy::keeps_reported_false`](crate::Policy::keeps_reported_false)). Neither does it learn of a timeout that the
 /// owner of the condition overwrote before the controller's step, which matters to
-/// [`LateReport::Sticky`](crate::LateReport::Sticky).
+/// [`Policy::ignores_late_reports`](crate::Policy::ignores_late_reports).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

@@ -70,14 +70,14 @@ pub struct GateState {
     pub timer_started_at: Option<Timestamp>,
     /// Start time of the first timeout in this boot, from which
     /// [`Policy::max_wait_per_boot`](crate::Policy::max_wait_per_boot) is measured.
-    pub first_timer_started_at: Option<Timestamp>,
+    pub(crate) first_timer_started_at: Option<Timestamp>,
     /// True if `TimeoutExceeded` was written after the last timeout, or is not to be written because an agent reported
     /// False.
-    pub timeout_written: bool,
+    pub(crate) timeout_written: bool,
     /// Time since which the condition has been True without interruption; `None` while it is not True.
-    pub true_since: Option<Timestamp>,
+    pub(crate) true_since: Option<Timestamp>,
     /// Times of the last changes of the condition from True to another status.
-    pub regressions: Vec<Timestamp>,
+    pub(crate) regressions: Vec<Timestamp>,
     /// Condition as it was stored when the node booted. While it is unchanged, it counts as not reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before_boot: Option<RecordedCondition>,

@@ -2,9 +2,10 @@
 
 use super::node_state::NodeState;
 use super::node_write::{NodeChange, WriteActor, WriteList};
-use crate::gate_label::{GATE_LABEL_PREFIX, GATE_LABEL_VALUE, is_writable_by_kubelet, key_problem};
+use crate::gate::NodeReadinessGate;
+use crate::gate_label::{GATE_LABEL_PREFIX, is_writable_by_kubelet, key_problem};
 use crate::node::{CacheSync, GatedNodeView};
-use crate::policy::{LabelPolicy, Policy};
+use crate::policy::Policy;
 
 /// Sets a label for each gate, and removes labels that the reconciler set for gates that are gone. A label that already
 /// had the right value is not recorded as set: an administrator may have set it.
@@ -24,8 +25,11 @@ pub(super) fn sync_labels(
         }
         key.clear();
         key.extend([GATE_LABEL_PREFIX, condition_type]);
-        if view.label(&key) != Some(GATE_LABEL_VALUE) {
-            writes.push(actor, NodeChange::SetLabel { key: key.clone(), value: GATE_LABEL_VALUE.to_owned() });
+        if view.label(&key) != Some(NodeReadinessGate::LABEL_VALUE) {
+            writes.push(
+                actor,
+                NodeChange::SetLabel { key: key.clone(), value: NodeReadinessGate::LABEL_VALUE.to_owned() },
+            );
             state.owned_labels.insert(key.clone());
         }
         if !state.leaving_labels.is_empty() && state.leaving_labels.remove(&key) {
@@ -65,7 +69,7 @@ fn release(
         }
         !goes
     });
-    if policy.label_policy == LabelPolicy::Authoritative {
+    if policy.removes_foreign_labels {
         let keys = view.node().metadata.labels.iter().flatten().map(|(key, _)| key);
         let orphans = keys.filter(|key| key.starts_with(GATE_LABEL_PREFIX) && !has_gate(key) && may_remove(key));
         leaving.extend(orphans.cloned());

@@ -34,18 +34,18 @@ use pass::Pass;
 use restart::Restart;
 use taint_sync::TaintSync;
 
-pub use apply::apply_writes;
 pub use clock::ClockReading;
 pub use effective_status::EffectiveStatus;
 pub use evaluator_role::EvaluatorRole;
 pub use gate_state::{GatePhase, GateState};
 pub use node_state::NodeState;
-pub use node_write::{EventType, ExpectedCondition, NodeChange, NodeWrite, WriteActor};
+pub use node_write::{ExpectedCondition, NodeChange, NodeWrite};
 pub use readiness_counters::ReadinessCounters;
 pub use step_result::StepResult;
 pub use stored_state_error::StoredStateError;
-pub use verdict::{BlockReason, GateDecision, GateVerdict, NodeVerdict};
+pub use verdict::{BlockReason, GateDecision, NodeVerdict};
 
+pub(crate) use node_write::WriteActor;
 pub(crate) use stored_state_error::{STATE_VERSION, check_version};
 
 /// Evaluates the gates of one node at the time `now`. Returns the writes to make, the decision on pods, the next state
@@ -105,7 +105,7 @@ pub fn step<'a>(
     if policy.mode == PolicyMode::Off {
         return shutdown::switched_off(role, view, state);
     }
-    let timer_start = if is_warm { now } else { restart::cold_timer_start(policy.cold_start, view, now) };
+    let timer_start = if is_warm { now } else { restart::cold_timer_start(policy, view, now) };
     let mut pass = Pass {
         policy,
         role,
@@ -124,11 +124,11 @@ pub fn step<'a>(
     let mut gates = Vec::with_capacity(view.gates().len());
     for gate in view.distinct_gates() {
         let decision = pass.evaluate_gate(gate, &mut state);
-        gates.push(GateVerdict { condition_type: &gate.condition_type, decision });
+        gates.push((gate.condition_type.as_str(), decision));
     }
     if restart == Restart::Node && may_write(WriteActor::Nlc) && !gates.is_empty() {
         let message = "the node has booted: its agents are to report again".to_owned();
-        pass.writes.event(EventType::Normal, "GatesResetByReboot", message);
+        pass.writes.normal_event("GatesResetByReboot", message);
     }
     let (is_ready, mut writes, requeue_at) = (pass.is_ready, pass.writes, pass.requeue_at);
     // Taints are managed only by the role that writes them.
@@ -142,7 +142,7 @@ pub fn step<'a>(
     }
     // A gate that a partial view hides may be the one that kept the node closed, or that a reboot has reset.
     let may_open = view.cache_sync == CacheSync::Synced || (state.open && !restart::hides_unmet_gate(&state, view));
-    let schedulable = is_ready && may_open && !gates.iter().any(|gate| gate.decision.is_blocking());
+    let schedulable = is_ready && may_open && !gates.iter().any(|(_, decision)| decision.is_blocking());
     state.ready = is_ready;
     let verdict = NodeVerdict { schedulable, gates };
     if is_warm {

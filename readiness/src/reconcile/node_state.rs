@@ -27,8 +27,7 @@ use crate::taint::TaintId;
 /// ```
 /// use readiness::{NodeState, StoredStateError};
 /// let state = NodeState::from_json(r#"{"version": 1, "bootId": "b1"}"#)?;
-/// assert_eq!(state.boot_id, "b1");
-/// assert!(serde_json::to_string(&state)?.starts_with(r#"{"version":1,"#));
+/// assert!(serde_json::to_string(&state)?.starts_with(r#"{"version":1,"uid":"","bootId":"b1","#));
 /// let newer = NodeState::from_json(r#"{"version": 2}"#);
 /// assert!(matches!(newer, Err(StoredStateError::UnknownVersion { known: 1, .. })));
 /// # Ok::<(), StoredStateError>(())
@@ -37,25 +36,25 @@ use crate::taint::TaintId;
 #[non_exhaustive]
 pub struct NodeState {
     /// UID of the node. Another UID discards the state.
-    pub uid: String,
+    pub(crate) uid: String,
     /// Boot ID of the node at the last step.
-    pub boot_id: String,
+    pub(crate) boot_id: String,
     /// kubelet process at the last step, as set by `GatedNodeView::with_kubelet_instance`.
-    pub kubelet_instance: Option<String>,
+    pub(crate) kubelet_instance: Option<String>,
     /// True if kubelet's condition Ready was True at the last step.
-    pub ready: bool,
+    pub(crate) ready: bool,
     /// True if the node was schedulable at the last step: Ready was True and no gate blocked pods.
-    pub open: bool,
+    pub(crate) open: bool,
     /// State of each gate, by condition type.
     pub gates: BTreeMap<String, GateState>,
-    /// Taints that the reconciler has to remove later: it added them, or took them over from another component.
-    pub owned_taints: BTreeSet<TaintId>,
+    /// Taints that the reconciler has to remove later.
+    pub(crate) owned_taints: BTreeSet<TaintId>,
     /// Taints whose removal was requested, but which were still on the node at the last step.
-    pub leaving_taints: BTreeSet<TaintId>,
+    pub(crate) leaving_taints: BTreeSet<TaintId>,
     /// Keys of labels that the reconciler set, and removes when their gate is gone.
-    pub owned_labels: BTreeSet<String>,
+    pub(crate) owned_labels: BTreeSet<String>,
     /// Keys of labels whose removal was requested, but which were still on the node at the last step.
-    pub leaving_labels: BTreeSet<String>,
+    pub(crate) leaving_labels: BTreeSet<String>,
     /// `TimeoutExceeded` conditions and taints on the node that belong to no gate.
     pub(crate) ungated: Ungated,
     /// Counts of gate events on this node, for metrics.

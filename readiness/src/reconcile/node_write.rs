@@ -7,12 +7,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::taint::is_same;
+use crate::words::{Choice, EventType, Words};
 
 /// Component that makes a write to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(clippy::exhaustive_enums, reason = "the KEP knows these two")]
-pub enum WriteActor {
+pub(crate) enum WriteActor {
     /// kubelet: writes conditions, and the labels that a kubelet may set.
     Kubelet,
     /// Node lifecycle controller (NLC): writes taints, events, and the labels that a kubelet may not set.
@@ -49,16 +49,6 @@ impl From<&NodeCondition> for ExpectedCondition {
             last_transition_time: condition.last_transition_time.clone(),
         }
     }
-}
-
-/// Type of an event, as in `core/v1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[expect(clippy::exhaustive_enums, reason = "Kubernetes knows these two")]
-pub enum EventType {
-    /// The event is for information only.
-    Normal,
-    /// The event may need an action of an administrator.
-    Warning,
 }
 
 /// Change to one node: to a taint, a condition or a label, or a new event.
@@ -115,8 +105,10 @@ pub enum NodeChange {
     },
     /// Records an event on the node.
     Event {
-        /// Type of the event.
-        event_type: EventType,
+        /// True if the event may need an action of an administrator (`Warning`), false if it is for information only
+        /// (`Normal`). In JSON `eventType`.
+        #[serde(rename = "eventType", with = "Words::<EventType>")]
+        is_warning: bool,
         /// Reason of the event.
         reason: String,
         /// Message of the event.
@@ -144,10 +136,19 @@ impl NodeChange {
 #[non_exhaustive]
 pub struct NodeWrite {
     /// Component that makes the change.
-    pub actor: WriteActor,
+    pub(crate) actor: WriteActor,
     /// Change to make.
     #[serde(flatten)]
     pub change: NodeChange,
+}
+
+impl NodeWrite {
+    /// Returns true if kubelet makes the change: to a condition, or to a label that a kubelet may set. The node lifecycle
+    /// controller (NLC) makes the others. In JSON, `actor` is `kubelet` or `nlc`.
+    #[must_use]
+    pub const fn is_by_kubelet(&self) -> bool {
+        matches!(self.actor, WriteActor::Kubelet)
+    }
 }
 
 impl fmt::Display for NodeWrite {
@@ -160,8 +161,10 @@ impl fmt::Display for NodeWrite {
             NodeChange::SetLabel { key, value } => write!(formatter, "set label {key}={value}"),
             NodeChange::RemoveTaint { taint, .. } => write!(formatter, "remove taint {}", taint_text(taint)),
             NodeChange::RemoveLabel { key } => write!(formatter, "remove label {key}"),
-            NodeChange::Event { event_type, reason, message } => {
-                write!(formatter, "{event_type:?} event {reason}: {message}")
+            NodeChange::Event { is_warning, reason, message } => {
+                let [normal, warning] = EventType::WORDS;
+                let word = if *is_warning { warning } else { normal };
+                write!(formatter, "{word} event {reason}: {message}")
             }
         }
     }
@@ -187,9 +190,14 @@ impl WriteList {
         self.list.push(NodeWrite { actor, change });
     }
 
-    /// Adds an event to the list, to be recorded by the node lifecycle controller.
-    pub(super) fn event(&mut self, event_type: EventType, reason: &str, message: String) {
-        self.push(WriteActor::Nlc, NodeChange::Event { event_type, reason: reason.to_owned(), message });
+    /// Adds an event for information, to be recorded by the node lifecycle controller.
+    pub(super) fn normal_event(&mut self, reason: &str, message: String) {
+        self.push(WriteActor::Nlc, NodeChange::Event { is_warning: false, reason: reason.to_owned(), message });
+    }
+
+    /// Adds an event that may need an action, to be recorded by the node lifecycle controller.
+    pub(super) fn warning_event(&mut self, reason: &str, message: String) {
+        self.push(WriteActor::Nlc, NodeChange::Event { is_warning: true, reason: reason.to_owned(), message });
     }
 
     /// Returns true if the list adds a taint with the key and effect of `wanted`.

@@ -8,7 +8,7 @@ use super::gate_state::{GatePhase, GateState};
 use super::recorded_condition::is_recorded;
 use super::timeout::after;
 use crate::condition::ConditionStatus;
-use crate::policy::{Policy, PreexistingTimeout};
+use crate::policy::Policy;
 
 /// Computes the effective status of a condition, and updates the fields `true_since` and `before_boot` of `state`.
 pub(super) fn observe(
@@ -25,7 +25,7 @@ pub(super) fn observe(
     let Some(condition) = condition.filter(|_| status == ConditionStatus::True) else {
         state.true_since = None;
         let is_ignored = status == ConditionStatus::TimeoutExceeded
-            && policy.preexisting_timeout == PreexistingTimeout::Ignored
+            && policy.ignores_older_timeouts
             && state.phase == GatePhase::Waiting
             && condition.is_some_and(|condition| is_recorded(state.preexisting_timeout.as_ref(), condition));
         return EffectiveStatus::Observed(if is_ignored { ConditionStatus::Missing } else { status });

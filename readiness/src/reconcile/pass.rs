@@ -7,7 +7,7 @@ use super::effective_status::EffectiveStatus;
 use super::evaluator_role::EvaluatorRole;
 use super::gate_state::{GatePhase, GateState, Timer};
 use super::node_state::NodeState;
-use super::node_write::{EventType, ExpectedCondition, NodeChange, WriteActor, WriteList};
+use super::node_write::{ExpectedCondition, NodeChange, WriteActor, WriteList};
 use super::observation::{observe, stable_from, stale_from};
 use super::readiness_counters::{ReadinessCounters, increment};
 use super::recorded_condition::{RecordedCondition, is_recorded};
@@ -17,7 +17,7 @@ use super::verdict::{BlockReason, GateDecision};
 use crate::condition::{ConditionStatus, NODE_RESTARTED, TIMEOUT_EXCEEDED, UNKNOWN, status_text};
 use crate::gate::{FailureAction, NodeReadinessGate};
 use crate::node::GatedNodeView;
-use crate::policy::{LateReport, Policy, PolicyMode, ReleaseWhen, TimeoutWrite};
+use crate::policy::{Policy, PolicyMode};
 
 /// Period in seconds within which [`FLAPS`] regressions are reported as flapping.
 const FLAP_WINDOW_SECONDS: i64 = 600;
@@ -172,9 +172,7 @@ impl Pass<'_, '_, '_> {
             increment(&mut counters.established);
             counters.seconds_to_established = counters.seconds_to_established.saturating_add(seconds);
         }
-        self.event(EventType::Normal, "GateSatisfied", || {
-            format!("readiness gate {} is satisfied", gate.condition_type)
-        });
+        self.normal_event("GateSatisfied", || format!("readiness gate {} is satisfied", gate.condition_type));
     }
 
     fn regress(
@@ -187,15 +185,13 @@ impl Pass<'_, '_, '_> {
         let name = &gate.condition_type;
         state.timer_started_at = self.policy.rearm_on_regression.then_some(self.now);
         increment(&mut counters.flaps);
-        self.event(EventType::Warning, "GateRegressed", || {
-            format!("readiness gate {name} is not satisfied any more: {effective}")
-        });
+        self.warning_event("GateRegressed", || format!("readiness gate {name} is not satisfied any more: {effective}"));
         let now = self.now;
         state.regressions.retain(|at| now.duration_since(*at).as_secs() < FLAP_WINDOW_SECONDS);
         state.regressions.push(now);
         if state.regressions.len() >= FLAPS {
             state.regressions.clear();
-            self.event(EventType::Warning, "GateFlapping", || {
+            self.warning_event("GateFlapping", || {
                 format!("readiness gate {name} was lost {FLAPS} times within {FLAP_WINDOW_SECONDS} s")
             });
         }
@@ -213,13 +209,11 @@ impl Pass<'_, '_, '_> {
         increment(&mut counters.timeouts);
         if gate.failure_action == FailureAction::BypassWithWarning {
             increment(&mut counters.bypasses);
-            self.event(EventType::Warning, "GateBypassed", || {
+            self.warning_event("GateBypassed", || {
                 format!("readiness gate {name} was not satisfied in time: the node takes pods without it")
             });
         } else {
-            self.event(EventType::Warning, "GateTimedOut", || {
-                format!("readiness gate {name} was not satisfied in time")
-            });
+            self.warning_event("GateTimedOut", || format!("readiness gate {name} was not satisfied in time"));
         }
     }
 
@@ -243,7 +237,7 @@ impl Pass<'_, '_, '_> {
                 !state.timeout_written || is_unseen
             }
             ConditionStatus::True | ConditionStatus::TimeoutExceeded | ConditionStatus::Missing => false,
-            ConditionStatus::False if self.policy.timeout_write == TimeoutWrite::WhenUnreported => {
+            ConditionStatus::False if self.policy.keeps_reported_false => {
                 state.timeout_written = true;
                 false
             }
@@ -287,9 +281,15 @@ impl Pass<'_, '_, '_> {
         );
     }
 
-    fn event(&mut self, event_type: EventType, reason: &str, message: impl FnOnce() -> String) {
+    fn normal_event(&mut self, reason: &str, message: impl FnOnce() -> String) {
         if self.may_write(WriteActor::Nlc) {
-            self.writes.event(event_type, reason, message());
+            self.writes.normal_event(reason, message());
+        }
+    }
+
+    fn warning_event(&mut self, reason: &str, message: impl FnOnce() -> String) {
+        if self.may_write(WriteActor::Nlc) {
+            self.writes.warning_event(reason, message());
         }
     }
 
@@ -322,7 +322,7 @@ impl Pass<'_, '_, '_> {
             GatePhase::TimedOut => {}
         }
         // A True from before the boot or with an old heartbeat is never overwritten, and it is not a late report.
-        let is_reported_late = self.policy.late_report == LateReport::OwnerWins
+        let is_reported_late = !self.policy.ignores_late_reports
             && !matches!(effective, EffectiveStatus::BeforeBoot | EffectiveStatus::Stale);
         // A gate that replaces one which timed out, and never times out itself, is released by the condition alone, which
         // all evaluators see.
@@ -337,9 +337,7 @@ impl Pass<'_, '_, '_> {
         }
         match context.gate.failure_action {
             FailureAction::BypassWithWarning => GateDecision::Bypass,
-            _ if self.policy.release_when == ReleaseWhen::TaintPresent
-                && !self.view.has_failure_action(context.gate) =>
-            {
+            _ if self.policy.waits_for_taint && !self.view.has_failure_action(context.gate) => {
                 blocked(BlockReason::AwaitingTaint)
             }
             _ => GateDecision::TaintHandoff,

@@ -7,44 +7,38 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use readiness::ReadinessCounters;
+/// let node: ReadinessCounters = serde_json::from_str(r#"{"timeouts": 2}"#)?;
 /// let mut total = ReadinessCounters::default();
-/// let mut node = ReadinessCounters::default();
-/// node.timeouts = 2;
 /// total.add(&node);
 /// total.add(&node);
-/// assert_eq!(total.timeouts, 4);
+/// assert_eq!(total.metrics()[2], ("node_readiness_gate_timeouts_total", 4));
+/// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[non_exhaustive]
 pub struct ReadinessCounters {
     /// Number of times that a gate changed its phase.
-    pub transitions: u64,
+    pub(crate) transitions: u64,
     /// Number of times that a gate's condition changed from True to another status.
-    pub flaps: u64,
+    pub(crate) flaps: u64,
     /// Number of times that a gate timed out.
-    pub timeouts: u64,
+    pub(crate) timeouts: u64,
     /// Number of times that a gate with the action `BypassWithWarning` timed out.
-    pub bypasses: u64,
+    pub(crate) bypasses: u64,
     /// Number of times that a gate's condition became True after its timeout had started.
-    pub established: u64,
+    pub(crate) established: u64,
     /// Sum of the times from the start of the timeout to True, in seconds. [`Self::established`] has the number of
     /// addends.
-    pub seconds_to_established: u64,
+    pub(crate) seconds_to_established: u64,
     /// Number of times that the node changed from schedulable to blocked.
-    pub held: u64,
+    pub(crate) held: u64,
     /// Number of times that the node changed from blocked to schedulable.
-    pub released: u64,
+    pub(crate) released: u64,
 }
 
 impl ReadinessCounters {
     /// Returns the names of the metrics with their values, all of them counters. The KEP asks for metrics without naming
     /// them.
-    ///
-    /// ```
-    /// let zero = readiness::ReadinessCounters::default().metrics();
-    /// assert_eq!(zero[2], ("node_readiness_gate_timeouts_total", 0));
-    /// ```
     #[must_use]
     pub const fn metrics(&self) -> [(&'static str, u64); 8] {
         [

@@ -7,7 +7,7 @@ use super::node_state::NodeState;
 use super::recorded_condition::RecordedCondition;
 use crate::condition::READY;
 use crate::node::GatedNodeView;
-use crate::policy::ColdStart;
+use crate::policy::Policy;
 
 /// Restart since the previous step: of the node, of the kubelet, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,10 +108,7 @@ pub(super) fn start_or_stop_timer(state: &mut GateState, from: Option<Timestamp>
 }
 
 /// Returns the start time of timeouts that begin in the first step of a reconciler: now, or the last transition of Ready.
-pub(super) fn cold_timer_start(cold_start: ColdStart, view: &GatedNodeView<'_>, now: Timestamp) -> Timestamp {
+pub(super) fn cold_timer_start(policy: &Policy, view: &GatedNodeView<'_>, now: Timestamp) -> Timestamp {
     let became_ready = || view.condition(READY)?.last_transition_time.as_ref().map(|time| time.0);
-    match cold_start {
-        ColdStart::FromReadyTransition => became_ready().map_or(now, |instant| instant.min(now)),
-        _ => now,
-    }
+    if policy.starts_from_ready { became_ready().map_or(now, |instant| instant.min(now)) } else { now }
 }

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Taint;
 
 use super::gate_state::GatePhase;
 use super::node_state::NodeState;
-use super::node_write::{EventType, NodeChange, WriteActor, WriteList, taint_text};
+use super::node_write::{NodeChange, WriteActor, WriteList, taint_text};
 use crate::gate::NodeReadinessGate;
 use crate::node::{CacheSync, GatedNodeView};
 use crate::policy::Policy;
@@ -61,7 +61,7 @@ impl TaintSync<'_, '_> {
         if policy.adopt_existing_taints && may_write && is_present && is_settled && !is_known && is_usable(taint) {
             state.owned_taints.insert(TaintId::from(taint));
             let message = format!("taint {} is managed now", taint_text(taint));
-            writes.event(EventType::Normal, "TaintAdopted", message);
+            writes.normal_event("TaintAdopted", message);
         }
     }
 
@@ -84,7 +84,7 @@ impl TaintSync<'_, '_> {
             }
             let Some(present) = view.taint(&id.key, &id.effect) else { return false };
             if may_write {
-                writes.event(EventType::Normal, "TaintRemoved", format!("taint {} removed", taint_text(present)));
+                writes.normal_event("TaintRemoved", format!("taint {} removed", taint_text(present)));
                 leaving.push(id.clone());
             }
             !may_write
@@ -107,7 +107,7 @@ fn add(taint: &Taint, view: &GatedNodeView<'_>, state: &mut NodeState, writes: &
     state.leaving_taints.remove(&id);
     state.owned_taints.insert(id);
     let taint = Taint { time_added: None, ..taint.clone() };
-    writes.event(EventType::Normal, "TaintAdded", format!("taint {} added", taint_text(&taint)));
+    writes.normal_event("TaintAdded", format!("taint {} added", taint_text(&taint)));
     let evicting = taint.effect == NO_EXECUTE;
     let resource_version = view.resource_version().map(str::to_owned);
     writes.push(WriteActor::Nlc, NodeChange::AddTaint { taint, resource_version, evicting });

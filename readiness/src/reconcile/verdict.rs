@@ -88,16 +88,6 @@ impl fmt::Display for GateDecision {
     }
 }
 
-/// Decision of one gate, with its condition type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct GateVerdict<'a> {
-    /// Condition type of the gate.
-    pub condition_type: &'a str,
-    /// Decision of the gate: if it lets pods onto the node.
-    pub decision: GateDecision,
-}
-
 /// Decision on a node: if it is schedulable, with the decision of each gate. The node's taints are not considered,
 /// except that a timed-out gate may wait for its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +95,6 @@ pub struct GateVerdict<'a> {
 pub struct NodeVerdict<'a> {
     /// True if the node is ready and no gate blocks pods. While the cache is not synced, a blocked node stays blocked.
     pub schedulable: bool,
-    /// Decision of each gate, in the order of `spec.readinessGates`.
-    pub gates: Vec<GateVerdict<'a>>,
+    /// Condition type and decision of each gate, in the order of `spec.readinessGates`.
+    pub gates: Vec<(&'a str, GateDecision)>,
 }

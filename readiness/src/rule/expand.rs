@@ -7,10 +7,7 @@ use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
-use super::{
-    COMPLETED_PREFIX, ConditionPolicy, ConditionRequirement, EnforcementMode, ExpandError, NodeReadinessRule,
-    RULE_DOMAIN,
-};
+use super::{COMPLETED_PREFIX, ConditionRequirement, ExpandError, NodeReadinessRule, RULE_DOMAIN};
 use crate::condition::{ConditionStatus, FALSE, TRUE, UNKNOWN, domain, is_reset_by_boot};
 use crate::gate::NodeReadinessGate;
 use crate::node::{GatedNode, GatedNodeView};
@@ -34,55 +31,57 @@ pub struct Expansion {
     pub bootstrap_only: Vec<String>,
 }
 
-/// Converts the rules that select a node into gates and conditions. `timeout_seconds` is the timeout of every gate,
-/// since rules have none.
-///
-/// After a reboot (the stored condition has the reason `NodeRestarted`, or a timeout was written over that), a required
-/// condition counts only if it was reported since.
-///
-/// # Errors
-/// A rule that node-readiness-controller's schema or webhook would refuse, or two that hold one taint on this node.
-///
-/// ```
-/// use readiness::GatedNode;
-/// use readiness::rule::{NodeReadinessRule, expand};
-/// let rule: NodeReadinessRule = serde_json::from_str(r#"{"metadata": {"name": "gpu"}, "spec": {
-///     "conditions": [{"type": "nvidia.com/GPUReady", "requiredStatus": "True"}],
-///     "taint": {"key": "readiness.k8s.io/gpu", "effect": "NoSchedule"},
-///     "nodeSelector": {"matchLabels": {"pool": "gpu"}}}}"#)?;
-/// let node: GatedNode = serde_json::from_str(r#"{"metadata": {"labels": {"pool": "gpu"}}}"#)?;
-/// let now = "2026-01-01T00:00:00Z".parse().unwrap();
-/// let expansion = expand(&[rule], &node, 600, now).unwrap();
-/// assert_eq!(expansion.gates[0].condition_type, "readiness.k8s.io/gpu");
-/// assert_eq!(expansion.conditions[0].status, "False");
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-pub fn expand(
-    rules: &[NodeReadinessRule],
-    node: &GatedNode,
-    timeout_seconds: i32,
-    now: Timestamp,
-) -> Result<Expansion, ExpandError> {
-    let view = node.view();
-    let mut expansion = Expansion::default();
-    let mut taints: BTreeMap<(&str, &str), &str> = BTreeMap::new();
-    for rule in rules.iter().filter(|rule| !rule.spec.dry_run) {
-        check(rule)?;
-        if !selects(rule, &node.node)? || is_completed(rule, &node.node) {
-            continue;
+impl Expansion {
+    /// Converts the rules that select a node into gates and conditions. `timeout_seconds` is the timeout of every gate,
+    /// since rules have none.
+    ///
+    /// After a reboot (the stored condition has the reason `NodeRestarted`, or a timeout was written over that), a required
+    /// condition counts only if it was reported since.
+    ///
+    /// # Errors
+    /// A rule that node-readiness-controller's schema or webhook would refuse, or two that hold one taint on this node.
+    ///
+    /// ```
+    /// use readiness::GatedNode;
+    /// use readiness::rule::{Expansion, NodeReadinessRule};
+    /// let rule: NodeReadinessRule = serde_json::from_str(r#"{"metadata": {"name": "gpu"}, "spec": {
+    ///     "conditions": [{"type": "nvidia.com/GPUReady", "requiredStatus": "True"}],
+    ///     "taint": {"key": "readiness.k8s.io/gpu", "effect": "NoSchedule"},
+    ///     "nodeSelector": {"matchLabels": {"pool": "gpu"}}}}"#)?;
+    /// let node: GatedNode = serde_json::from_str(r#"{"metadata": {"labels": {"pool": "gpu"}}}"#)?;
+    /// let now = "2026-01-01T00:00:00Z".parse().unwrap();
+    /// let expansion = Expansion::from_rules(&[rule], &node, 600, now).unwrap();
+    /// assert_eq!(expansion.gates[0].condition_type, "readiness.k8s.io/gpu");
+    /// assert_eq!(expansion.conditions[0].status, "False");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn from_rules(
+        rules: &[NodeReadinessRule],
+        node: &GatedNode,
+        timeout_seconds: i32,
+        now: Timestamp,
+    ) -> Result<Self, ExpandError> {
+        let view = node.view();
+        let mut expansion = Self::default();
+        let mut taints: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+        for rule in rules.iter().filter(|rule| !rule.spec.dry_run) {
+            check(rule)?;
+            if !selects(rule, &node.node)? || is_completed(rule, &node.node) {
+                continue;
+            }
+            let (name, taint) = (name(rule), &rule.spec.taint);
+            if let Some(first) = taints.insert((&taint.key, &taint.effect), name) {
+                return Err(ExpandError::SharedTaint { first: first.to_owned(), second: name.to_owned() });
+            }
+            let condition_type = format!("{RULE_DOMAIN}/{name}");
+            expansion.conditions.extend(condition_to_write(rule, &condition_type, &view, now));
+            if rule.spec.bootstrap_only {
+                expansion.bootstrap_only.push(condition_type.clone());
+            }
+            expansion.gates.push(NodeReadinessGate::new(condition_type, timeout_seconds).with_taint(taint.clone()));
         }
-        let (name, taint) = (name(rule), &rule.spec.taint);
-        if let Some(first) = taints.insert((&taint.key, &taint.effect), name) {
-            return Err(ExpandError::SharedTaint { first: first.to_owned(), second: name.to_owned() });
-        }
-        let condition_type = format!("{RULE_DOMAIN}/{name}");
-        expansion.conditions.extend(condition_to_write(rule, &condition_type, &view, now));
-        if rule.spec.enforcement_mode == EnforcementMode::BootstrapOnly {
-            expansion.bootstrap_only.push(condition_type.clone());
-        }
-        expansion.gates.push(NodeReadinessGate::new(condition_type, timeout_seconds).with_taint(taint.clone()));
+        Ok(expansion)
     }
-    Ok(expansion)
 }
 
 fn name(rule: &NodeReadinessRule) -> &str {
@@ -115,9 +114,9 @@ fn check(rule: &NodeReadinessRule) -> Result<(), ExpandError> {
     if !is_usable(&spec.taint) {
         return Err(ExpandError::Taint { rule: rule() });
     }
-    let is_bootstrap = spec.enforcement_mode == EnforcementMode::BootstrapOnly;
+    let is_bootstrap = spec.bootstrap_only;
     let has_default = spec.conditions.iter().any(|one| one.default_status.is_some());
-    if is_bootstrap && (has_default || spec.condition_policy == ConditionPolicy::AnyOf) {
+    if is_bootstrap && (has_default || spec.any_of) {
         return Err(ExpandError::Bootstrap { rule: rule() });
     }
     Ok(())
@@ -142,7 +141,7 @@ fn selects(rule: &NodeReadinessRule, node: &Node) -> Result<bool, ExpandError> {
 /// again.
 fn is_completed(rule: &NodeReadinessRule, node: &Node) -> bool {
     let uid = rule.metadata.uid.as_deref().unwrap_or_default();
-    rule.spec.enforcement_mode == EnforcementMode::BootstrapOnly
+    rule.spec.bootstrap_only
         && node.metadata.annotations.iter().flatten().any(|(key, _)| key.strip_prefix(COMPLETED_PREFIX) == Some(uid))
 }
 
@@ -155,7 +154,7 @@ fn condition_to_write(
 ) -> Option<NodeCondition> {
     let stored = view.condition(condition_type);
     let stored_status = ConditionStatus::from_condition(stored);
-    if rule.spec.enforcement_mode == EnforcementMode::BootstrapOnly && stored_status == ConditionStatus::True {
+    if rule.spec.bootstrap_only && stored_status == ConditionStatus::True {
         // Satisfied until a reboot resets it.
         return None;
     }
@@ -163,10 +162,7 @@ fn condition_to_write(
     let since = since.and_then(|stored| stored.last_transition_time.as_ref()).map(|time| time.0);
     let (met, unmet): (Vec<_>, Vec<_>) =
         rule.spec.conditions.iter().partition(|required| is_met(required, view, since));
-    let is_satisfied = match rule.spec.condition_policy {
-        ConditionPolicy::AllOf => unmet.is_empty(),
-        ConditionPolicy::AnyOf => !met.is_empty(),
-    };
+    let is_satisfied = if rule.spec.any_of { !met.is_empty() } else { unmet.is_empty() };
     let status = if is_satisfied { TRUE } else { FALSE };
     // A timeout or a reset stays until the rule is satisfied.
     let is_held = matches!(stored_status, ConditionStatus::TimeoutExceeded | ConditionStatus::NodeRestarted);

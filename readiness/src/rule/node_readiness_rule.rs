@@ -4,10 +4,12 @@ use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde::{Deserialize, Serialize};
 
+use crate::words::{ConditionPolicy, EnforcementMode, Words};
+
 /// Condition that a rule requires.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
+#[non_exhaustive]
 pub struct ConditionRequirement {
     /// Type of the required condition.
     #[serde(rename = "type", default)]
@@ -20,54 +22,34 @@ pub struct ConditionRequirement {
     pub default_status: Option<String>,
 }
 
-/// Period for which a rule is enforced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(clippy::exhaustive_enums, reason = "the values of the API")]
-pub enum EnforcementMode {
-    /// The rule is enforced as long as it exists.
-    #[default]
-    Continuous,
-    /// The rule is enforced until it is satisfied for the first time in a boot.
-    BootstrapOnly,
-}
-
-/// Number of a rule's conditions that must have their required status: all, or any one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_enums, reason = "the values of the API")]
-pub enum ConditionPolicy {
-    /// Every condition must have its required status.
-    #[default]
-    AllOf,
-    /// At least one condition must have its required status.
-    AnyOf,
-}
-
 /// `spec` of a `NodeReadinessRule`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
+#[non_exhaustive]
 pub struct NodeReadinessRuleSpec {
     /// Conditions that the rule requires of a node.
     pub conditions: Vec<ConditionRequirement>,
-    /// Number of conditions that must have their required status: all, or any one.
-    pub condition_policy: ConditionPolicy,
-    /// Period for which the rule is enforced: always, or until it is first satisfied in a boot.
-    pub enforcement_mode: EnforcementMode,
+    /// True if one condition with its required status is enough (`anyOf`). Otherwise every condition must have it (`allOf`).
+    /// In JSON `conditionPolicy`.
+    #[serde(rename = "conditionPolicy", with = "Words::<ConditionPolicy>")]
+    pub any_of: bool,
+    /// True if the rule is enforced until it is satisfied for the first time in a boot (`bootstrap-only`). Otherwise it is
+    /// enforced as long as it exists (`continuous`). In JSON `enforcementMode`.
+    #[serde(rename = "enforcementMode", with = "Words::<EnforcementMode>")]
+    pub bootstrap_only: bool,
     /// Taint for nodes that do not satisfy the rule.
     pub taint: Taint,
     /// Label selector of the nodes to which the rule applies. Must not be empty.
     pub node_selector: LabelSelector,
     /// True if the rule is a trial without effect, for which no gate is made. See
-    /// [`preview_gates`](crate::preview_gates).
+    /// [`GateProposal`](crate::GateProposal).
     pub dry_run: bool,
 }
 
 /// Rule of node-readiness-controller: selects nodes, and taints those that lack the required conditions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
+#[non_exhaustive]
 pub struct NodeReadinessRule {
     /// Metadata, of which name and UID are used.
     pub metadata: ObjectMeta,

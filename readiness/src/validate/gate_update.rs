@@ -11,23 +11,12 @@ use crate::gate::{FailureAction, NodeReadinessGate};
 use crate::lookup::Lookup;
 use crate::taint::is_same;
 
-/// User who changes the gates of a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum GateWriter {
-    /// Administrator: anyone who may write nodes.
-    #[default]
-    Admin,
-    /// Identity of the node itself (`system:node:NAME`).
-    Node,
-}
-
 /// Validates an update of a node's list of gates, of which every field may change. Two rules differ from
 /// [`validate_gates`](super::validate_gates):
 ///
 /// - **Ratcheting**: an entry that was stored before in the same form is not refused, so that a tighter rule does not block
 ///   other changes of the node.
-/// - **A node may not weaken its own gates**: it may not remove a gate, change `Taint` into another action, shorten a
+/// - **A node may not weaken its own gates** ([`ValidationOptions::by_node`]): it may not remove a gate, change `Taint` into another action, shorten a
 ///   timeout, or give a timeout to a gate that time never released. It may not add or change a taint either, by a new gate
 ///   or an old one: the reconciler adds and removes the taints of gates, and nodes may not change taints after their
 ///   registration. The admission plugin `NodeRestriction` protects only taints and labels; without this rule a compromised
@@ -38,10 +27,10 @@ pub enum GateWriter {
 ///
 /// ```
 /// use readiness::NodeReadinessGate;
-/// use readiness::validate::{GateWriter, ValidationOptions, validate_gate_update};
+/// use readiness::validate::{ValidationOptions, validate_gate_update};
 /// let old = [NodeReadinessGate::new("a.example/Ready", 180).with_bypass_warning()];
-/// assert!(validate_gate_update(&old, &[], GateWriter::Admin, &ValidationOptions::default()).is_valid());
-/// let report = validate_gate_update(&old, &[], GateWriter::Node, &ValidationOptions::default());
+/// assert!(validate_gate_update(&old, &[], &ValidationOptions::default()).is_valid());
+/// let report = validate_gate_update(&old, &[], &ValidationOptions::default().by_node());
 /// assert_eq!(
 ///     report.errors.to_string(),
 ///     "spec.readinessGates: Forbidden: a node may not remove its gate \"a.example/Ready\""
@@ -51,7 +40,6 @@ pub enum GateWriter {
 pub fn validate_gate_update(
     old: &[NodeReadinessGate],
     new: &[NodeReadinessGate],
-    writer: GateWriter,
     options: &ValidationOptions,
 ) -> ValidationReport {
     let (stored, mut report) = (stored(old, new), ValidationReport::default());
@@ -63,7 +51,7 @@ pub fn validate_gate_update(
         report.errors.extend(findings.conflict);
         report.warnings.extend(findings.warnings);
     }
-    if writer == GateWriter::Node {
+    if options.is_by_node {
         report.errors.extend(overreach(old, new, &FieldPath::new(&options.path)));
     }
     report

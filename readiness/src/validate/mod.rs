@@ -12,7 +12,7 @@ use dra_attrs::{FieldError, FieldErrors, FieldPath};
 use crate::gate::NodeReadinessGate;
 use crate::pod::NodeReadinessRequirement;
 
-pub use gate_update::{GateWriter, validate_gate_update};
+pub use gate_update::validate_gate_update;
 pub use options::ValidationOptions;
 pub use warning::{GateWarning, GateWarningKind};
 

@@ -3,12 +3,11 @@
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use readiness::{
-    EvaluatorRole, GATE_LABEL_VALUE, GateDecision, GatePhase, LabelPolicy, NodeChange, NodeReadinessGate, Policy,
-    PolicyMode, WriteActor, apply_writes, gate_label_key,
+    EvaluatorRole, GateDecision, GateLabelError, GatePhase, NodeChange, NodeReadinessGate, Policy, PolicyMode,
 };
 
 use super::examples::{CNI, DATADOG};
-use super::world::{A, B, World, at, gate_a, gate_b, taint};
+use super::world::{A, B, World, at, gate_a, gate_b, stored, taint};
 
 /// Returns a world whose gate A has timed out and has its taint on the node.
 fn tainted(policy: Policy) -> World {
@@ -17,6 +16,10 @@ fn tainted(policy: Policy) -> World {
     world.run(3);
     assert_eq!(world.taints(), ["a:NoSchedule"]);
     world
+}
+
+fn label_key(condition_type: &str) -> Result<String, GateLabelError> {
+    NodeReadinessGate::new(condition_type, 1).label_key()
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn writes_that_are_lost() {
     world.report(A, "True", "Ok", 4);
     world.look(4);
     assert_eq!(world.run(5).changes(), ["-a:NoSchedule"]);
-    assert!(world.run(6).writes.is_empty() && world.state.leaving_taints.is_empty());
+    assert!(world.run(6).writes.is_empty() && stored(&world.state, "leavingTaints").is_empty());
     // A gate that is lost again before the removal was seen: the taint is ours still.
     let mut world = tainted(Policy::kep());
     world.report(A, "True", "Ok", 4);
@@ -192,7 +195,7 @@ fn writes_of_taints_carry_the_version_they_are_about() {
     let NodeChange::AddTaint { resource_version, evicting, .. } = &seen.writes[0].change else { panic!("{seen:?}") };
     assert_eq!((resource_version.as_deref(), *evicting), (Some("7"), true));
     world.node.node.metadata.resource_version = Some("8".to_owned());
-    let refused = apply_writes(&mut world.node.node, &seen.writes, at(3)).into_iter().cloned().collect::<Vec<_>>();
+    let refused = world.write(&seen.writes, 3);
     assert_eq!(refused, seen.writes[..1]);
     assert!(world.taints().is_empty());
     // An effect that does not evict is not marked; one that does has its time.
@@ -312,32 +315,32 @@ fn labels_follow_the_list_of_gates() {
     let mut world = World::new(Policy::kep(), &[gate_a(), NodeReadinessGate::new(DATADOG, 9).with_bypass_warning()]);
     let seen = world.run(0);
     assert_eq!(
-        seen.by(WriteActor::Kubelet),
+        seen.by_kubelet(),
         ["+readiness-gate.a.example/Ready=true", "+readiness-gate.datadog.com/AgentReady=true"]
     );
-    assert_eq!(gate_label_key(DATADOG).unwrap(), format!("readiness-gate.{DATADOG}"));
+    assert_eq!(label_key(DATADOG).unwrap(), format!("readiness-gate.{DATADOG}"));
     // They show the configuration, not the state.
     world.report(A, "False", "Broken", 1);
     assert!(world.run(1).writes.is_empty());
     // A value that is not the text true is put right.
-    world.node.node.metadata.labels.as_mut().unwrap().insert(gate_label_key(A).unwrap(), "True".to_owned());
-    assert_eq!(world.run(2).by(WriteActor::Kubelet), ["+readiness-gate.a.example/Ready=true"]);
-    assert_eq!(GATE_LABEL_VALUE, "true");
+    world.node.node.metadata.labels.as_mut().unwrap().insert(label_key(A).unwrap(), "True".to_owned());
+    assert_eq!(world.run(2).by_kubelet(), ["+readiness-gate.a.example/Ready=true"]);
+    assert_eq!(NodeReadinessGate::LABEL_VALUE, "true");
     // Lost writes are made again.
     world.node.gates.remove(1);
     world.look(3);
-    assert_eq!(world.run(3).by(WriteActor::Kubelet), ["-readiness-gate.datadog.com/AgentReady"]);
+    assert_eq!(world.run(3).by_kubelet(), ["-readiness-gate.datadog.com/AgentReady"]);
     assert_eq!(world.labels(), ["readiness-gate.a.example/Ready=true"]);
 }
 
 #[test]
 fn labels_of_others_stay() {
     // req: 5233-46
-    for (policy, stays) in [(LabelPolicy::Owned, true), (LabelPolicy::Authoritative, false)] {
+    for (removes_foreign, stays) in [(false, true), (true, false)] {
         let mut kep = Policy::kep();
-        kep.label_policy = policy;
+        kep.removes_foreign_labels = removes_foreign;
         let mut world = World::new(kep, &[gate_a()]);
-        let labels = [(gate_label_key(A).unwrap(), "true".to_owned()), (gate_label_key(B).unwrap(), "true".to_owned())];
+        let labels = [(label_key(A).unwrap(), "true".to_owned()), (label_key(B).unwrap(), "true".to_owned())];
         world.node.node.metadata.labels =
             Some(labels.into_iter().chain([("mine".to_owned(), "1".to_owned())]).collect());
         world.run(0);
@@ -354,10 +357,10 @@ fn labels_of_others_stay() {
 fn labels_that_kubelet_may_not_write_have_another_writer() {
     let gates = [NodeReadinessGate::new(CNI, 9).with_bypass_warning(), gate_b()];
     let seen = World::new(Policy::kep(), &gates).run(0);
-    assert_eq!(seen.by(WriteActor::Nlc), ["+readiness-gate.network.kubernetes.io/CNIReady=true"]);
-    assert_eq!(seen.by(WriteActor::Kubelet), ["+readiness-gate.b.example/Ready=true"]);
+    assert_eq!(seen.by_controller(), ["+readiness-gate.network.kubernetes.io/CNIReady=true"]);
+    assert_eq!(seen.by_kubelet(), ["+readiness-gate.b.example/Ready=true"]);
     let kubelet = World::new(Policy::kep(), &gates).with_role(EvaluatorRole::Kubelet).run(0);
-    assert_eq!((kubelet.writes.len(), kubelet.by(WriteActor::Nlc).len()), (1, 0));
+    assert_eq!((kubelet.writes.len(), kubelet.by_controller().len()), (1, 0));
     // What makes no label has none, and nothing else is wrong for it.
     let odd = [NodeReadinessGate::new("Ready", 9).with_bypass_warning()];
     assert!(World::new(Policy::kep(), &odd).run(0).writes.is_empty());
@@ -432,14 +435,14 @@ fn switching_off_and_suspending() {
 #[test]
 fn a_label_of_somebody_else_is_not_taken_over_while_another_one_leaves() {
     let mut world = World::new(Policy::kep(), &[gate_a(), gate_b()]).ready(0);
-    let label = gate_label_key(A).unwrap();
-    world.node.node.metadata.labels = Some([(label.clone(), GATE_LABEL_VALUE.to_owned())].into());
+    let label = label_key(A).unwrap();
+    world.node.node.metadata.labels = Some([(label.clone(), NodeReadinessGate::LABEL_VALUE.to_owned())].into());
     world.run(0);
     world.node.gates.pop();
     world.look(1);
     world.look(2);
-    assert_eq!(world.state.leaving_labels.len(), 1, "the removal of the label of gate B is lost");
+    assert_eq!(stored(&world.state, "leavingLabels").len(), 1, "the removal of the label of gate B is lost");
     world.node.gates.clear();
     world.run(3);
-    assert_eq!(world.labels(), [format!("{label}={GATE_LABEL_VALUE}")]);
+    assert_eq!(world.labels(), [format!("{label}=true")]);
 }

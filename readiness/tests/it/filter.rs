@@ -4,13 +4,13 @@ use k8s_openapi::api::core::v1::{Pod, Toleration};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use readiness::{
-    FilterCause, FilterOptions, FilterOutcome, GATE_LABEL_VALUE, GatedNode, GatedPod, NodeReadinessGate, Policy,
-    PolicyMode, ReleaseWhen, filter, first_untolerated_taint, gate_label_key, missing_tolerations,
+    FilterCause, FilterOptions, FilterOutcome, GatedNode, GatedPod, GatedPodView, NodeReadinessGate, Policy,
+    PolicyMode, filter,
 };
 use serde_json::{Value, from_value, json};
 
 use super::examples::{self, CNI, DATADOG, PATCH};
-use super::world::{A, B, World, gate_a, gate_b, taint};
+use super::world::{A, B, World, gate_a, gate_b, taint, with};
 
 fn condition(name: &str, status: &str, reason: &str) -> Value {
     json!({"type": name, "status": status, "reason": reason})
@@ -165,11 +165,10 @@ fn a_released_gate_may_have_to_wait_for_its_taint() {
     node.node.spec.get_or_insert_default().taints = Some(vec![other]);
     assert!(verdict(&node, FilterOptions::hardened()));
     // Now the taint decides: without the toleration the pod is still repelled.
-    let taints = node.view().taints().to_vec();
-    assert!(first_untolerated_taint(&taints, &[]).is_some());
+    assert!(node.view().first_untolerated_taint(&[]).is_some());
     let toleration =
         Toleration { key: Some("a".to_owned()), operator: Some("Exists".to_owned()), ..Toleration::default() };
-    assert_eq!(first_untolerated_taint(&taints, &[toleration]), None);
+    assert_eq!(node.view().first_untolerated_taint(&[toleration]), None);
 
     // A gate that bypasses has no taint to wait for, and leaves none.
     let bypass = super::filter::node(json!([gate(A)]), &conditions);
@@ -210,21 +209,24 @@ fn daemon_sets_are_exempt_from_gates_and_not_from_taints() {
         {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}]}}))
     .unwrap();
     let gates = [gate_a(), gate_b()];
-    let missing = missing_tolerations(agent.spec.as_ref().unwrap(), &gates);
+    let missing = GatedPodView::new(&agent).missing_tolerations(&gates);
     assert_eq!(missing, [&taint("a", "NoSchedule")], "what the DaemonSet controller adds does not cover it");
-    let mut tolerant = agent.spec.unwrap();
+    let mut tolerant = agent;
     tolerant
+        .spec
+        .as_mut()
+        .unwrap()
         .tolerations
         .as_mut()
         .unwrap()
         .push(Toleration { operator: Some("Exists".to_owned()), ..Toleration::default() });
-    assert!(missing_tolerations(&tolerant, &gates).is_empty());
+    assert!(GatedPodView::new(&tolerant).missing_tolerations(&gates).is_empty());
     // Whose controller is something else is no pod of a daemon set.
     let owner = |kind: &str, version: &str, controller: Value| {
         let owner = json!({"apiVersion": version, "kind": kind, "name": "x", "uid": "1", "controller": controller});
         from_value::<Pod>(json!({"metadata": {"ownerReferences": [owner]}})).unwrap()
     };
-    let is_daemon = readiness::is_daemon_pod;
+    let is_daemon = |pod: &Pod| GatedPodView::new(pod).is_daemon_pod();
     assert!(is_daemon(&owner("DaemonSet", "apps/v1", json!(true))));
     assert!(!is_daemon(&owner("ReplicaSet", "apps/v1", json!(true))));
     assert!(!is_daemon(&owner("DaemonSet", "example.com/v1", json!(true))));
@@ -246,7 +248,7 @@ fn requirements_of_pods() {
     // An infrastructure team may want both.
     let view = node.view();
     let (cpu, additive) = (requiring(&[proxy]), FilterOptions::kep().with_added_requirements());
-    assert!(additive.adds_requirements);
+    assert_ne!(additive, FilterOptions::kep());
     assert!(!filter(additive, &view, cpu.view()).is_allowed());
     // A condition that is no gate of the node can be required; a status other than True can't.
     assert_eq!(ask(&node, &requiring(&["other.example/Missing"])).0, FilterOutcome::Unmet);
@@ -260,7 +262,7 @@ fn requirements_of_pods() {
 #[test]
 fn the_first_of_several_gates_of_a_type_counts() {
     // Such a list was never valid. The reconciler reads it the same way.
-    let tainting = NodeReadinessGate { condition_type: B.to_owned(), ..gate_a() };
+    let tainting = with(gate_a(), |gate| gate.condition_type = B.to_owned());
     for (gates, allowed) in [([gate_b(), tainting.clone()], true), ([tainting, gate_b()], false)] {
         let mut world = World::new(Policy::hardened(), &gates).ready(0);
         world.report(B, "Unknown", "TimeoutExceeded", 0);
@@ -318,7 +320,7 @@ fn gates_come_and_go() {
     world.put_taint(taint("a", "NoSchedule"));
     world.node.gates.clear();
     assert_eq!(open(&world), FilterOutcome::NoGates);
-    assert!(first_untolerated_taint(world.view().taints(), &[]).is_some());
+    assert!(world.view().first_untolerated_taint(&[]).is_some());
 }
 
 #[test]
@@ -327,10 +329,7 @@ fn labels_select_nodes() {
     let node: GatedNode = from_value(examples::node()).unwrap();
     let labels = node.node.metadata.labels.clone().unwrap();
     for gate in &node.gates {
-        assert_eq!(
-            labels.get(&gate_label_key(&gate.condition_type).unwrap()).map(String::as_str),
-            Some(GATE_LABEL_VALUE)
-        );
+        assert_eq!(labels.get(&gate.label_key().unwrap()).map(String::as_str), Some(NodeReadinessGate::LABEL_VALUE));
     }
     // nodeSelector {"readiness-gate.datadog.com/AgentReady": "true"}, and Exists on the other.
     assert_eq!(labels["readiness-gate.datadog.com/AgentReady"], "true");
@@ -431,7 +430,7 @@ proptest! {
     #[test]
     fn off_allows(node in any_node()) {
         let mut options = FilterOptions::hardened();
-        (options.mode, options.release_when) = (PolicyMode::Off, ReleaseWhen::TaintPresent);
+        (options.mode, options.waits_for_taint) = (PolicyMode::Off, true);
         prop_assert!(filter(options, &node.view(), plain().view()).is_allowed());
     }
 }

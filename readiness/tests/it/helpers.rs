@@ -1,20 +1,15 @@
 //! Registration, network, previews, autoscalers and rules.
 
 use k8s_openapi::api::core::v1::{NodeCondition, Pod, Toleration};
-use k8s_openapi::jiff::SignedDuration;
-use readiness::condition::NETWORK_PREFIX;
-use readiness::network::{
-    ADMISSION_TIMEOUT_SECONDS, Aggregate, HoldDown, LocalNetwork, NETWORK_READY, PodAge, PodNetwork,
-    PodNetworkAdmission, admit_pod, aggregate,
-};
-use readiness::rule::{ExpandError, NodeReadinessRule, ReadinessTaintRule, expand};
-use readiness::validate::{GateWriter, ValidationOptions, validate_gate_update};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use readiness::network::{Aggregate, HoldDown, LocalNetwork, NetworkCondition, PodNetworkAdmission};
+use readiness::rule::{ExpandError, Expansion, NodeReadinessRule, ReadinessTaintRule};
+use readiness::validate::{ValidationOptions, validate_gate_update};
 use readiness::{
-    ConditionStatus, FilterOptions, GateProposal, GatedNode, GatedPodView, KubeletConfiguration, NodeReadinessGate,
-    NodeState, Policy, RegistrationMode, STARTUP_TAINT_PREFIXES, autoscaler_view, filter, first_untolerated_taint,
-    gates_without_startup_taint, merge_gates, preview_gates,
+    ConditionStatus, FilterOptions, GateProposal, GatedNode, GatedNodeView, GatedPodView, KubeletConfiguration,
+    NodePreview, NodeReadinessGate, NodeState, Policy, filter,
 };
-use serde_json::{Value, from_value, json};
+use serde_json::{Value, from_value, json, to_value};
 
 use super::examples;
 use super::world::{A, B, Seen, World, at, gate_a, gate_b, taint};
@@ -30,8 +25,8 @@ fn gate(name: &str, seconds: i32) -> NodeReadinessGate {
 fn registration() {
     // req: 5233-2, 5233-47
     let config: KubeletConfiguration = from_value(examples::configuration()).unwrap();
-    let created = merge_gates(None, &config.node_readiness_gates, RegistrationMode::CreateOnly);
-    assert_eq!(created, config.node_readiness_gates);
+    let created = config.node_readiness_gates.clone();
+    assert_eq!(created.len(), 3);
     // It is in the object from the first moment: there is no time at which a pod could come in between.
     let node = GatedNode { gates: created, ..GatedNode::default() };
     let pod = Pod::default();
@@ -39,29 +34,27 @@ fn registration() {
 
     let stored = [gate(A, 10), gate(B, 20)];
     let rows = [
-        (vec![gate(A, 99)], RegistrationMode::CreateOnly, vec![gate(A, 10), gate(B, 20)]),
-        (vec![gate(A, 99)], RegistrationMode::Sync, vec![gate(A, 99), gate(B, 20)]),
-        (vec![gate(A, 1)], RegistrationMode::Sync, vec![gate(A, 10), gate(B, 20)]),
-        (vec![gate(CNI, 5), gate(CNI, 6)], RegistrationMode::Sync, vec![gate(A, 10), gate(B, 20), gate(CNI, 6)]),
-        (vec![], RegistrationMode::Sync, stored.to_vec()),
+        (vec![gate(A, 99)], vec![gate(A, 99), gate(B, 20)]),
+        (vec![gate(A, 1)], vec![gate(A, 10), gate(B, 20)]),
+        (vec![gate(CNI, 5), gate(CNI, 6)], vec![gate(A, 10), gate(B, 20), gate(CNI, 6)]),
+        (vec![], stored.to_vec()),
         // A taint comes with the first registration or not from the node.
-        (vec![gate_a(), gate(CNI, 5).with_taint(taint("a", "NoSchedule"))], RegistrationMode::Sync, stored.to_vec()),
+        (vec![gate_a(), gate(CNI, 5).with_taint(taint("a", "NoSchedule"))], stored.to_vec()),
         // One gate that is refused would keep out the others.
-        (vec![NodeReadinessGate::new(CNI, 5), gate(A, 0), gate(PROXY, 0)], RegistrationMode::Sync, stored.to_vec()),
+        (vec![NodeReadinessGate::new(CNI, 5), gate(A, 0), gate(PROXY, 0)], stored.to_vec()),
     ];
-    for (configured, registration, expected) in rows {
-        let merged = merge_gates(Some(&stored), &configured, registration);
-        assert!(validate_gate_update(&stored, &merged, GateWriter::Node, &ValidationOptions::default()).is_valid());
+    for (configured, expected) in rows {
+        let merged = KubeletConfiguration { node_readiness_gates: configured }.merge_gates(&stored);
+        assert!(validate_gate_update(&stored, &merged, &ValidationOptions::default().by_node()).is_valid());
         assert_eq!(merged, expected);
     }
-    assert_eq!(merge_gates(None, &[gate_a()], RegistrationMode::Sync), [gate_a()]);
 }
 
 #[test]
 fn several_network_gates_as_one() {
     // req: 5233-52
     let mut world = World::new(Policy::kep(), &[gate(CNI, 9), gate(A, 9), gate(PROXY, 9)]);
-    let all = |world: &World| aggregate(&world.view(), NETWORK_PREFIX);
+    let all = |world: &World| Aggregate::from_gates(&world.view(), Aggregate::NETWORK_PREFIX);
     let unknown = |name: &str| Some(Aggregate::Unknown(name.to_owned()));
     assert_eq!(all(&world), unknown(CNI));
     world.report(CNI, "True", "Ok", 0);
@@ -81,17 +74,22 @@ fn several_network_gates_as_one() {
     for second in 0..9 {
         world.run(second);
     }
-    assert_eq!(world.condition(NETWORK_READY), None);
+    assert_eq!(world.condition(NetworkCondition::TYPE), None);
 }
+
+/// Decision of kubelet on a new pod, or on one that was there before.
+type Admit = fn(&LocalNetwork, &Pod, Timestamp) -> PodNetworkAdmission;
 
 #[test]
 fn admission_by_local_signals() {
     use {ConditionStatus::Missing, ConditionStatus::TimeoutExceeded, ConditionStatus::True};
-    use {PodAge::Existing, PodAge::New, PodNetwork::Host, PodNetwork::Pod};
+    let on_network = |is_host: bool| from_value(json!({"spec": {"containers": [], "hostNetwork": is_host}})).unwrap();
+    let (pod, host): (Pod, Pod) = (on_network(false), on_network(true));
+    let (new, existing): (Admit, Admit) = (LocalNetwork::admit_new, LocalNetwork::admit_existing);
     // req: 5233-53, 5233-54, 5233-55
-    assert_eq!(ADMISSION_TIMEOUT_SECONDS, 120);
+    assert_eq!(LocalNetwork::DEFAULT_TIMEOUT, SignedDuration::from_secs(120));
     assert_eq!(
-        (NETWORK_READY, "KubeletNetworkPrerequisiteTimeout"),
+        (NetworkCondition::TYPE, "KubeletNetworkPrerequisiteTimeout"),
         ("node.kubernetes.io/NetworkReady", "KubeletNetworkPrerequisiteTimeout")
     );
     let local = |network, ready_since: Option<i64>, timeout| LocalNetwork {
@@ -101,20 +99,20 @@ fn admission_by_local_signals() {
     };
     let until = |seconds| PodNetworkAdmission::Reject { until: Some(at(seconds)) };
     let rows = [
-        (local(None, Some(0), 120), Pod, New, 1, PodNetworkAdmission::Admit),
-        (local(Some(True), Some(0), 120), Pod, New, 1, PodNetworkAdmission::Admit),
-        (local(Some(Missing), Some(0), 120), Host, New, 1, PodNetworkAdmission::Admit),
-        (local(Some(Missing), Some(0), 120), Pod, New, 1, until(120)),
-        (local(Some(TimeoutExceeded), Some(0), 120), Pod, New, 1, until(120)),
-        (local(Some(Missing), Some(0), 120), Pod, Existing, 119, until(120)),
-        (local(Some(Missing), Some(0), 120), Pod, Existing, 120, PodNetworkAdmission::AdmitDegraded),
-        (local(Some(Missing), Some(0), 120), Pod, New, 120, until(120)),
-        (local(Some(Missing), Some(0), 30), Pod, Existing, 30, PodNetworkAdmission::AdmitDegraded),
-        (local(Some(Missing), None, 120), Pod, Existing, 9_999, PodNetworkAdmission::Reject { until: None }),
-        (local(Some(Missing), Some(0), i64::MAX), Pod, Existing, 9_999, PodNetworkAdmission::Reject { until: None }),
+        (local(None, Some(0), 120), &pod, new, 1, PodNetworkAdmission::Admit),
+        (local(Some(True), Some(0), 120), &pod, new, 1, PodNetworkAdmission::Admit),
+        (local(Some(Missing), Some(0), 120), &host, new, 1, PodNetworkAdmission::Admit),
+        (local(Some(Missing), Some(0), 120), &pod, new, 1, until(120)),
+        (local(Some(TimeoutExceeded), Some(0), 120), &pod, new, 1, until(120)),
+        (local(Some(Missing), Some(0), 120), &pod, existing, 119, until(120)),
+        (local(Some(Missing), Some(0), 120), &pod, existing, 120, PodNetworkAdmission::AdmitDegraded),
+        (local(Some(Missing), Some(0), 120), &pod, new, 120, until(120)),
+        (local(Some(Missing), Some(0), 30), &pod, existing, 30, PodNetworkAdmission::AdmitDegraded),
+        (local(Some(Missing), None, 120), &pod, existing, 9_999, PodNetworkAdmission::Reject { until: None }),
+        (local(Some(Missing), Some(0), i64::MAX), &pod, existing, 9_999, PodNetworkAdmission::Reject { until: None }),
     ];
-    for (index, (local, network, age, now, expected)) in rows.into_iter().enumerate() {
-        assert_eq!(admit_pod(local, network, age, at(now)), expected, "row {index}");
+    for (index, (local, pod, admit, now, expected)) in rows.into_iter().enumerate() {
+        assert_eq!(admit(&local, pod, at(now)), expected, "row {index}");
     }
     assert!(PodNetworkAdmission::AdmitDegraded.to_string().contains("KubeletNetworkPrerequisiteTimeout"));
 }
@@ -125,12 +123,13 @@ fn all_network_gates_together_open_admission() {
     let mut world = World::new(Policy::kep(), &[gate(CNI, 9), gate(A, 9), gate(PROXY, 9)]);
     let mut network = HoldDown::new(SignedDuration::from_secs(10));
     let mut admit = |world: &World, second| {
-        let reported = network.observe(&aggregate(&world.view(), NETWORK_PREFIX).unwrap(), at(second));
-        let condition = json!({"type": NETWORK_READY, "status": reported.status, "reason": reported.reason});
+        let reported =
+            network.observe(&Aggregate::from_gates(&world.view(), Aggregate::NETWORK_PREFIX).unwrap(), at(second));
+        let condition = json!({"type": NetworkCondition::TYPE, "status": reported.status, "reason": reported.reason});
         let condition: NodeCondition = from_value(condition).unwrap();
         let network = Some(ConditionStatus::from_condition(Some(&condition)));
         let local = LocalNetwork { ready_since: Some(at(0)), network, timeout: SignedDuration::from_secs(120) };
-        (condition.status, admit_pod(local, PodNetwork::Pod, PodAge::New, at(second)) == PodNetworkAdmission::Admit)
+        (condition.status, local.admit_new(&Pod::default(), at(second)) == PodNetworkAdmission::Admit)
     };
     assert_eq!(admit(&world, 0), ("Unknown".to_owned(), false));
     world.report(CNI, "True", "Ok", 1);
@@ -157,7 +156,8 @@ fn a_clock_that_is_set_back_is_no_dip() {
     let mut network = HoldDown::new(SignedDuration::from_secs(10));
     let mut observe = |second| network.observe(&Aggregate::True, at(second)).status;
     assert_eq!([100, 50, 59, 60, 20].map(&mut observe), ["False", "False", "False", "True", "True"]);
-    assert_eq!((network.true_since, network.flaps), (Some(at(20)), 0));
+    let stored = to_value(&network).unwrap();
+    assert_eq!((&stored["trueSince"], &stored["flaps"]), (&json!(at(20)), &json!(0)));
     network.observe(&Aggregate::False(CNI.to_owned()), at(21));
     assert_eq!(network.observe(&Aggregate::True, at(22)).status, "False", "a dip is one");
 }
@@ -192,7 +192,8 @@ fn a_network_that_flaps() {
     for (second, aggregate, status, reason, flaps) in rows {
         let reported = network.observe(aggregate, at(second));
         assert_eq!(reported.message.contains("lost 3 times"), flaps == 3, "{}", reported.message);
-        assert_eq!((reported.status, reported.reason, network.flaps), (status, reason, flaps), "at {second}");
+        assert_eq!((reported.status, reported.reason), (status, reason), "at {second}");
+        assert_eq!(to_value(&network).unwrap()["flaps"], json!(flaps), "at {second}");
     }
     assert_eq!(network.observe(&up, at(28)).message, "all conditions are True; it was lost 3 times");
     let read: HoldDown = serde_json::from_str(&serde_json::to_string(&network).unwrap()).unwrap();
@@ -201,6 +202,14 @@ fn a_network_that_flaps() {
     let mut at_once = HoldDown::new(SignedDuration::ZERO);
     assert_eq!(at_once.observe(&up, at(0)).status, "True");
     assert_eq!(at_once.observe(&Aggregate::Unknown(CNI.to_owned()), at(1)).status, "Unknown");
+}
+
+fn closes(node: &NodePreview) -> bool {
+    node.open_before && !node.open_after
+}
+
+fn opens(node: &NodePreview) -> bool {
+    !node.open_before && node.open_after
 }
 
 #[test]
@@ -227,10 +236,14 @@ fn a_preview_counts_and_changes_nothing() {
         GateProposal { node: &node.node, current, proposed: &proposed, state: &state }
     });
     let before = nodes.clone();
-    let preview = preview_gates(&Policy::hardened(), proposals, at(0));
-    assert_eq!((preview.affected, preview.closing, preview.opening, preview.risky), (4, 2, 0, 2));
-    assert_eq!((preview.taints_to_add, preview.taints_to_remove), (1, 1), "an adopted one goes");
-    let node_named = |name: &str| preview.nodes.iter().find(|node| node.name == name).unwrap();
+    let preview = |proposal: GateProposal<'_>| proposal.preview(&Policy::hardened(), at(0));
+    let previews: Vec<NodePreview> = proposals.filter_map(preview).collect();
+    let count = |is_such: fn(&NodePreview) -> bool| previews.iter().filter(|node| is_such(node)).count();
+    assert_eq!((previews.len(), count(closes), count(opens)), (4, 2, 0));
+    assert_eq!(count(|node| !node.unreported.is_empty()), 2);
+    let taints = previews.iter().map(|node| [node.taints_to_add, node.taints_to_remove]);
+    assert_eq!(taints.reduce(|all, one| [all[0] + one[0], all[1] + one[1]]), Some([1, 1]), "an adopted one goes");
+    let node_named = |name: &str| previews.iter().find(|node| node.name == name).unwrap();
     assert!(node_named("met").open_before && node_named("met").open_after && node_named("met").reason.is_empty());
     assert_eq!(node_named("unreported").unreported, [A]);
     assert!(node_named("unreported").reason.contains("does not exist"));
@@ -238,8 +251,9 @@ fn a_preview_counts_and_changes_nothing() {
     // The other way round.
     let proposals =
         nodes.iter().map(|node| GateProposal { node: &node.node, current: &proposed, proposed: &[], state: &state });
-    let preview = preview_gates(&Policy::hardened(), proposals, at(0));
-    assert_eq!((preview.affected, preview.closing, preview.opening), (5, 0, 3));
+    let previews: Vec<NodePreview> = proposals.filter_map(preview).collect();
+    let count = |is_such: fn(&NodePreview) -> bool| previews.iter().filter(|node| is_such(node)).count();
+    assert_eq!((previews.len(), count(closes), count(opens)), (5, 0, 3));
 }
 
 #[test]
@@ -247,24 +261,24 @@ fn autoscalers() {
     let startup = "startup-taint.cluster-autoscaler.kubernetes.io/gpu";
     let mut world =
         World::new(Policy::kep(), &[gate_a(), gate_b(), gate(CNI, 1).with_taint(taint(startup, "NoSchedule"))]);
-    assert!(autoscaler_view(&world.view()).is_starting);
+    assert!(world.view().is_starting());
     world.report(A, "True", "Ok", 0);
     world.report(B, "Unknown", "TimeoutExceeded", 0);
-    assert!(autoscaler_view(&world.view()).is_starting);
+    assert!(world.view().is_starting());
     world.report(CNI, "True", "Ok", 0);
-    let view = autoscaler_view(&world.view());
-    assert!(!view.is_starting);
-    let types: Vec<&str> = view.template_conditions.iter().map(|condition| condition.type_.as_str()).collect();
+    assert!(!world.view().is_starting());
+    let conditions = world.view().template_conditions();
+    let types: Vec<&str> = conditions.iter().map(|condition| condition.type_.as_str()).collect();
     assert_eq!(types, [A, B, CNI]);
     // A node made in its likeness passes the filter.
     let mut template = GatedNode { gates: world.node.gates.clone(), ..GatedNode::default() };
-    template.node.status.get_or_insert_default().conditions = Some(view.template_conditions);
+    template.node.status.get_or_insert_default().conditions = Some(conditions);
     let ready = from_value(json!({"type": "Ready", "status": "True"})).unwrap();
     template.node.status.as_mut().unwrap().conditions.as_mut().unwrap().push(ready);
     let pod = Pod::default();
     assert!(filter(FilterOptions::kep(), &template.view(), GatedPodView::new(&pod)).is_allowed());
-    assert_eq!(gates_without_startup_taint(&world.node.gates, &STARTUP_TAINT_PREFIXES), [A]);
-    assert!(gates_without_startup_taint(&world.node.gates, &["startup-taint.", "a"]).is_empty());
+    assert_eq!(world.view().gates_without_startup_taint(&GatedNodeView::STARTUP_TAINT_PREFIXES), [A]);
+    assert!(world.view().gates_without_startup_taint(&["startup-taint.", "a"]).is_empty());
 }
 
 fn rule(name: &str, spec: Value) -> NodeReadinessRule {
@@ -285,7 +299,7 @@ fn labelled(conditions: Value) -> GatedNode {
 #[test]
 fn rules_become_gates() {
     let report = |spec: Value, conditions: Value| {
-        let expansion = expand(&[rule("gpu", spec)], &labelled(conditions), 60, at(0)).unwrap();
+        let expansion = Expansion::from_rules(&[rule("gpu", spec)], &labelled(conditions), 60, at(0)).unwrap();
         assert_eq!(expansion.gates.len(), 1);
         assert_eq!(expansion.gates[0].condition_type, "readiness.k8s.io/gpu");
         assert_eq!(expansion.gates[0].taint().unwrap().key, "readiness.k8s.io/gpu");
@@ -333,7 +347,7 @@ impl Ruled {
     }
 
     fn run(&mut self, now: i64) -> Seen {
-        let expansion = expand(&self.rules, &self.world.node, 5, at(now)).unwrap();
+        let expansion = Expansion::from_rules(&self.rules, &self.world.node, 5, at(now)).unwrap();
         (self.world.node.gates, self.world.bootstrap_only) = (expansion.gates, expansion.bootstrap_only);
         let conditions = self.world.conditions();
         for report in expansion.conditions {
@@ -396,7 +410,7 @@ fn what_a_rule_reports_names_what_is_missing_now() {
 fn rules_select_nodes() {
     let matches = |selector: Value| {
         let node = labelled(json!([]));
-        expand(&[rule("gpu", json!({"nodeSelector": selector}))], &node, 60, at(0))
+        Expansion::from_rules(&[rule("gpu", json!({"nodeSelector": selector}))], &node, 60, at(0))
             .map(|expansion| expansion.gates.len() == 1)
     };
     let expression = |key: &str, operator: &str, values: Value| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
@@ -418,13 +432,16 @@ fn rules_select_nodes() {
     }
     assert!(matches!(matches(json!({})), Err(ExpandError::EmptySelector { .. })));
     assert!(matches!(matches(expression("zone", "Gt", json!(["1"]))), Err(ExpandError::Operator { .. })));
-    let tried = expand(&[rule("gpu", json!({"dryRun": true}))], &labelled(json!([])), 60, at(0)).unwrap();
+    let tried =
+        Expansion::from_rules(&[rule("gpu", json!({"dryRun": true}))], &labelled(json!([])), 60, at(0)).unwrap();
     assert!(tried.gates.is_empty());
 }
 
 #[test]
 fn rules_that_can_not_be() {
-    let refused = |name: &str, spec: Value| expand(&[rule(name, spec)], &labelled(json!([])), 60, at(0)).unwrap_err();
+    let refused = |name: &str, spec: Value| {
+        Expansion::from_rules(&[rule(name, spec)], &labelled(json!([])), 60, at(0)).unwrap_err()
+    };
     assert!(matches!(refused("Gpu", json!({})), ExpandError::Name { .. }));
     assert!(matches!(refused(&"g".repeat(64), json!({})), ExpandError::Name { .. }));
     assert!(matches!(refused("gpu", json!({"conditions": []})), ExpandError::Conditions { count: 0, .. }));
@@ -437,8 +454,13 @@ fn rules_that_can_not_be() {
         assert!(matches!(refused("gpu", json!({"conditions": asked(types)})), ExpandError::ConditionType { .. }));
     }
     assert!(
-        expand(&[rule("gpu", json!({"conditions": asked(&[&"x".repeat(316)])}))], &labelled(json!([])), 60, at(0))
-            .is_ok()
+        Expansion::from_rules(
+            &[rule("gpu", json!({"conditions": asked(&[&"x".repeat(316)])}))],
+            &labelled(json!([])),
+            60,
+            at(0)
+        )
+        .is_ok()
     );
     for (value, effect) in [("v".repeat(64), "NoSchedule"), (String::new(), "Never"), (String::new(), "")] {
         let taint = json!({"key": "readiness.k8s.io/gpu", "value": value, "effect": effect});
@@ -456,7 +478,8 @@ fn rules_that_can_not_be() {
     assert!(matches!(refused("gpu", any), ExpandError::Bootstrap { .. }));
     let shared = json!({"taint": {"key": "readiness.k8s.io/x", "effect": "NoSchedule"}});
     let error =
-        expand(&[rule("one", shared.clone()), rule("two", shared)], &labelled(json!([])), 60, at(0)).unwrap_err();
+        Expansion::from_rules(&[rule("one", shared.clone()), rule("two", shared)], &labelled(json!([])), 60, at(0))
+            .unwrap_err();
     assert_eq!(error.to_string(), "rules \"one\" and \"two\" hold the same taint on one node");
 }
 
@@ -466,7 +489,7 @@ fn a_rule_that_ceases_to_select_takes_its_taint_away() {
     let mut world = World::new(Policy::hardened(), &[]).ready(0);
     world.node.node.metadata.labels = Some([("pool".to_owned(), "gpu".to_owned())].into());
     let adapt = |world: &mut World, now: i64| {
-        let expansion = expand(&rules, &world.node, 5, at(now)).unwrap();
+        let expansion = Expansion::from_rules(&rules, &world.node, 5, at(now)).unwrap();
         (world.node.gates, world.bootstrap_only) = (expansion.gates, expansion.bootstrap_only);
         for condition in expansion.conditions {
             world.report(&condition.type_, &condition.status, condition.reason.as_deref().unwrap_or_default(), now);
@@ -483,15 +506,18 @@ fn a_rule_that_ceases_to_select_takes_its_taint_away() {
 fn a_bootstrap_rule_is_done_once() {
     let rule = rule("gpu", json!({"enforcementMode": "bootstrap-only"}));
     let mut node = labelled(json!([]));
-    let expansion = expand(std::slice::from_ref(&rule), &node, 60, at(0)).unwrap();
+    let expansion = Expansion::from_rules(std::slice::from_ref(&rule), &node, 60, at(0)).unwrap();
     assert_eq!(expansion.bootstrap_only, ["readiness.k8s.io/gpu"]);
     let done = ("readiness.k8s.io/bootstrap-completed-uid-gpu".to_owned(), "true".to_owned());
     node.node.metadata.annotations = Some([done].into());
-    assert!(expand(std::slice::from_ref(&rule), &node, 60, at(0)).unwrap().gates.is_empty(), "never again");
+    assert!(
+        Expansion::from_rules(std::slice::from_ref(&rule), &node, 60, at(0)).unwrap().gates.is_empty(),
+        "never again"
+    );
     // A rule of the same name with another UID is another rule.
     let mut again = rule;
     again.metadata.uid = Some("uid-2".to_owned());
-    assert_eq!(expand(&[again], &node, 60, at(0)).unwrap().gates.len(), 1);
+    assert_eq!(Expansion::from_rules(&[again], &node, 60, at(0)).unwrap().gates.len(), 1);
 }
 
 #[test]
@@ -501,9 +527,8 @@ fn gates_compared_with_a_startup_taint() {
     let rule = ReadinessTaintRule { readiness_condition: name.to_owned(), target_taint: taint(pending, "NoSchedule") };
     let mut world = World::new(Policy::kep(), &[gate(name, 600)]).ready(0);
     world.put_taint(taint(pending, "NoSchedule"));
-    let tolerates = |world: &World, tolerations: &[Toleration]| {
-        first_untolerated_taint(world.view().taints(), tolerations).is_none()
-    };
+    let tolerates =
+        |world: &World, tolerations: &[Toleration]| world.view().first_untolerated_taint(tolerations).is_none();
     assert_eq!(rule.removal(&world.view()), None);
     world.report(name, "True", "Ok", 1);
     let removal = rule.removal(&world.view()).unwrap();
@@ -534,7 +559,7 @@ fn objects_of_any_form_get_an_answer() {
         NodeState::default(),
     );
     assert_eq!(step.verdict.gates.len(), 7_000);
-    assert!(step.verdict.gates.iter().all(|gate| !gate.decision.is_blocking()));
+    assert!(step.verdict.gates.iter().all(|(_, decision)| !decision.is_blocking()));
     let report = readiness::validate::validate_gates(&node.gates, &ValidationOptions::default());
     assert!(!report.is_valid());
 }

@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use readiness::{
     ConditionStatus, EvaluatorRole, FilterOptions, GateDecision, GatePhase, GatedPodView, NodeChange, NodeState,
-    NodeWrite, Policy, PolicyMode, ReleaseWhen, TimeoutWrite, WriteActor, filter, step,
+    NodeWrite, Policy, PolicyMode, filter, step,
 };
 
 use super::trace::{Happening, NAMES, Sim, any_policy, no_loss, some_loss, story};
-use super::world::{A, Seen, World, at, short};
+use super::world::{A, Seen, World, at, short, stored};
 
 /// Number of sequences for each invariant.
 const TRACES: u32 = 1_500;
@@ -113,8 +113,8 @@ fn check(
         // Each role writes what is its own.
         let is_condition = matches!(write.change, NodeChange::PatchCondition { .. });
         let is_taint = matches!(write.change, NodeChange::AddTaint { .. } | NodeChange::RemoveTaint { .. });
-        prop_assert!(!is_condition || write.actor == WriteActor::Kubelet);
-        prop_assert!(!is_taint || write.actor == WriteActor::Nlc);
+        prop_assert!(!is_condition || write.is_by_kubelet());
+        prop_assert!(!is_taint || !write.is_by_kubelet());
     }
     // Nothing is added and removed at once.
     prop_assert!(added.is_disjoint(&removed));
@@ -130,8 +130,7 @@ fn check(
         prop_assert!(*decision != GateDecision::Satisfied || reports(name), "{} counts from before the boot", name);
         let gate = view.gate(name).unwrap();
         // Where the taint is awaited, no node opens without it.
-        let hands_over =
-            policy.release_when == ReleaseWhen::TaintPresent && observed(world, name) != ConditionStatus::True;
+        let hands_over = policy.waits_for_taint && observed(world, name) != ConditionStatus::True;
         if let (true, true, Some(taint)) = (seen.schedulable, hands_over, gate.taint()) {
             prop_assert!(view.taint(&taint.key, &taint.effect).is_some(), "{} without its taint", name);
         }
@@ -162,7 +161,7 @@ fn check(
         .iter()
         .all(|gate| observed(world, &gate.condition_type) == ConditionStatus::True && reports(&gate.condition_type));
     if view.is_ready() && all_true && !is_reboot {
-        prop_assert!(seen.schedulable && world.state.owned_taints.is_empty());
+        prop_assert!(seen.schedulable && stored(&world.state, "ownedTaints").is_empty());
     }
     Ok(())
 }
@@ -177,7 +176,10 @@ fn arriving(writes: &[NodeWrite], lost: u8) -> Vec<NodeWrite> {
 fn note_foreign(happening: &Happening, sim: &Sim, witness: &mut Witness, was_present: bool) {
     let id = |key: &str| format!("{key}:{}", if key == "a" { "NoSchedule" } else { "NoExecute" });
     let is_ours = |key: &str| {
-        sim.world.state.owned_taints.iter().chain(&sim.world.state.leaving_taints).any(|taint| taint.key == key)
+        ["ownedTaints", "leavingTaints"]
+            .iter()
+            .flat_map(|list| stored(&sim.world.state, list))
+            .any(|taint| taint["key"] == key)
     };
     match happening {
         Happening::PutTaint(key) if !was_present && !is_ours(key) => drop(witness.foreign.insert(id(key))),
@@ -315,7 +317,7 @@ proptest! {
     fn two_actors_come_to_the_same(rearm: bool, sticky: bool, story in story(no_loss())) {
         let mut policy = if sticky { Policy::hardened() } else { Policy::kep() };
         // An explicit False that kubelet leaves alone can't tell the controller of a timeout.
-        policy.timeout_write = TimeoutWrite::Always;
+        policy.keeps_reported_false = false;
         policy.rearm_on_regression = rearm;
         let mut combined = Sim::new(policy);
         let mut split = combined.clone();
@@ -330,8 +332,8 @@ proptest! {
                     split.world.role = role;
                     split.world.state = std::mem::take(state);
                     let seen = split.world.run(split.now);
-                    let other = if role == EvaluatorRole::Kubelet { WriteActor::Nlc } else { WriteActor::Kubelet };
-                    prop_assert!(seen.by(other).is_empty());
+                    let is_own = |write: &NodeWrite| write.is_by_kubelet() == (role == EvaluatorRole::Kubelet);
+                    prop_assert!(seen.writes.iter().all(is_own));
                     *state = split.world.state.clone();
                 }
             }
@@ -348,7 +350,7 @@ proptest! {
     #[test]
     fn two_actors_agree_when_writes_arrive(rearm: bool, story in story(some_loss())) {
         let mut policy = Policy::kep();
-        policy.timeout_write = TimeoutWrite::Always;
+        policy.keeps_reported_false = false;
         policy.rearm_on_regression = rearm;
         let mut sim = Sim::new(policy);
         let mut states = [NodeState::default(), NodeState::default()];
@@ -415,12 +417,13 @@ proptest! {
 
         let state = sim.world.state.clone();
         sim.world.write(&state.shutdown_writes(), sim.now);
-        for id in state.owned_taints.iter().chain(&state.leaving_taints) {
-            prop_assert!(sim.world.view().taint(&id.key, &id.effect).is_none());
+        for taint in ["ownedTaints", "leavingTaints"].iter().flat_map(|list| stored(&state, list)) {
+            let (key, effect) = (taint["key"].as_str().unwrap(), taint["effect"].as_str().unwrap());
+            prop_assert!(sim.world.view().taint(key, effect).is_none());
         }
         let labels = sim.world.labels();
-        for key in state.owned_labels.iter().chain(&state.leaving_labels) {
-            let label = format!("{key}=true");
+        for key in ["ownedLabels", "leavingLabels"].iter().flat_map(|list| stored(&state, list)) {
+            let label = format!("{}=true", key.as_str().unwrap());
             prop_assert!(!labels.contains(&label));
         }
     }

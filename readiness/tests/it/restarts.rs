@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::jiff::SignedDuration;
-use readiness::reporter::{ProbeResult, Reporter, ReporterAction};
+use readiness::reporter::{ProbeResult, Reporter};
 use readiness::{EvaluatorRole, GateDecision, GatePhase, NodeReadinessGate, Policy};
 
 use super::world::{A, B, World, at, gate_a, gate_b, taint};
@@ -223,11 +223,11 @@ fn an_owner_elsewhere_during_a_partition() {
     let mut world = established();
     let stored = world.conditions().iter().find(|condition| condition.type_ == A).cloned();
     let (patch, next) = operator.report(stored.as_ref(), &ProbeResult::Unreachable, at(60));
-    assert_eq!((patch, next), (None, ReporterAction::ProbeAt(at(90))), "the last word stays, and it tries again");
+    assert_eq!((patch, next), (None, Some(at(90))), "the last word stays, and it tries again");
     operator.unknown_when_unreachable = true;
     let (patch, next) = operator.report(stored.as_ref(), &ProbeResult::Unreachable, at(60));
     let patch = patch.unwrap();
-    assert_eq!((patch.status.as_str(), next), ("Unknown", ReporterAction::ProbeAt(at(90))));
+    assert_eq!((patch.status.as_str(), next), ("Unknown", Some(at(90))));
     world.report(A, &patch.status, patch.reason.as_deref().unwrap(), 60);
     assert_eq!(world.run(60).decision(A).name(), "Blocked");
 }
@@ -271,7 +271,7 @@ fn what_an_agent_writes() {
     for (probe, second, status) in rows {
         let (patch, next) = agent.report(stored.as_ref(), &probe, at(second));
         assert_eq!(patch.as_ref().map(|patch| patch.status.as_str()), status, "at {second}");
-        assert_eq!(next, ReporterAction::ProbeAt(at(second + 30)));
+        assert_eq!(next, Some(at(second + 30)));
         stored = patch.or(stored);
     }
     let stored = stored.unwrap();
@@ -296,13 +296,13 @@ fn what_an_agent_writes() {
 
     let mut once = Reporter::new(A);
     once.ends_on_success = true;
-    assert_eq!(once.report(None, &ProbeResult::Starting, at(0)).1, ReporterAction::ProbeAt(at(30)));
+    assert_eq!(once.report(None, &ProbeResult::Starting, at(0)).1, Some(at(30)));
     let broken = ProbeResult::Failure { reason: "Broken".to_owned(), message: String::new() };
-    assert_eq!(once.report(None, &broken, at(0)).1, ReporterAction::ProbeAt(at(30)), "only a success ends it");
+    assert_eq!(once.report(None, &broken, at(0)).1, Some(at(30)), "only a success ends it");
     once.poll_interval = SignedDuration::from_secs(7);
-    assert_eq!(once.report(None, &broken, at(0)).1, ReporterAction::ProbeAt(at(7)));
+    assert_eq!(once.report(None, &broken, at(0)).1, Some(at(7)));
     let (patch, next) = once.report(None, &success("done"), at(30));
-    assert_eq!((patch.unwrap().status.as_str(), next), ("True", ReporterAction::Finished));
+    assert_eq!((patch.unwrap().status.as_str(), next), ("True", None));
 }
 
 #[test]

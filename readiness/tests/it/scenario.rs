@@ -5,7 +5,7 @@ use readiness::{
     BlockReason, ConditionStatus, EffectiveStatus, FilterOptions, GateDecision, GatePhase, GatedPodView, Policy, filter,
 };
 
-use super::world::{A, B, World, at, gate_a, gate_b, taint};
+use super::world::{A, B, World, at, gate_a, gate_b, stored, taint};
 
 fn open(world: &World) -> bool {
     filter(FilterOptions::from(&world.policy), &world.view(), GatedPodView::new(&Pod::default())).is_allowed()
@@ -65,7 +65,7 @@ fn a_node_through_its_life() {
         world.report(B, "True", "Ok", 6);
         let seen = world.run(6);
         assert_eq!(seen.changes(), ["-a:NoSchedule"]);
-        assert!(seen.schedulable && world.taints().is_empty() && world.state.owned_taints.is_empty());
+        assert!(seen.schedulable && world.taints().is_empty() && stored(&world.state, "ownedTaints").is_empty());
 
         // 7: B is lost; no timer runs.
         world.report(B, "False", "Lost", 7);

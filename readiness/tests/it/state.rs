@@ -2,10 +2,10 @@
 
 use k8s_openapi::jiff::SignedDuration;
 use readiness::network::{Aggregate, HoldDown};
-use readiness::{NodeState, Policy, StoredStateError, TaintId};
+use readiness::{NodeState, Policy, StoredStateError};
 use serde_json::{Value, from_value, json, to_value};
 
-use super::world::{A, B, World, at, gate_a, gate_b};
+use super::world::{A, B, World, at, gate_a, gate_b, stored};
 
 /// Returns the state of a node with a gate in each form: released, before a boot, with a preexisting timeout.
 fn eventful() -> NodeState {
@@ -94,6 +94,10 @@ fn an_unknown_version_is_a_typed_error() {
 
 #[test]
 fn the_identity_of_a_taint_is_key_and_effect() {
-    let taint = |value: &str| from_value(json!({"key": "a", "value": value, "effect": "NoSchedule"})).unwrap();
-    assert_eq!(TaintId::from(&taint("1")), TaintId::from(&taint("2")));
+    let mut world = World::new(Policy::kep(), &[gate_a()]).ready(0);
+    world.put_taint(from_value(json!({"key": "a", "value": "other", "effect": "NoSchedule"})).unwrap());
+    let taint = json!({"key": "a", "effect": "NoSchedule"});
+    let state: NodeState = from_value(json!({"version": 1, "ownedTaints": [taint]})).unwrap();
+    assert_eq!(stored(&state, "ownedTaints"), [json!({"key": "a", "effect": "NoSchedule"})]);
+    assert!(world.write(&state.shutdown_writes(), 0).is_empty() && world.taints().is_empty());
 }

@@ -1,8 +1,8 @@
 //! Timeout conditions: their writes, repeated requests for lost writes, and timeouts from before their gate.
 
 use readiness::{
-    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision,
-    LateReport, NodeChange, NodeReadinessGate, NodeState, Policy, PolicyMode, PreexistingTimeout,
+    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, ExpectedCondition, GateDecision, NodeChange,
+    NodeReadinessGate, NodeState, Policy, PolicyMode,
 };
 
 use super::world::{A, B, World, blocked, gate_a, gate_b};
@@ -29,15 +29,15 @@ fn what_is_written_at_a_timeout() {
     assert_eq!(world.run(2).decision(B), GateDecision::Satisfied);
 
     let warning = world_with_event(Policy::kep());
-    assert_eq!(warning, (EventType::Warning, "GateBypassed".to_owned()));
+    assert_eq!(warning, (true, "GateBypassed".to_owned()));
 }
 
-fn world_with_event(policy: Policy) -> (EventType, String) {
+fn world_with_event(policy: Policy) -> (bool, String) {
     let mut world = World::new(policy, &[gate_b()]).ready(0);
     world.run(0);
     let seen = world.run(2);
     let found = seen.writes.iter().find_map(|write| match &write.change {
-        NodeChange::Event { event_type, reason, .. } => Some((*event_type, reason.clone())),
+        NodeChange::Event { is_warning, reason, .. } => Some((*is_warning, reason.clone())),
         _ => None,
     });
     found.unwrap()
@@ -134,9 +134,9 @@ fn a_timeout_that_is_there_already_is_not_written_again() {
 
 #[test]
 fn a_timeout_left_over_from_a_removed_gate() {
-    for (preexisting_timeout, is_open) in [(PreexistingTimeout::Counts, true), (PreexistingTimeout::Ignored, false)] {
+    for (is_ignored, is_open) in [(false, true), (true, false)] {
         let mut policy = Policy::kep();
-        policy.preexisting_timeout = preexisting_timeout;
+        policy.ignores_older_timeouts = is_ignored;
         let mut world = World::new(policy, &[gate_b()]).ready(0);
         world.run(0);
         world.run(2);
@@ -189,9 +189,9 @@ fn a_clock_that_is_set_back_makes_no_leftovers() {
 
 #[test]
 fn a_gate_that_never_times_out_is_not_released_by_the_timeout_of_the_gate_before_it() {
-    for late_report in [LateReport::OwnerWins, LateReport::Sticky] {
+    for is_ignored in [false, true] {
         let mut policy = Policy::kep();
-        policy.late_report = late_report;
+        policy.ignores_late_reports = is_ignored;
         let mut kubelet = World::new(policy, &[gate_a()]).ready(0).with_role(EvaluatorRole::Kubelet);
         kubelet.report(A, "False", "Broken", 0);
         kubelet.run(0);

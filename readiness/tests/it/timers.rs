@@ -3,13 +3,13 @@
 use k8s_openapi::api::core::v1::{Pod, Taint};
 use k8s_openapi::jiff::SignedDuration;
 use readiness::{
-    BlockReason, ColdStart, ConditionStatus, EffectiveStatus, EvaluatorRole, FailureAction, FilterOptions,
-    GateDecision, GatePhase, GatedPodView, LateReport, NodeChange, NodeReadinessGate, Policy, TimeoutWrite, filter,
+    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, FailureAction, FilterOptions, GateDecision,
+    GatePhase, GatedPodView, NodeChange, NodeReadinessGate, Policy, filter,
 };
 use serde_json::{from_value, json};
 
 use super::examples::{self, CNI, DATADOG, PATCH};
-use super::world::{A, B, Seen, World, at, blocked, gate_a, gate_b, taint};
+use super::world::{A, B, Seen, World, at, blocked, gate_a, gate_b, stored, taint, with};
 
 fn bypass_gate(name: &str, seconds: i32) -> NodeReadinessGate {
     NodeReadinessGate::new(name, seconds).with_bypass_warning()
@@ -107,14 +107,14 @@ fn each_cell_of_the_table_of_timeout_writes() {
         (NodeRestarted, true, false, false),
     ];
     for (observation, is_written, always, when_unreported) in rows {
-        for (setting, writes) in [(TimeoutWrite::Always, always), (TimeoutWrite::WhenUnreported, when_unreported)] {
+        for (keeps_false, writes) in [(false, always), (true, when_unreported)] {
             let mut policy = Policy::kep();
-            policy.timeout_write = setting;
+            policy.keeps_reported_false = keeps_false;
             let mut world = in_phase(if is_written { GatePhase::TimedOut } else { GatePhase::Waiting }, &policy);
             show(&mut world, observation, 20);
             let seen = world.run(20);
             let expected: &[&str] = if writes { &["b.example/Ready=TimeoutExceeded"] } else { &[] };
-            assert_eq!(seen.changes(), expected, "{observation:?}, {is_written}, {setting:?}");
+            assert_eq!(seen.changes(), expected, "{observation:?}, {is_written}, {keeps_false}");
             assert!(world.run(21).changes().is_empty(), "once");
         }
     }
@@ -346,7 +346,7 @@ fn changes_of_a_gate_while_it_waits() {
 
 #[test]
 fn gates_that_would_be_invalid_are_never_released() {
-    let other = |action| NodeReadinessGate { failure_action: action, ..NodeReadinessGate::new(B, 2) };
+    let other = |action| with(NodeReadinessGate::new(B, 2), |gate| gate.failure_action = action);
     let tainting = |key: &str, value: &str, effect: &str| {
         let taint = Taint { value: Some(value.to_owned()), ..taint(key, effect) };
         NodeReadinessGate::new(B, 2).with_taint(taint)
@@ -356,7 +356,7 @@ fn gates_that_would_be_invalid_are_never_released() {
         other(FailureAction::Taint),
         bypass_gate(B, 0),
         bypass_gate(B, -5),
-        NodeReadinessGate { timeout_seconds: None, ..bypass_gate(B, 1) },
+        with(bypass_gate(B, 1), |gate| gate.timeout_seconds = None),
         tainting("a", "", "noschedule"),
         tainting("a", "", ""),
         tainting("not a key", "", "NoSchedule"),
@@ -401,9 +401,9 @@ fn gates_that_would_be_invalid_touch_neither_taints_nor_conditions_of_others() {
 
 #[test]
 fn a_start_without_a_state() {
-    for (cold_start, requeue_at) in [(ColdStart::FromNow, 102), (ColdStart::FromReadyTransition, 101)] {
+    for (from_ready, requeue_at) in [(false, 102), (true, 101)] {
         let mut policy = Policy::kep();
-        policy.cold_start = cold_start;
+        policy.starts_from_ready = from_ready;
         let mut world = World::new(policy, &[gate_b()]).ready(99);
         assert!(world.run(100).wakes(requeue_at));
         // Not so for what is added later.
@@ -413,7 +413,7 @@ fn a_start_without_a_state() {
     }
     // A transition in the future counts as now.
     let mut policy = Policy::kep();
-    policy.cold_start = ColdStart::FromReadyTransition;
+    policy.starts_from_ready = true;
     assert!(World::new(policy, &[gate_b()]).ready(500).run(100).wakes(102));
 
     let phases = [
@@ -591,10 +591,11 @@ fn flaps_are_counted_and_told() {
         told += world.run(pass * 10 + 4).events().iter().filter(|reason| **reason == "GateFlapping").count();
     }
     assert_eq!(told, 2, "at the third and the sixth");
-    let counters = &world.state.counters;
-    assert_eq!((counters.flaps, counters.transitions, counters.timeouts), (6, 12, 0));
-    assert_eq!((counters.established, counters.seconds_to_established), (1, 3));
-    assert_eq!((counters.released, counters.held), (6, 6));
+    let counts = world.state.counters.metrics().map(|(_, count)| count);
+    let [transitions, flaps, timeouts, bypasses, established, seconds_to_established, held, released] = counts;
+    assert_eq!((flaps, transitions, timeouts, bypasses), (6, 12, 0, 0));
+    assert_eq!((established, seconds_to_established), (1, 3));
+    assert_eq!((released, held), (6, 6));
 }
 
 #[test]
@@ -606,7 +607,7 @@ fn another_uid_is_another_node() {
     world.forget(A);
     let seen = world.run(50);
     assert!(seen.wakes(53));
-    assert!(world.state.owned_taints.is_empty(), "the taint is not of this node's story");
+    assert!(stored(&world.state, "ownedTaints").is_empty(), "the taint is not of this node's story");
 }
 
 #[test]
@@ -619,7 +620,7 @@ fn each_setting_has_one_spelling() {
         json!({"lateReport": "ownerWins", "rearmOnRegression": true, "holdDown": 5, "maxWaitPerBoot": null}),
     )
     .unwrap();
-    assert!(policy.rearm_on_regression && policy.late_report == LateReport::OwnerWins);
+    assert!(policy.rearm_on_regression && !policy.ignores_late_reports);
     assert_eq!(policy.hold_down, Some(SignedDuration::from_secs(5)));
     let written: Policy = serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
     assert_eq!(written, policy);

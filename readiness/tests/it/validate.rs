@@ -2,21 +2,18 @@
 
 use dra_attrs::ErrorType;
 use proptest::prelude::*;
-use readiness::condition::{is_known, is_standard};
 use readiness::validate::{
-    GateWarning, GateWarningKind, GateWriter, ValidationOptions, validate_gate_update, validate_gates,
-    validate_requirements,
+    GateWarning, GateWarningKind, ValidationOptions, validate_gate_update, validate_gates, validate_requirements,
 };
-use readiness::{FailureAction, NodeReadinessGate, NodeReadinessRequirement, gate_label_key};
+use readiness::{FailureAction, NodeReadinessGate, NodeReadinessRequirement};
 use serde_json::{Value, from_value, json};
 
-use super::world::{gate_a, taint};
+use super::world::{gate_a, taint, with};
 
 /// Returns options with the limit of the KEP, or with that of the domain alone.
 fn limited(domain_alone: bool) -> ValidationOptions {
-    let mut options = ValidationOptions::default();
-    options.limits_domain_alone = domain_alone;
-    options
+    let options = ValidationOptions::default();
+    if domain_alone { options.with_limit_of_domain() } else { options }
 }
 
 fn gates(list: Value) -> Vec<NodeReadinessGate> {
@@ -309,14 +306,14 @@ fn two_gates_share_a_taint_only_with_its_value() {
     );
     // An entry that was stored does not excuse the new one that it conflicts with.
     let stored = [gate(second, "y", "NoSchedule")];
-    assert!(!validate_gate_update(&stored, &conflict, GateWriter::Admin, &ValidationOptions::default()).is_valid());
-    assert!(validate_gate_update(&conflict, &conflict, GateWriter::Admin, &ValidationOptions::default()).is_valid());
+    assert!(!validate_gate_update(&stored, &conflict, &ValidationOptions::default()).is_valid());
+    assert!(validate_gate_update(&conflict, &conflict, &ValidationOptions::default()).is_valid());
     // Nor do entries that were stored excuse a new one that agrees with one of them, wherever it stands.
     let third = gate("a.example/C", "x", "NoSchedule");
     for place in 0..=2 {
         let mut list = conflict.to_vec();
         list.insert(place, third.clone());
-        let report = validate_gate_update(&conflict, &list, GateWriter::Admin, &ValidationOptions::default());
+        let report = validate_gate_update(&conflict, &list, &ValidationOptions::default());
         assert_eq!(report.errors.len(), 1, "{:?}", report.errors);
     }
 }
@@ -326,21 +323,21 @@ fn changes_of_the_list() {
     // req: 5233-9
     let (old, new) = ([gate_a()], [named("b.example/Ready")]);
     for (old, new) in [(&old[..], &new[..]), (&new, &old), (&old, &[]), (&[], &old)] {
-        assert!(validate_gate_update(old, new, GateWriter::Admin, &ValidationOptions::default()).is_valid());
+        assert!(validate_gate_update(old, new, &ValidationOptions::default()).is_valid());
     }
     // Every field of an entry that stays.
-    let other = NodeReadinessGate { timeout_seconds: Some(1), ..gate_a() };
+    let other = with(gate_a(), |gate| gate.timeout_seconds = Some(1));
     let tainting = gate_a().with_taint(taint("b", "NoExecute"));
     for new in [other, tainting, gate_a().with_bypass_warning()] {
         for (old, new) in [(&old[0], &new), (&new, &old[0])] {
             let (old, new) = (std::slice::from_ref(old), std::slice::from_ref(new));
-            assert!(validate_gate_update(old, new, GateWriter::Admin, &ValidationOptions::default()).is_valid());
+            assert!(validate_gate_update(old, new, &ValidationOptions::default()).is_valid());
         }
     }
     // Ratcheting: what was stored stays, whatever today's rules are; a change of it has to follow them.
     let broken = named("Ready");
     let update = |old: &[NodeReadinessGate], new: &[NodeReadinessGate]| {
-        validate_gate_update(old, new, GateWriter::Admin, &ValidationOptions::default()).errors.len()
+        validate_gate_update(old, new, &ValidationOptions::default()).errors.len()
     };
     assert_eq!(update(std::slice::from_ref(&broken), &[broken.clone(), named("a.example/Ready")]), 0);
     let mut longer = broken.clone();
@@ -374,21 +371,17 @@ fn a_node_may_not_weaken_its_own_gates() {
         ),
     ];
     for (new, forbidden) in rows {
-        let report =
-            validate_gate_update(std::slice::from_ref(&old), &new, GateWriter::Node, &ValidationOptions::default());
+        let report = validate_gate_update(std::slice::from_ref(&old), &new, &ValidationOptions::default().by_node());
         let fields: Vec<_> = report.errors.iter().map(|error| (error.field.as_str(), error.r#type)).collect();
         assert_eq!(fields, forbidden.map(|field| (field, ErrorType::Forbidden)).as_slice());
-        assert!(
-            validate_gate_update(std::slice::from_ref(&old), &new, GateWriter::Admin, &ValidationOptions::default())
-                .is_valid()
-        );
+        assert!(validate_gate_update(std::slice::from_ref(&old), &new, &ValidationOptions::default()).is_valid());
     }
 }
 
 /// Returns the fields for which a change by a node is refused.
 fn by_node(old: &[NodeReadinessGate], new: &[NodeReadinessGate]) -> Vec<String> {
-    assert!(validate_gate_update(old, new, GateWriter::Admin, &ValidationOptions::default()).is_valid());
-    let report = validate_gate_update(old, new, GateWriter::Node, &ValidationOptions::default());
+    assert!(validate_gate_update(old, new, &ValidationOptions::default()).is_valid());
+    let report = validate_gate_update(old, new, &ValidationOptions::default().by_node());
     assert!(report.errors.iter().all(|error| error.r#type == ErrorType::Forbidden), "{report:?}");
     report.errors.into_iter().map(|error| error.field).collect()
 }
@@ -400,7 +393,7 @@ fn a_node_may_not_bring_taints_after_its_registration() {
     assert_eq!(by_node(&[], &[gate_a()]), taint_of(0));
     assert_eq!(by_node(&[named("b.example/Ready")], &[named("b.example/Ready"), gate_a()]), taint_of(1));
     assert_eq!(by_node(&[gate_a().with_bypass_warning()], &[gate_a()]), taint_of(0));
-    let report = validate_gate_update(&[], &[gate_a()], GateWriter::Node, &ValidationOptions::default());
+    let report = validate_gate_update(&[], &[gate_a()], &ValidationOptions::default().by_node());
     assert_eq!(
         report.errors.as_slice()[0].to_string(),
         "spec.readinessGates[0].readinessTaint: Forbidden: a node may not choose the taint of its gate \"a.example/Ready\""
@@ -413,26 +406,26 @@ fn a_node_may_not_bring_taints_after_its_registration() {
 fn a_taint_that_goes_is_a_change() {
     let bare = NodeReadinessGate::new("a.example/Ready", 3);
     let required = ["spec.readinessGates[0].readinessTaint: Required value: must be set if failureAction is Taint"];
-    let report =
-        |writer| validate_gate_update(&[gate_a()], std::slice::from_ref(&bare), writer, &ValidationOptions::default());
-    let errors: Vec<String> = report(GateWriter::Admin).errors.iter().map(ToString::to_string).collect();
+    let report = |options| validate_gate_update(&[gate_a()], std::slice::from_ref(&bare), &options);
+    let errors: Vec<String> = report(ValidationOptions::default()).errors.iter().map(ToString::to_string).collect();
     assert_eq!(errors, required, "the gate is not as it was stored");
-    let errors: Vec<String> = report(GateWriter::Node).errors.iter().map(ToString::to_string).collect();
+    let errors: Vec<String> =
+        report(ValidationOptions::default().by_node()).errors.iter().map(ToString::to_string).collect();
     assert_eq!(errors[..1], required);
     assert!(errors[1].contains("a node may not change the taint of its gate"), "{errors:?}");
 }
 
 #[test]
 fn a_node_may_not_let_time_release_what_it_never_does() {
-    let cordon = NodeReadinessGate { failure_action: FailureAction::from("Cordon"), ..gate_a() };
+    let cordon = with(gate_a(), |gate| gate.failure_action = FailureAction::from("Cordon"));
     assert_eq!(by_node(&[cordon.clone()], &[gate_a()]), ["spec.readinessGates[0].failureAction"]);
     assert_eq!(by_node(&[cordon], &[gate_a().with_bypass_warning()]), ["spec.readinessGates[0].failureAction"]);
     let bare = NodeReadinessGate::new("a.example/Ready", 3);
     assert_eq!(by_node(&[bare.clone()], &[gate_a()]), ["spec.readinessGates[0].readinessTaint"]);
     assert_eq!(by_node(&[bare], &[gate_a().with_bypass_warning()]), ["spec.readinessGates[0].failureAction"]);
-    let endless = NodeReadinessGate { timeout_seconds: None, ..gate_a() };
+    let endless = with(gate_a(), |gate| gate.timeout_seconds = None);
     assert_eq!(by_node(&[endless], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
-    let never = NodeReadinessGate { timeout_seconds: Some(0), ..gate_a() };
+    let never = with(gate_a(), |gate| gate.timeout_seconds = Some(0));
     assert_eq!(by_node(&[never], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
 }
 
@@ -443,8 +436,8 @@ fn the_longest_domain_of_a_label() {
         format!("{}b", labels.repeat(4).get(..len - 1).unwrap())
     };
     let longest = 253 - "readiness-gate.".len();
-    assert_eq!(gate_label_key(&format!("{}/Ready", domain(longest))).unwrap().find('/'), Some(253));
-    let long = gate_label_key(&format!("{}/Ready", domain(longest + 1))).unwrap_err();
+    assert_eq!(named(&format!("{}/Ready", domain(longest))).label_key().unwrap().find('/'), Some(253));
+    let long = named(&format!("{}/Ready", domain(longest + 1))).label_key().unwrap_err();
     assert!(long.to_string().contains("no more than 253 bytes"), "{long}");
 }
 
@@ -453,13 +446,13 @@ fn what_is_unchanged_in_substance_passes() {
     let with_value = |gate: NodeReadinessGate| {
         let mut taint = gate.readiness_taint.clone().unwrap();
         taint.value = Some(String::new());
-        NodeReadinessGate { readiness_taint: Some(taint), ..gate }
+        with(gate, |gate| gate.readiness_taint = Some(taint))
     };
     assert!(by_node(&[gate_a()], &[with_value(gate_a())]).is_empty(), "an empty value is none");
-    let broken = NodeReadinessGate { condition_type: "Ready".to_owned(), ..gate_a() };
+    let broken = with(gate_a(), |gate| gate.condition_type = "Ready".to_owned());
     assert!(by_node(&[broken.clone()], &[with_value(broken)]).is_empty(), "and no change of an entry");
     // Of several gates of one type the first counts, before and after.
-    let longer = NodeReadinessGate { timeout_seconds: Some(20), ..gate_a() };
+    let longer = with(gate_a(), |gate| gate.timeout_seconds = Some(20));
     for twice in [[gate_a(), longer.clone()], [longer.clone(), gate_a()]] {
         assert!(by_node(&twice, &twice).is_empty());
     }
@@ -495,12 +488,12 @@ fn requirements_of_pods() {
 fn standard_names() {
     // req: 5233-70
     for name in ["network.kubernetes.io/CNIReady", "network.kubernetes.io/NetworkProxyReady"] {
-        assert!(is_known(name) && is_standard(name) && only(named(name)).is_empty());
+        assert!(named(name).is_known() && named(name).is_standard() && only(named(name)).is_empty());
     }
-    assert!(is_standard("kubernetes.io/Anything") && is_standard("a.b.kubernetes.io/Anything"));
-    assert!(!is_known("network.kubernetes.io/cni-configured"));
+    assert!(named("kubernetes.io/Anything").is_standard() && named("a.b.kubernetes.io/Anything").is_standard());
+    assert!(!named("network.kubernetes.io/cni-configured").is_known());
     for other in ["kubernetes.io.example.com/A", "notkubernetes.io/A", "k8s.io/A"] {
-        assert!(!is_standard(other), "{other}");
+        assert!(!named(other).is_standard(), "{other}");
     }
 }
 
@@ -519,7 +512,7 @@ proptest! {
         let accepts = |domain_alone| validate_gates(&[named(&name)], &limited(domain_alone)).is_valid();
         let (strict, prefix_only) = (accepts(false), accepts(true));
         prop_assert!(!strict || prefix_only);
-        if let Ok(key) = gate_label_key(&name) {
+        if let Ok(key) = named(&name).label_key() {
             let (domain, name) = key.split_once('/').unwrap();
             prop_assert!(domain.len() <= 253 && name.len() <= 63 && prefix_only);
         } else {

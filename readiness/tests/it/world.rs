@@ -5,12 +5,23 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::{
     BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, GateDecision, GatedNode, GatedNodeView, NodeChange,
-    NodeReadinessGate, NodeState, NodeWrite, Policy, StepResult, WriteActor, apply_writes, step,
+    NodeReadinessGate, NodeState, NodeWrite, Policy, StepResult, step,
 };
 use serde_json::{from_value, json};
 
 pub(crate) const A: &str = "a.example/Ready";
 pub(crate) const B: &str = "b.example/Ready";
+
+/// Returns a list of a state as it is stored, such as `ownedTaints`.
+pub(crate) fn stored(state: &NodeState, list: &str) -> Vec<serde_json::Value> {
+    serde_json::to_value(state).unwrap()[list].as_array().unwrap().clone()
+}
+
+/// Returns a gate with a change.
+pub(crate) fn with(mut gate: NodeReadinessGate, change: impl FnOnce(&mut NodeReadinessGate)) -> NodeReadinessGate {
+    change(&mut gate);
+    gate
+}
 
 /// Returns the instant `seconds` after the start of every test.
 pub(crate) fn at(seconds: i64) -> Timestamp {
@@ -146,7 +157,7 @@ impl World {
         let (seen, state) = {
             let StepResult { writes, verdict, requeue_at, state, .. } =
                 step(&self.policy, self.role, &self.view(), now, before);
-            let gates = verdict.gates.iter().map(|gate| (gate.condition_type.to_owned(), gate.decision)).collect();
+            let gates = verdict.gates.iter().map(|(name, decision)| ((*name).to_owned(), *decision)).collect();
             (Seen { writes, schedulable: verdict.schedulable, gates, requeue_at }, state)
         };
         self.state = state;
@@ -161,7 +172,7 @@ impl World {
     }
 
     pub(crate) fn write(&mut self, writes: &[NodeWrite], seconds: i64) -> Vec<NodeWrite> {
-        apply_writes(&mut self.node.node, writes, at(seconds)).into_iter().cloned().collect()
+        writes.iter().filter(|write| !write.apply(&mut self.node.node, at(seconds))).cloned().collect()
     }
 }
 
@@ -186,8 +197,12 @@ impl Seen {
         self.writes.iter().filter_map(reason).collect()
     }
 
-    pub(crate) fn by(&self, actor: WriteActor) -> Vec<String> {
-        self.writes.iter().filter(|write| write.actor == actor).map(|write| short(&write.change)).collect()
+    pub(crate) fn by_kubelet(&self) -> Vec<String> {
+        self.writes.iter().filter(|write| write.is_by_kubelet()).map(|write| short(&write.change)).collect()
+    }
+
+    pub(crate) fn by_controller(&self) -> Vec<String> {
+        self.writes.iter().filter(|write| !write.is_by_kubelet()).map(|write| short(&write.change)).collect()
     }
 
     pub(crate) fn wakes(&self, seconds: i64) -> bool {

@@ -13,7 +13,7 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::PoolStatusGate;
+use poolstatus::{PoolStatusGate, StatusRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -97,8 +97,8 @@ impl Door {
         let new: ResourcePoolStatusRequest = typed(attempt.kind, &with_parts(attempt))?;
         let old = attempt.old.map(|old| typed::<ResourcePoolStatusRequest>(attempt.kind, old)).transpose()?;
         let errors = match (&old, attempt.part) {
-            (None, _) => poolstatus::validate_request((&new).into(), self.pool_status),
-            (Some(old), Part::Main) => poolstatus::validate_request_update(old.into(), (&new).into()),
+            (None, _) => StatusRequest::from(&new).validate(self.pool_status),
+            (Some(old), Part::Main) => StatusRequest::from(old).validate_update((&new).into()),
             (Some(old), Part::Status) => {
                 let check = |status| poolstatus::validate_status(old.status.as_ref(), status);
                 new.status.as_ref().map(check).unwrap_or_default()

@@ -3,8 +3,10 @@
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use nnn::PodKey;
-use nnn::view::{AutoscalerNode, AutoscalerNodePresence, ClusterView, PodClass, RemovalMode, ReservedBy};
+use nnn::view::{AutoscalerNode, AutoscalerNodePresence, ClusterView, PodClass, ReservedBy, UnremovableReason};
 use serde_json::{Value, json};
+
+use super::Caution;
 
 /// Nodes and pods to list.
 #[derive(Debug, Default)]
@@ -21,13 +23,13 @@ impl<'a> From<&'a ClusterView> for List<'a> {
 
 impl List<'_> {
     /// Returns a table of the nodes, and then a line for each pod that needs one.
-    pub(crate) fn table(&self, mode: RemovalMode) -> Vec<String> {
+    pub(crate) fn table(&self, caution: Caution) -> Vec<String> {
         let mut table = Table::new();
         table.load_preset(UTF8_FULL_CONDENSED);
         table.set_header(["NODE", "IS", "USED", "CPU", "BOUND", "EXPECTED", "WHY"]);
         for node in &self.nodes {
-            let removable = node.removability(mode);
-            let why = removable.reasons.iter().map(ToString::to_string);
+            let reasons = reasons(node, caution);
+            let why = reasons.iter().map(ToString::to_string);
             let noticed = node.warnings.iter().map(ToString::to_string);
             let mut lines: Vec<String> = why.chain(noticed).collect();
             lines.dedup();
@@ -40,7 +42,7 @@ impl List<'_> {
             };
             table.add_row([
                 node.name.clone(),
-                verdict(node, mode).to_owned(),
+                verdict(node, caution).to_owned(),
                 percent,
                 cpu,
                 names(node, ReservedBy::Bound).join("\n"),
@@ -53,14 +55,14 @@ impl List<'_> {
     }
 
     /// Returns nodes and pods as an object.
-    pub(crate) fn object(&self, mode: RemovalMode) -> Value {
+    pub(crate) fn object(&self, caution: Caution) -> Value {
         let nodes = self.nodes.iter().map(|node| {
-            let removable = node.removability(mode);
+            let reasons = reasons(node, caution);
             json!({
                 "name": node.name,
-                "is": verdict(node, mode),
-                "removable": removable.is_removable(),
-                "reasons": removable.reasons,
+                "is": verdict(node, caution),
+                "removable": reasons.is_empty(),
+                "reasons": reasons,
                 "utilisationPermille": node.utilisation_permille(),
                 "allocatable": node.allocatable,
                 "committed": node.committed(),
@@ -84,12 +86,19 @@ impl List<'_> {
     }
 }
 
+fn reasons(node: &AutoscalerNode, caution: Caution) -> Vec<UnremovableReason> {
+    match caution {
+        Caution::Strict => node.unremovable_reasons(),
+        Caution::Lenient => node.unremovable_reasons_without_nominations(),
+    }
+}
+
 /// Returns the verdict on a node in one or two words.
-fn verdict(node: &AutoscalerNode, mode: RemovalMode) -> &'static str {
+fn verdict(node: &AutoscalerNode, caution: Caution) -> &'static str {
     let is_promised = node.pods_reserved_by(ReservedBy::Nominated).next().is_some();
     match node.presence {
         AutoscalerNodePresence::Upcoming => "being created",
-        AutoscalerNodePresence::Present if node.removability(mode).is_removable() => "removable",
+        AutoscalerNodePresence::Present if reasons(node, caution).is_empty() => "removable",
         AutoscalerNodePresence::Present if is_promised => "reserved",
         AutoscalerNodePresence::Present => "in use",
         _ => "not there",

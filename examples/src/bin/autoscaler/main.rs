@@ -24,7 +24,7 @@ use examples::manifest::Manifests;
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use k8s_openapi::jiff::Timestamp;
 use list::List;
-use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, RemovalMode};
+use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions};
 use scaling::{Answer, ScalingArgs, ScalingError};
 
 const CLUSTER: &str = include_str!("../../../data/autoscaler/cluster.yaml");
@@ -97,15 +97,6 @@ enum AutoscalerError {
 
 impl Trouble for AutoscalerError {}
 
-impl From<Caution> for RemovalMode {
-    fn from(caution: Caution) -> Self {
-        match caution {
-            Caution::Strict => Self::Strict,
-            Caution::Lenient => Self::Lenient,
-        }
-    }
-}
-
 fn main() -> ExitCode {
     program(run)
 }
@@ -154,8 +145,8 @@ impl Args {
     /// Returns the list of nodes as text.
     fn listed(&self, list: &List<'_>) -> Result<String, OutputError> {
         match self.output {
-            Output::Table => Ok(list.table(self.mode.into()).join("\n")),
-            Output::Json => as_json(&list.object(self.mode.into())),
+            Output::Table => Ok(list.table(self.mode).join("\n")),
+            Output::Json => as_json(&list.object(self.mode)),
         }
     }
 

@@ -4,12 +4,9 @@ use dra_attrs::{NodeSelectorError, node_selector_matches};
 use examples::manifest::ReadinessManifests;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::Timestamp;
-use readiness::condition::READY;
-use readiness::rule::expand;
+use readiness::rule::Expansion;
 use readiness::{
-    FilterOptions, GATE_LABEL_VALUE, GateProposal, GatedNode, NodeState, Policy, RegistrationMode,
-    STARTUP_TAINT_PREFIXES, autoscaler_view, filter, gate_label_key, gates_without_startup_taint, is_daemon_pod,
-    merge_gates, missing_tolerations, preview_gates,
+    FilterOptions, GateProposal, GatedNode, GatedNodeView, NodePreview, NodeReadinessGate, NodeState, Policy, filter,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,22 +21,21 @@ const SNIPPET_SECONDS: i64 = 10;
 /// Registers the gates of kubelet configurations: with the nodes of the manifests, or with a new node of this name.
 pub(crate) fn register(objects: &mut ReadinessManifests, name: &str) -> Result<(), AgentError> {
     for kubelet in &objects.kubelets {
-        let configured = &kubelet.node_readiness_gates;
         if objects.nodes.is_empty() {
             let mut node = Node::default();
             node.metadata.name = Some(name.to_owned());
-            objects.nodes.push(GatedNode { node, gates: merge_gates(None, configured, RegistrationMode::Sync) });
+            objects.nodes.push(GatedNode { node, gates: kubelet.node_readiness_gates.clone() });
         } else {
             for node in &mut objects.nodes {
-                node.gates = merge_gates(Some(&node.gates), configured, RegistrationMode::Sync);
+                node.gates = kubelet.merge_gates(&node.gates);
             }
         }
         for node in &mut objects.nodes {
             for gate in &node.gates {
                 print(&format!("kubelet registers {} with the gate {}", name_of(node), gate.condition_type))?;
             }
-            let keys = node.gates.iter().filter_map(|gate| gate_label_key(&gate.condition_type).ok());
-            let labels = keys.map(|key| (key, GATE_LABEL_VALUE.to_owned()));
+            let keys = node.gates.iter().filter_map(|gate| gate.label_key().ok());
+            let labels = keys.map(|key| (key, NodeReadinessGate::LABEL_VALUE.to_owned()));
             node.node.metadata.labels.get_or_insert_default().extend(labels);
         }
     }
@@ -49,7 +45,7 @@ pub(crate) fn register(objects: &mut ReadinessManifests, name: &str) -> Result<(
 /// Adds to each node the gates and conditions of the rules that select it.
 pub(crate) fn expand_rules(objects: &mut ReadinessManifests, args: &Args) -> Result<(), AgentError> {
     for node in &mut objects.nodes {
-        let expansion = expand(&objects.rules, node, args.rule_timeout, args.begin)?;
+        let expansion = Expansion::from_rules(&objects.rules, node, args.rule_timeout, args.begin)?;
         for gate in &expansion.gates {
             print(&format!("{}: a rule becomes the gate {}", name_of(node), gate.condition_type))?;
         }
@@ -78,7 +74,7 @@ pub(crate) fn snippets(statuses: &[Value]) -> Result<Vec<Entry>, AgentError> {
 
 fn entry(at: i64, report: &ConditionReport) -> Entry {
     let ConditionReport { type_, status, reason, message } = report.clone();
-    if type_ == READY {
+    if type_ == GatedNodeView::READY {
         return Entry { at, ready: Some(ReadyReport { status, reason, message }), ..Entry::default() };
     }
     Entry { at, report: Some(report.clone()), ..Entry::default() }
@@ -104,8 +100,8 @@ pub(crate) fn after(stage: &Stage, objects: &ReadinessManifests, policy: &Policy
                 Err(error) => error.to_string(),
             };
             lines.push(format!("pod {name} on {}: {text}", name_of(node)));
-            let spec = pod.pod.spec.as_ref().filter(|_| is_daemon_pod(&pod.pod));
-            for taint in spec.map(|spec| missing_tolerations(spec, &node.gates)).unwrap_or_default() {
+            let daemon = Some(pod.view()).filter(|pod| pod.is_daemon_pod());
+            for taint in daemon.map(|daemon| daemon.missing_tolerations(&node.gates)).unwrap_or_default() {
                 lines.push(format!("pod {name} does not tolerate the taint of a gate, {}:{}", taint.key, taint.effect));
             }
         }
@@ -127,11 +123,12 @@ fn selects(pod: &Pod, node: &Node) -> Result<bool, NodeSelectorError> {
 
 /// Returns what an autoscaler sees of a node, and the gates whose taint it does not know for one of a node that starts.
 pub(crate) fn autoscaler_lines(node: &GatedNode) -> Vec<String> {
-    let view = autoscaler_view(&node.view());
-    let state = if view.is_starting { "starting, pods wait for it" } else { "started" };
+    let view = node.view();
+    let state = if view.is_starting() { "starting, pods wait for it" } else { "started" };
     let name = name_of(node);
-    let first = format!("autoscaler: {name} is {state}; {} conditions in its template", view.template_conditions.len());
-    let others = gates_without_startup_taint(&node.gates, &STARTUP_TAINT_PREFIXES);
+    let conditions = view.template_conditions().len();
+    let first = format!("autoscaler: {name} is {state}; {conditions} conditions in its template");
+    let others = view.gates_without_startup_taint(&GatedNodeView::STARTUP_TAINT_PREFIXES);
     let others = others.into_iter().map(|gate| format!("autoscaler: the taint of {gate} is no start-up taint"));
     [first].into_iter().chain(others).collect()
 }
@@ -139,22 +136,22 @@ pub(crate) fn autoscaler_lines(node: &GatedNode) -> Vec<String> {
 /// Returns what the gates of the proposed nodes would change.
 pub(crate) fn what_if(nodes: &[GatedNode], proposed: &[GatedNode], policy: &Policy, now: Timestamp) -> Vec<String> {
     let state = NodeState::default();
-    let proposals = nodes.iter().filter_map(|node| {
+    let previews = nodes.iter().filter_map(|node| {
         let after = proposed.iter().find(|after| name_of(after) == name_of(node))?;
-        Some(GateProposal { node: &node.node, current: &node.gates, proposed: &after.gates, state: &state })
+        let proposal = GateProposal { node: &node.node, current: &node.gates, proposed: &after.gates, state: &state };
+        proposal.preview(policy, now)
     });
-    let preview = preview_gates(policy, proposals, now);
+    let previews: Vec<NodePreview> = previews.collect();
     let word = |open: bool| if open { "open" } else { "blocked" };
-    let line = |node: &readiness::NodePreview| {
+    let line = |node: &NodePreview| {
         let unreported = match node.unreported.as_slice() {
             [] => String::new(),
             types => format!("; nobody reports {}", types.join(", ")),
         };
         format!("what if: {} is {}, would be {}{unreported}", node.name, word(node.open_before), word(node.open_after))
     };
-    let sum = format!(
-        "what if: {} nodes change, {} would close, {} would open",
-        preview.affected, preview.closing, preview.opening
-    );
-    preview.nodes.iter().map(line).chain([sum]).collect()
+    let closing = previews.iter().filter(|node| node.open_before && !node.open_after).count();
+    let opening = previews.iter().filter(|node| !node.open_before && node.open_after).count();
+    let sum = format!("what if: {} nodes change, {closing} would close, {opening} would open", previews.len());
+    previews.iter().map(line).chain([sum]).collect()
 }

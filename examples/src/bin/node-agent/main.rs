@@ -33,7 +33,6 @@ use examples::instant::instant;
 use examples::manifest::{Manifests, Problem, ReadinessManifests, read_text};
 use examples::output::{LineForm, OutputError, Trouble, escaped, program, put, put_styled, say};
 use k8s_openapi::jiff::Timestamp;
-use readiness::condition::{is_known, is_standard};
 use readiness::rule::ExpandError;
 use readiness::validate::{ValidationOptions, validate_gates, validate_requirements};
 use readiness::{EvaluatorRole, GatedNode, GatedPod, NodeReadinessGate, NodeState, Policy, ReadinessCounters, step};
@@ -237,8 +236,8 @@ fn report_problems(node: &GatedNode) -> Result<(), AgentError> {
     let report = validate_gates(&node.gates, &ValidationOptions::default());
     let errors = report.errors.iter().map(|error| format!("error: {error}"));
     let warnings = report.warnings.iter().map(|warning| format!("warning: {warning}"));
-    let types = node.gates.iter().map(|gate| gate.condition_type.as_str());
-    let foreign = types.filter(|name| is_standard(name) && !is_known(name));
+    let foreign = node.gates.iter().filter(|gate| gate.is_standard() && !gate.is_known());
+    let foreign = foreign.map(|gate| &gate.condition_type);
     let foreign = foreign.map(|name| format!("warning: {name} is in a domain of Kubernetes, which does not define it"));
     for line in errors.chain(warnings).chain(foreign) {
         print(&format!("{}: {line}", name_of(node)))?;

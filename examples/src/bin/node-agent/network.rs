@@ -1,10 +1,7 @@
 //! Network readiness of a node, and kubelet's admission of pods by it (KEP-5233, Node Admission Control).
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use readiness::condition::{NETWORK_PREFIX, READY};
-use readiness::network::{
-    ADMISSION_TIMEOUT_SECONDS, HoldDown, LocalNetwork, NetworkCondition, PodAge, PodNetwork, admit_pod, aggregate,
-};
+use readiness::network::{Aggregate, HoldDown, LocalNetwork, NetworkCondition};
 use readiness::{ConditionStatus, GatedNodeView, GatedPod};
 
 /// Condition that combines the network gates of one node.
@@ -27,21 +24,20 @@ impl NetworkWatch {
 
     /// Looks at the gates of the node. Returns the condition if its status or reason is another one than before.
     pub(crate) fn observe(&mut self, view: &GatedNodeView<'_>, now: Timestamp) -> Option<NetworkCondition> {
-        let condition = self.hold_down.observe(&aggregate(view, NETWORK_PREFIX)?, now);
+        let condition = self.hold_down.observe(&Aggregate::from_gates(view, Aggregate::NETWORK_PREFIX)?, now);
         let seen = (condition.status, condition.reason);
         (self.reported.replace(seen) != Some(seen)).then_some(condition)
     }
 
     /// Returns the time at which the gates will have been True for long enough; `None` if they have been, or are not True.
     pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        let end = self.hold_down.true_since?.checked_add(SignedDuration::from_secs(self.hold_down.seconds)).ok()?;
-        (end > now).then_some(end)
+        self.hold_down.stable_from(now)
     }
 
     /// Returns kubelet's decision on a pod, in words. A pod that the manifest puts on the node was there before kubelet
     /// started.
     pub(crate) fn admission(&self, view: &GatedNodeView<'_>, pod: &GatedPod, now: Timestamp) -> String {
-        let ready = view.condition(READY).filter(|_| view.is_ready());
+        let ready = view.condition(GatedNodeView::READY).filter(|_| view.is_ready());
         let local = LocalNetwork {
             ready_since: ready.and_then(|ready| Some(ready.last_transition_time.as_ref()?.0)),
             network: self.reported.map(|(status, _)| match status {
@@ -49,13 +45,11 @@ impl NetworkWatch {
                 "False" => ConditionStatus::False,
                 _ => ConditionStatus::Unknown,
             }),
-            timeout: SignedDuration::from_secs(ADMISSION_TIMEOUT_SECONDS),
+            timeout: LocalNetwork::DEFAULT_TIMEOUT,
         };
         let spec = pod.pod.spec.as_ref();
-        let is_host = spec.is_some_and(|spec| spec.host_network == Some(true));
-        let network = if is_host { PodNetwork::Host } else { PodNetwork::Pod };
         let is_here = spec.is_some_and(|spec| spec.node_name == view.node().metadata.name);
-        let age = if is_here { PodAge::Existing } else { PodAge::New };
-        admit_pod(local, network, age, now).to_string()
+        let admission = if is_here { local.admit_existing(&pod.pod, now) } else { local.admit_new(&pod.pod, now) };
+        admission.to_string()
     }
 }

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use readiness::condition::READY;
-use readiness::network::NETWORK_READY;
-use readiness::reporter::{ProbeResult, Reporter, ReporterAction};
-use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedPod, NodeState, NodeWrite, Policy, apply_writes, step};
+use readiness::network::NetworkCondition;
+use readiness::reporter::{ProbeResult, Reporter};
+use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedNodeView, GatedPod, NodeState, NodeWrite, Policy, step};
 
 use super::name_of;
 use super::network::NetworkWatch;
@@ -211,7 +210,7 @@ fn settle(player: &mut Player, policy: &Policy, role: EvaluatorRole, now: Timest
         let instance = player.kubelet.to_string();
         let view = player.node.view().with_kubelet_instance(&instance);
         let step = step(policy, role, &view, now, std::mem::take(&mut player.state));
-        let gates = step.verdict.gates.iter().map(|gate| (gate.condition_type.to_owned(), gate.decision));
+        let gates = step.verdict.gates.iter().map(|(name, decision)| ((*name).to_owned(), *decision));
         (scene.schedulable, scene.gates) = (step.verdict.schedulable, gates.collect());
         (player.state, player.requeue_at) = (step.state, step.requeue_at);
         let writes = step.writes;
@@ -219,7 +218,9 @@ fn settle(player: &mut Player, policy: &Policy, role: EvaluatorRole, now: Timest
             break;
         }
         // Nobody else writes here, so nothing can be refused.
-        let _ = apply_writes(&mut player.node.node, &writes, now);
+        for write in &writes {
+            write.apply(&mut player.node.node, now);
+        }
         scene.writes.extend(writes);
     }
     let taints = player.node.view();
@@ -234,13 +235,13 @@ fn report_network(player: &mut Player, now: Timestamp) -> Option<String> {
     player.requeue_at = player.requeue_at.into_iter().chain(network.next(now)).min();
     let condition = changed?;
     let report = ConditionReport {
-        type_: NETWORK_READY.to_owned(),
+        type_: NetworkCondition::TYPE.to_owned(),
         status: condition.status.to_owned(),
         reason: condition.reason.to_owned(),
         message: condition.message,
     };
     write(player, &report, now);
-    Some(format!("{NETWORK_READY} is {} ({}): {}", report.status, report.reason, report.message))
+    Some(format!("{} is {} ({}): {}", report.type_, report.status, report.reason, report.message))
 }
 
 /// Applies the events of an entry to the node, and returns them in words.
@@ -266,7 +267,7 @@ fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<S
         happened.push(format!("the clock is set by {clock} s"));
     }
     let ready = entry.ready.clone().map(|said| ConditionReport {
-        type_: READY.to_owned(),
+        type_: GatedNodeView::READY.to_owned(),
         status: said.status,
         reason: said.reason,
         message: said.message,
@@ -297,8 +298,8 @@ fn report_probe(player: &mut Player, probe: &Probe, instant: Timestamp) -> Strin
         ProbeOutcome::Unreachable => ProbeResult::Unreachable,
     };
     let stored = player.node.view().condition(&probe.type_).cloned();
-    let (condition, action) = reporter.report(stored.as_ref(), &result, instant);
-    let end = if action == ReporterAction::Finished { ", and ends" } else { "" };
+    let (condition, next) = reporter.report(stored.as_ref(), &result, instant);
+    let end = if next.is_none() { ", and ends" } else { "" };
     let Some(condition) = condition else { return format!("the reporter of {} writes nothing{end}", probe.type_) };
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let report = ConditionReport {

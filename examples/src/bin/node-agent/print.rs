@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use examples::output::escaped;
-use readiness::{EventType, GateDecision, NodeChange, NodeVerdict, NodeWrite, WriteActor};
+use readiness::{GateDecision, NodeChange, NodeVerdict, NodeWrite};
 
 use super::player::Scene;
 
@@ -43,14 +43,11 @@ pub(crate) fn scene(scene: &Scene) -> String {
 
 /// Formats a write in one line.
 pub(crate) fn write_line(write: &NodeWrite) -> String {
-    let actor = match write.actor {
-        WriteActor::Kubelet => "kubelet",
-        WriteActor::Nlc => "nlc    ",
-    };
+    let actor = if write.is_by_kubelet() { "kubelet" } else { "nlc    " };
     let style = match &write.change {
         NodeChange::AddTaint { .. } => BAD,
         NodeChange::RemoveTaint { .. } => GOOD,
-        NodeChange::PatchCondition { .. } | NodeChange::Event { event_type: EventType::Warning, .. } => CAUTION,
+        NodeChange::PatchCondition { .. } | NodeChange::Event { is_warning: true, .. } => CAUTION,
         _ => QUIET,
     };
     format!("{} {}", styled(QUIET, actor), styled(style, &write.to_string()))
@@ -58,7 +55,7 @@ pub(crate) fn write_line(write: &NodeWrite) -> String {
 
 /// Formats the verdict of the reconciler on a node.
 pub(crate) fn node_verdict(of_node: &NodeVerdict<'_>) -> String {
-    verdict(of_node.schedulable, of_node.gates.iter().map(|gate| (gate.condition_type, gate.decision)))
+    verdict(of_node.schedulable, of_node.gates.iter().copied())
 }
 
 fn verdict<'a>(schedulable: bool, gates: impl Iterator<Item = (&'a str, GateDecision)>) -> String {

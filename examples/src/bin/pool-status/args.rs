@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use clap::{Parser, ValueEnum};
 use dra_attrs::GateError;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{DEFAULT_LIMIT, InputKind, MAX_LIMIT, Profile};
+use poolstatus::{InputKind, Profile, StatusRequest};
 
 use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
 use examples::feature_gates::feature_gates;
@@ -33,8 +33,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
     /// Maximum number of listed pools per driver
-    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_LIMIT,
-        value_parser = clap::value_parser!(i32).range(1..=i64::from(MAX_LIMIT)))]
+    #[arg(long, value_name = "NUMBER", default_value_t = StatusRequest::DEFAULT_LIMIT,
+        value_parser = clap::value_parser!(i32).range(1..=i64::from(StatusRequest::MAX_LIMIT)))]
     pub(crate) limit: i32,
     /// Attribute that tells partition types apart where slices name none, such as gpu.example.com/profile
     #[arg(long, value_name = "ATTRIBUTE")]

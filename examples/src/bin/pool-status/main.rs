@@ -24,7 +24,7 @@ use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, 
 use examples::pool_question::{PoolAnswer, Question, RefusedDriver, incomplete_pools};
 use examples::pool_table::tables;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{Profile, reader_role};
+use poolstatus::{Profile, StatusRequest};
 use serde_json::{Value, json};
 
 use args::Args;
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
     if args.role {
-        put(&as_yaml(&[json!(reader_role())])?)?;
+        put(&as_yaml(&[json!(StatusRequest::reader_role())])?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let question = args.question()?;

@@ -7,13 +7,11 @@ use dra_alloc::InventoryError;
 use dra_attrs::FeatureGate;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::lifecycle::{
-    RateLimiter, RequestController, RequestDecision, RequestPhase, is_retention_expired, is_ttl_expired,
-};
-use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, OBJECTIVE, is_objective_met};
+use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision, RequestPhase};
+use poolstatus::metrics::{Metric, MetricIncrements};
 use poolstatus::{
     AvailabilityReport, DeviceTotals, GateSet, InputKind, PoolIndex, PoolStatusGate, Profile, Query, RequestOutcome,
-    StatusRequest, role_allows, validate_request,
+    StatusRequest,
 };
 use serde_json::{Value, json};
 
@@ -107,11 +105,11 @@ impl<'a> Office<'a> {
             return Answer::refused(format!("{name}: {note}"));
         }
         if !view.is_processed() {
-            if let Err(errors) = validate_request(view, self.gates).into_result() {
+            if let Err(errors) = view.validate(self.gates).into_result() {
                 return Answer::refused(format!("{name}: {errors}"));
             }
-            if let Some(Err(limited)) = self.limiter.as_mut().map(|limiter| limiter.take("user", self.now)) {
-                return Answer::refused(format!("{name}: {limited}"));
+            if let Some(wait) = self.limiter.as_mut().and_then(|limiter| limiter.take("user", self.now)) {
+                return Answer::refused(format!("{name}: too many requests, try again in {wait:?}"));
             }
         }
         match self.is_expired(request) {
@@ -134,7 +132,10 @@ impl<'a> Office<'a> {
         let Some(role) = self.role else { return Ok(()) };
         let name = view.metadata().name.as_deref().unwrap_or_default();
         let create = (!view.is_processed()).then_some(("create", ""));
-        let refused = create.into_iter().chain([("get", name)]).find(|(verb, name)| !role_allows(role, verb, name));
+        let refused = create
+            .into_iter()
+            .chain([("get", name)])
+            .find(|(verb, name)| !StatusRequest::is_granted_by(role, verb, name));
         match refused {
             Some((verb, _)) => Err(format!(
                 "forbidden: ClusterRole {} does not grant {verb} on resourcepoolstatusrequests",
@@ -146,8 +147,8 @@ impl<'a> Office<'a> {
 
     /// Returns a line about the objective of the controller, if metrics are asked for.
     pub(crate) fn objective(&self) -> Option<String> {
-        let word = if is_objective_met(&self.durations) { "met" } else { "missed" };
-        let line = || format!("objective: 99 % of the requests within {} s: {word}", OBJECTIVE.as_secs());
+        let word = if Metric::is_objective_met(&self.durations) { "met" } else { "missed" };
+        let line = || format!("objective: 99 % of the requests within {} s: {word}", Metric::OBJECTIVE.as_secs());
         self.args.metrics.then(line)
     }
 
@@ -189,7 +190,8 @@ impl<'a> Office<'a> {
                 request.status.as_ref().map(DeviceTotals::from).unwrap_or_default()
             }
         };
-        answer.notes.extend(report.warnings(view.profile()).map(|warning| format!("{name}: {warning}")));
+        let warnings = report.warnings(view.profile());
+        answer.notes.extend(warnings.map(|(pool, warning)| format!("{name}: pool {pool}: {warning}")));
         if self.args.alert_below.is_some_and(|threshold| totals.is_below(threshold)) {
             answer.lines.insert(0, format!("ALERT: Only {} devices available cluster-wide", totals.available));
         }
@@ -220,12 +222,8 @@ impl<'a> Office<'a> {
 
     fn is_expired(&self, request: &PoolStatusRequest) -> Result<bool, String> {
         match request {
-            PoolStatusRequest::Kep(request) => {
-                let observed = request.status.observation_time.as_ref().map(|time| time.0);
-                let ttl = request.spec.ttl_seconds_after_complete;
-                is_ttl_expired(ttl, observed, self.now).map_err(|error| error.to_string())
-            }
-            PoolStatusRequest::V1alpha3(request) => Ok(is_retention_expired(request.as_ref().into(), self.now)),
+            PoolStatusRequest::Kep(request) => request.is_ttl_expired(self.now).map_err(|error| error.to_string()),
+            PoolStatusRequest::V1alpha3(_) => Ok(view(request).is_retention_expired(self.now)),
         }
     }
 
@@ -252,7 +250,8 @@ impl<'a> Office<'a> {
         }
         let counts = [(Metric::Processed, increments.processed), (Metric::Errors, increments.errors)];
         let line = |(metric, count): (Metric, u64)| {
-            format!("{}{{{DRIVER_LABEL}={:?}}} {count}", metric.name(profile), increments.driver)
+            let (name, label) = (metric.name(profile), Metric::DRIVER_LABEL);
+            format!("{name}{{{label}={:?}}} {count}", increments.driver)
         };
         counts.into_iter().map(line).collect()
     }
@@ -263,7 +262,8 @@ impl<'a> Office<'a> {
             return Vec::new();
         }
         let name = Metric::Duration.name(profile);
-        let line = |part: &str, value: String| format!("{name}_{part}{{{DRIVER_LABEL}={driver:?}}} {value}");
+        let label = Metric::DRIVER_LABEL;
+        let line = |part: &str, value: String| format!("{name}_{part}{{{label}={driver:?}}} {value}");
         vec![line("sum", taken.as_secs_f64().to_string()), line("count", "1".to_owned())]
     }
 }

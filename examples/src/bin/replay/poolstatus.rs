@@ -9,8 +9,7 @@ use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::metrics::MetricIncrements;
 use poolstatus::{
-    AvailabilityReport, Cluster, GateSet, PoolStatusGate, Profile, Query, ReportWarning, RequestOutcome, StatusRequest,
-    kep,
+    AvailabilityReport, Cluster, GateSet, PoolStatusGate, Profile, Query, RequestOutcome, StatusRequest, kep,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -106,7 +105,8 @@ pub(super) fn compute(input: Value) -> Result<Operation, Refusal> {
         if !stopwatch.is_asked() {
             return Ok(Value::Null);
         }
-        let warnings: Vec<_> = report.warnings(profile).collect();
+        let warnings = report.warnings(profile).map(|(pool, warning)| format!("pool {pool}: {warning}"));
+        let warnings: Vec<String> = warnings.collect();
         Ok(answer(&status, &warnings, &report.metric_increments(profile)))
     }))
 }
@@ -125,7 +125,7 @@ fn to_form(report: &AvailabilityReport, form: Form) -> FormedStatus {
 }
 
 /// Builds the output of the operation.
-fn answer(status: &FormedStatus, lints: &[ReportWarning], observability: &MetricIncrements) -> Value {
+fn answer(status: &FormedStatus, lints: &[String], observability: &MetricIncrements) -> Value {
     match status {
         FormedStatus::Kep(status) => json!({"status": status, "lints": lints, "observability": observability}),
         FormedStatus::V1Alpha3(RequestOutcome::Incomplete { pools, preview }) => json!({

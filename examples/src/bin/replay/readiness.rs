@@ -5,7 +5,7 @@ mod state;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use readiness::validate::{self, GateWriter, ValidationOptions};
+use readiness::validate::{self, ValidationOptions};
 use readiness::{
     EvaluatorRole, FilterOptions, FilterReason, GatedNode, GatedPod, NodeReadinessGate, NodeReadinessRequirement,
     NodeState, NodeVerdict, NodeWrite, Policy, PolicyMode, filter, step,
@@ -214,9 +214,8 @@ fn output(write: &NodeWrite) -> Result<Value, Refusal> {
 }
 
 fn verdict(verdict: &NodeVerdict<'_>) -> Value {
-    let gates = verdict.gates.iter().map(|gate| {
-        let decision = gate.decision;
-        json!({"conditionType": gate.condition_type, "state": decision.name(), "why": decision.reason()})
+    let gates = verdict.gates.iter().map(|(condition_type, decision)| {
+        json!({"conditionType": condition_type, "state": decision.name(), "why": decision.reason()})
     });
     json!({"schedulable": verdict.schedulable, "gates": gates.collect::<Vec<_>>()})
 }
@@ -257,12 +256,12 @@ pub(super) fn validate_gates(input: Value) -> Result<Operation, Refusal> {
     };
     let name = input.actor.unwrap_or_default();
     let is_node = NODES.contains(&name.as_str()) || name.starts_with("system:node:");
-    let writer = if is_node { GateWriter::Node } else { GateWriter::Admin };
+    let options = if is_node { options.by_node() } else { options };
     let (gates, old, new) = (input.gates, input.old.unwrap_or_default(), input.new.unwrap_or_default());
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let report = stopwatch.run(|| match &gates {
             Some(gates) => validate::validate_gates(gates, &options),
-            None => validate::validate_gate_update(&old, &new, writer, &options),
+            None => validate::validate_gate_update(&old, &new, &options),
         });
         let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
         Ok(json!({"errors": written(&report.errors)?, "warnings": warnings}))

@@ -27,6 +27,6 @@ pub(super) fn availability(cluster: &Cluster, page: &mut Page) {
 }
 
 fn row(before: &PoolReport, after: &PoolReport) -> [String; 4] {
-    let (counts, counts_after) = (before.tally.counts(PROFILE), after.tally.counts(PROFILE));
+    let (counts, counts_after) = (before.counts(PROFILE), after.counts(PROFILE));
     [before.pool.clone(), counts.total.to_string(), counts.available.to_string(), counts_after.available.to_string()]
 }

@@ -2,9 +2,7 @@
 
 use k8s_openapi::api::core::v1::{NodeCondition, Pod};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use readiness::{
-    EvaluatorRole, FilterOptions, GatedNode, GatedPodView, NodeState, Policy, StepResult, apply_writes, filter, step,
-};
+use readiness::{EvaluatorRole, FilterOptions, GatedNode, GatedPodView, NodeState, Policy, StepResult, filter, step};
 
 use super::error::TourError;
 use super::page::Page;
@@ -22,7 +20,9 @@ pub(super) fn hold_back(page: &mut Page) -> Result<(), TourError> {
     let first = step(&policy, EvaluatorRole::Combined, &node.view(), begin, NodeState::default());
     page.decision(answer(&node, &pod, &first, begin));
     let StepResult { writes, state, .. } = first;
-    apply_writes(&mut node.node, &writes, begin);
+    for write in &writes {
+        write.apply(&mut node.node, begin);
+    }
 
     report(&mut node, AGENT);
     let later = begin.saturating_add(SignedDuration::from_secs(40)).unwrap_or(begin);

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Binding, Node, Pod};
 use k8s_openapi::jiff::Timestamp;
 use nnn::binding::{BindingError, apply_binding};
 use nnn::scheduling::{FeasibleNodes, FilterInput};
-use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, RemovalMode};
+use nnn::view::{AutoscalerNode, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions};
 use nnn::{
     Assumed, Behavior, Command, NodeFit, NominationGate, NominationOptions, NominationTracker, PodError, PodSnapshot,
     PreFlight, TrackerInput, TransitionError,
@@ -112,7 +112,7 @@ fn autoscaler(pod: &Pod) -> Result<String, StoryError> {
     let nodes = NODES.map(node).into_iter().collect::<Result<Vec<_>, _>>()?;
     let objects = ClusterObjects::new(&nodes, std::slice::from_ref(pod));
     let view = ClusterView::new(objects, &ClusterViewOptions::default())?;
-    let reasons = view.node(NODE).map(|node| node.removability(RemovalMode::Strict).reasons).unwrap_or_default();
+    let reasons = view.node(NODE).map(AutoscalerNode::unremovable_reasons).unwrap_or_default();
     Ok(reasons.first().map_or_else(|| "empty: it may go".to_owned(), |reason| format!("in use: {reason}")))
 }
 

@@ -162,7 +162,7 @@ fn changed_text(args: &Args, changed: &Changed) -> Result<String, AutoscalerErro
     Ok(match args.output {
         Output::Json if is_same && list.pods.is_empty() && gone_pods.is_empty() => String::new(),
         Output::Json => {
-            let mut object = list.object(args.mode.into());
+            let mut object = list.object(args.mode);
             if let Some(fields) = object.as_object_mut() {
                 fields.insert("goneNodes".to_owned(), json!(changed.gone));
                 fields.insert("gonePods".to_owned(), json!(gone_pods));
@@ -170,7 +170,7 @@ fn changed_text(args: &Args, changed: &Changed) -> Result<String, AutoscalerErro
             as_json(&object)?
         }
         Output::Table => {
-            let mut lines = list.table(args.mode.into());
+            let mut lines = list.table(args.mode);
             if list.nodes.is_empty() {
                 lines.remove(0);
             }

@@ -28,10 +28,11 @@ pub(super) struct Gate {
 
 impl<'l> Line<'l> {
     pub(super) fn verdict(node: &'l str, verdict: &NodeVerdict<'_>) -> Self {
-        let gates = verdict.gates.iter().filter(|gate| gate.decision.name() != "Satisfied").map(|gate| Gate {
-            condition_type: gate.condition_type.to_owned(),
-            decision: gate.decision.name(),
-            reason: gate.decision.reason(),
+        let gates = verdict.gates.iter().filter(|(_, decision)| decision.name() != "Satisfied");
+        let gates = gates.map(|(condition_type, decision)| Gate {
+            condition_type: (*condition_type).to_owned(),
+            decision: decision.name(),
+            reason: decision.reason(),
         });
         Self::Verdict { node, schedulable: verdict.schedulable, gates: gates.collect() }
     }

@@ -14,8 +14,8 @@ use examples::output::{Format, LineForm, put_line, say};
 use examples::pool_question::Question;
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::lifecycle::{CLEANUP_INTERVAL, RateLimiter, RequestController, RequestDecision, is_retention_expired};
-use poolstatus::{GateSet, PoolStatusGate, Profile, Query, RequestOutcome};
+use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision};
+use poolstatus::{GateSet, PoolStatusGate, Profile, Query, RequestOutcome, StatusRequest};
 use tokio::time::Instant;
 
 use super::super::args::Args;
@@ -159,8 +159,8 @@ impl<'a> Controller<'a> {
             self.pending.remove(name);
             return Ok(());
         };
-        if let Err(limited) = self.limiter.take(EVERYBODY, now()) {
-            self.pending.hold_all(limited.wait);
+        if let Some(wait) = self.limiter.take(EVERYBODY, now()) {
+            self.pending.hold_all(wait);
             return Ok(());
         }
         let query = match Query::from_request((&request).into()) {
@@ -218,7 +218,7 @@ impl<'a> Controller<'a> {
     async fn clean_up(&mut self) -> Result<(), LiveError> {
         let begin = now();
         for (name, request) in &self.view.requests {
-            if is_retention_expired(request.into(), begin) {
+            if StatusRequest::from(request).is_retention_expired(begin) {
                 match delete(&self.cluster.client, request).await {
                     Ok(()) => put_line(self.form, &Line::Expired { request: name.clone() })?,
                     Err(reason) => say(&format_args!("pool-status: {name}: expired, not deleted: {reason}")),
@@ -226,7 +226,7 @@ impl<'a> Controller<'a> {
             }
         }
         self.limiter.forget_idle(begin);
-        self.cleanup = soon(CLEANUP_INTERVAL);
+        self.cleanup = soon(RequestController::CLEANUP_INTERVAL);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use examples::live::metrics::{Histogram, Metrics, Series};
 use poolstatus::Profile;
-use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, buckets};
+use poolstatus::metrics::{Metric, MetricIncrements};
 
 /// Metrics of a controller, with the names of KEP-5677.
 pub(super) struct Counts {
@@ -15,12 +15,12 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn new(metrics: &Metrics, profile: Profile) -> Self {
-        const LABELS: &[&str] = &[DRIVER_LABEL];
+        const LABELS: &[&str] = &[Metric::DRIVER_LABEL];
         let name = |metric: Metric| metric.name(profile);
         Self {
             processed: metrics.counter(name(Metric::Processed), "Requests that were processed", LABELS),
             errors: metrics.counter(name(Metric::Errors), "Failed attempts to process a request", LABELS),
-            duration: metrics.histogram(name(Metric::Duration), "Time to process a request", LABELS, buckets()),
+            duration: metrics.histogram(name(Metric::Duration), "Time to process a request", LABELS, Metric::buckets()),
         }
     }
 

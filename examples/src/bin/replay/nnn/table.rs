@@ -2,12 +2,8 @@
 //! `nnn.prebind_groups` and `nnn.needs_patch`.
 
 use dra_attrs::{GateSet, Profile};
-use nnn::binding::{BindingStart, PreBindPlugin, pre_bind_groups};
-use nnn::scheduling::decide_cycle;
-use nnn::{
-    ConditionChange, CycleOutcome, NominatingInfo, NominationGate, PatchDecision, PreFlight, decide_nomination_update,
-    decide_patch, parse_node_name,
-};
+use nnn::binding::{BindingStart, PreBindPlugin};
+use nnn::{CycleOutcome, NominatingInfo, NominationGate, Nominator, PreFlight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,6 +13,11 @@ use crate::stopwatch::Stopwatch;
 
 fn answer(decide: impl Fn() -> Value + 'static) -> Operation {
     Box::new(move |stopwatch: &mut Stopwatch| Ok(json!({"result": stopwatch.run(&decide)})))
+}
+
+/// Reads a field with a node name. The empty name is `None`.
+fn node_name(name: &str) -> Option<&str> {
+    Some(name).filter(|name| !name.is_empty())
 }
 
 fn shown(value: impl Serialize) -> Value {
@@ -35,9 +36,8 @@ struct UpdateInput {
 
 pub(crate) fn nominator_update(input: Value) -> Result<Operation, Refusal> {
     let UpdateInput { old, new, memory } = read(input)?;
-    let [old, new, memory] = [old, new, memory].map(|node| parse_node_name(Some(&node)));
     Ok(answer(move || {
-        json!(decide_nomination_update(old.as_deref(), new.as_deref(), memory.as_deref()).unwrap_or_default())
+        json!(Nominator::decide_update(node_name(&old), node_name(&new), node_name(&memory)).unwrap_or_default())
     }))
 }
 
@@ -79,16 +79,15 @@ pub(crate) fn binding_start(input: Value) -> Result<Operation, Refusal> {
     if input.host.is_empty() {
         return Err(Refusal::field("host", "must be set"));
     }
-    let nnn = parse_node_name(Some(&input.nnn));
     let pre_flights = pre_flights(&input.preflight);
     Ok(answer(move || {
         let mut start = BindingStart::new(&pre_flights, &input.host);
         start.gates = GateSet::default().with_values([(NominationGate::Expectation, input.gate)]);
         start.waits_on_permit = input.waiting;
-        start.nnn = nnn.as_deref();
-        match start.decide() {
-            Ok(PatchDecision::Needed) => json!(["PatchNnn", input.host]),
-            Ok(PatchDecision::None(reason)) => json!(["None", reason]),
+        start.nnn = node_name(&input.nnn);
+        match start.no_patch_reason() {
+            Ok(None) => json!(["PatchNnn", input.host]),
+            Ok(Some(reason)) => json!(["None", reason]),
             Err(_) => json!(["Fail", "PreFlight"]),
         }
     }))
@@ -154,7 +153,7 @@ struct CycleInput {
 pub(crate) fn cycle_result(input: Value) -> Result<Operation, Refusal> {
     let CycleInput { profile, outcome, node } = read(input)?;
     let outcome = outcome.on(&node);
-    Ok(answer(move || shown(decide_cycle(&outcome, profile))))
+    Ok(answer(move || shown(outcome.nominating_info(profile))))
 }
 
 /// A plugin: name, true if it is skipped, true if it may run in parallel with others.
@@ -182,7 +181,7 @@ pub(crate) fn prebind_groups(input: Value) -> Result<Operation, Refusal> {
     let gates = GateSet::default().with_values([(NominationGate::Expectation, input.gate != Some(false))]);
     Ok(answer(move || {
         let plugins: Vec<PreBindPlugin<'_>> = input.plugins.iter().map(PluginInput::plugin).collect();
-        let groups = pre_bind_groups(gates, &plugins);
+        let groups = PreBindPlugin::group(gates, &plugins);
         json!(groups.iter().map(|group| group.iter().map(|plugin| plugin.name).collect()).collect::<Vec<Vec<_>>>())
     }))
 }
@@ -201,9 +200,7 @@ struct PatchInput {
 pub(crate) fn needs_patch(input: Value) -> Result<Operation, Refusal> {
     let input: PatchInput = read(input)?;
     let info = info(input.mode, &input.node)?;
-    let known = parse_node_name(Some(&input.known));
-    let condition = if input.condition_changed { ConditionChange::Changed } else { ConditionChange::Same };
-    Ok(answer(move || json!(decide_patch(&info, known.as_deref(), condition) == PatchDecision::Needed)))
+    Ok(answer(move || json!(input.condition_changed || info.no_patch_reason(node_name(&input.known)).is_none())))
 }
 
 /// Reads a mode and a node: mode 0 leaves the nomination, mode 1 sets it.

@@ -1,30 +1,28 @@
 //! Policies of `readiness.step`, in every spelling that the door documents.
 
 use k8s_openapi::jiff::SignedDuration;
-use readiness::{
-    ColdStart, LabelPolicy, LateReport, Policy, PolicyMode, PreexistingTimeout, ReleaseWhen, TimeoutWrite,
-};
+use readiness::{Policy, PolicyMode};
 use serde::Deserialize;
 
 /// Fields of a policy in snake case and camel case, with the earlier names of some. Missing fields are as in `kep`.
 #[derive(Deserialize)]
 #[serde(default = "PolicyFields::kep")]
 pub(super) struct PolicyFields {
-    #[serde(alias = "lateReport", with = "LateReportName")]
+    #[serde(alias = "lateReport")]
     late_report: LateReport,
-    #[serde(alias = "releaseWhen", with = "ReleaseWhenName")]
-    handoff: ReleaseWhen,
-    #[serde(alias = "timeoutWrite", with = "TimeoutWriteName")]
+    #[serde(alias = "releaseWhen")]
+    handoff: Handoff,
+    #[serde(alias = "timeoutWrite")]
     timeout_write: TimeoutWrite,
     #[serde(alias = "rearm", alias = "rearmOnRegression")]
     rearm_on_regression: bool,
     #[serde(alias = "adoptExistingTaints")]
     adopt: bool,
-    #[serde(alias = "preexistingTimeout", with = "PreexistingTimeoutName")]
-    leftover: PreexistingTimeout,
-    #[serde(alias = "coldStart", with = "ColdStartName")]
+    #[serde(alias = "preexistingTimeout")]
+    leftover: Leftover,
+    #[serde(alias = "coldStart")]
     cold_start: ColdStart,
-    #[serde(alias = "labelPolicy", with = "LabelPolicyName")]
+    #[serde(alias = "labelPolicy")]
     label_policy: LabelPolicy,
     #[serde(with = "ModeName")]
     mode: PolicyMode,
@@ -38,17 +36,16 @@ pub(super) struct PolicyFields {
 
 impl PolicyFields {
     fn kep() -> Self {
-        let kep = Policy::kep();
         Self {
-            late_report: kep.late_report,
-            handoff: kep.release_when,
-            timeout_write: kep.timeout_write,
-            rearm_on_regression: kep.rearm_on_regression,
-            adopt: kep.adopt_existing_taints,
-            leftover: kep.preexisting_timeout,
-            cold_start: kep.cold_start,
-            label_policy: kep.label_policy,
-            mode: kep.mode,
+            late_report: LateReport::default(),
+            handoff: Handoff::default(),
+            timeout_write: TimeoutWrite::default(),
+            rearm_on_regression: false,
+            adopt: false,
+            leftover: Leftover::default(),
+            cold_start: ColdStart::default(),
+            label_policy: LabelPolicy::default(),
+            mode: PolicyMode::Active,
             max_wait_per_boot: None,
             max_heartbeat_age: None,
             hold_down: None,
@@ -59,14 +56,14 @@ impl PolicyFields {
 impl From<PolicyFields> for Policy {
     fn from(fields: PolicyFields) -> Self {
         let mut policy = Self::kep();
-        policy.late_report = fields.late_report;
-        policy.release_when = fields.handoff;
-        policy.timeout_write = fields.timeout_write;
+        policy.ignores_late_reports = fields.late_report == LateReport::Sticky;
+        policy.waits_for_taint = fields.handoff == Handoff::AwaitTaint;
+        policy.keeps_reported_false = fields.timeout_write == TimeoutWrite::WhenUnreported;
         policy.rearm_on_regression = fields.rearm_on_regression;
         policy.adopt_existing_taints = fields.adopt;
-        policy.preexisting_timeout = fields.leftover;
-        policy.cold_start = fields.cold_start;
-        policy.label_policy = fields.label_policy;
+        policy.ignores_older_timeouts = fields.leftover == Leftover::Ignored;
+        policy.starts_from_ready = fields.cold_start == ColdStart::FromReadyTransition;
+        policy.removes_foreign_labels = fields.label_policy == LabelPolicy::Authoritative;
         policy.mode = fields.mode;
         policy.max_wait_per_boot = fields.max_wait_per_boot.map(SignedDuration::from_secs);
         policy.max_heartbeat_age = fields.max_heartbeat_age.map(SignedDuration::from_secs);
@@ -75,60 +72,60 @@ impl From<PolicyFields> for Policy {
     }
 }
 
-/// Spellings of [`LateReport`].
-#[derive(Deserialize)]
-#[serde(remote = "LateReport")]
-enum LateReportName {
+/// Spellings of `lateReport`.
+#[derive(Default, Deserialize, PartialEq)]
+enum LateReport {
+    #[default]
     #[serde(alias = "ownerWins", alias = "owner_wins")]
     OwnerWins,
     #[serde(alias = "sticky")]
     Sticky,
 }
 
-/// Spellings of [`ReleaseWhen`].
-#[derive(Deserialize)]
-#[serde(remote = "ReleaseWhen")]
-enum ReleaseWhenName {
-    #[serde(rename = "Immediate", alias = "immediate", alias = "timeoutWritten")]
-    TimeoutWritten,
-    #[serde(rename = "AwaitTaint", alias = "awaitTaint", alias = "await_taint", alias = "taintPresent")]
-    TaintPresent,
+/// Spellings of `releaseWhen`.
+#[derive(Default, Deserialize, PartialEq)]
+enum Handoff {
+    #[default]
+    #[serde(alias = "immediate", alias = "timeoutWritten")]
+    Immediate,
+    #[serde(alias = "awaitTaint", alias = "await_taint", alias = "taintPresent")]
+    AwaitTaint,
 }
 
-/// Spellings of [`TimeoutWrite`].
-#[derive(Deserialize)]
-#[serde(remote = "TimeoutWrite")]
-enum TimeoutWriteName {
+/// Spellings of `timeoutWrite`.
+#[derive(Default, Deserialize, PartialEq)]
+enum TimeoutWrite {
+    #[default]
     #[serde(alias = "always")]
     Always,
     #[serde(alias = "whenUnreported", alias = "when_unreported")]
     WhenUnreported,
 }
 
-/// Spellings of [`ColdStart`].
-#[derive(Deserialize)]
-#[serde(remote = "ColdStart")]
-enum ColdStartName {
+/// Spellings of `coldStart`.
+#[derive(Default, Deserialize, PartialEq)]
+enum ColdStart {
+    #[default]
     #[serde(alias = "fromNow", alias = "from_now")]
     FromNow,
     #[serde(alias = "fromReadyTransition", alias = "from_ready_transition")]
     FromReadyTransition,
 }
 
-/// Spellings of [`LabelPolicy`].
-#[derive(Deserialize)]
-#[serde(remote = "LabelPolicy")]
-enum LabelPolicyName {
+/// Spellings of `labelPolicy`.
+#[derive(Default, Deserialize, PartialEq)]
+enum LabelPolicy {
+    #[default]
     #[serde(alias = "owned")]
     Owned,
     #[serde(alias = "authoritative")]
     Authoritative,
 }
 
-/// Spellings of [`PreexistingTimeout`].
-#[derive(Deserialize)]
-#[serde(remote = "PreexistingTimeout")]
-enum PreexistingTimeoutName {
+/// Spellings of `preexistingTimeout`.
+#[derive(Default, Deserialize, PartialEq)]
+enum Leftover {
+    #[default]
     #[serde(alias = "counts")]
     Counts,
     #[serde(alias = "ignored")]

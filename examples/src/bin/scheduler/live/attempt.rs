@@ -9,7 +9,6 @@ use examples::live::kinds::KindName;
 use examples::live::{now, pod_calls};
 use examples::placing::{self, NoNode, NodeVerdict, with_deadline};
 use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};
-use nnn::binding::announce;
 use nnn::{Assumed, BindingClaim, Command, PodKey};
 use tokio::time::Instant;
 
@@ -104,7 +103,7 @@ impl LiveScheduler<'_> {
             if claim.chosen().is_some() { BindingClaim::Chosen(uid) } else { BindingClaim::Shared(uid) }
         });
         let assumed = Assumed::new(pod, node).with_claims(claims.collect());
-        for command in announce(&assumed) {
+        for command in assumed.announce() {
             if let (Command::PatchNnn { pod, node }, false) = (&command, assumed.claims.is_empty()) {
                 pod_calls::nominate(&self.cluster.client, pod, node).await?;
             }
