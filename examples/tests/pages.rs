@@ -110,7 +110,7 @@ fn limits_by_version() {
 fn defaults_of_gates() {
     let rows = table(DRIVERS, "| gate | default |");
     let mut listed: Vec<(&str, &str)> = rows.iter().map(|row| (row[0].trim_matches('`'), row[1])).collect();
-    let state = |gate: &DraGate| if gate.is_default() { "on" } else { "off" };
+    let state = |gate: &DraGate| if gate.is_default(Profile::V1_37) { "on" } else { "off" };
     let mut gates: Vec<(&str, &str)> =
         DraGate::ALL.iter().map(|gate| (gate.name(Profile::V1_37), state(gate))).collect();
     listed.sort_unstable();

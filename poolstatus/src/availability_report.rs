@@ -1,6 +1,7 @@
 //! Report on the pools of a driver, and its conversion to the status of KEP-5677 and to that of Kubernetes 1.37.
 
 use dra_attrs::Profile;
+use dra_attrs::release::PoolStatusForm;
 use k8s_openapi::api::resource::v1alpha3::{PoolStatus, ResourcePoolStatusRequestStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -127,14 +128,16 @@ impl AvailabilityReport {
     /// [`MetricIncrements::with_failed_write`] and [`MetricIncrements::from_list_error`] for attempts that fail.
     #[must_use]
     pub fn metric_increments(&self, profile: Profile) -> MetricIncrements {
-        let is_waiting = profile == Profile::V1_37 && self.pools.iter().any(PoolReport::is_incomplete);
+        let waits = profile.rules().pool_status == PoolStatusForm::V1alpha3;
+        let is_waiting = waits && self.pools.iter().any(PoolReport::is_incomplete);
         MetricIncrements { processed: u64::from(!is_waiting), errors: 0, driver: self.driver.clone() }
     }
 }
 
 /// Returns true if the warning is reported under `profile`. What a summary of Kubernetes 1.37 counts is left out there.
 fn applies(pool: &PoolReport, warning: &PoolWarning, profile: Profile) -> bool {
-    let has_summary = profile == Profile::V1_37 && pool.summary_error().is_none();
+    let summarizes = profile.rules().pool_status == PoolStatusForm::V1alpha3;
+    let has_summary = summarizes && pool.summary_error().is_none();
     match warning {
         PoolWarning::PartitionsAsListed => !(has_summary && pool.is_summary_exhaustive),
         PoolWarning::ShareableInUse { .. } => !(has_summary && pool.shareable.as_ref().is_ok_and(Option::is_some)),

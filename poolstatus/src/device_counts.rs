@@ -1,6 +1,7 @@
 //! Numbers of devices of one pool, and the four counts of devices in a status.
 
 use dra_attrs::Profile;
+use dra_attrs::release::PoolStatusForm;
 use k8s_openapi::api::resource::v1::Device;
 
 use crate::in_use::InUse;
@@ -38,9 +39,9 @@ pub struct DeviceCounts {
 impl DeviceTally {
     /// Computes the counts of devices that a status reports under `profile`.
     pub(crate) fn counts(self, profile: Profile) -> DeviceCounts {
-        match profile {
-            Profile::V1_37 => DeviceCounts::new(self.total, self.claimed, self.tainted),
-            _ => DeviceCounts::new(self.total, self.allocated, self.unavailable),
+        match profile.rules().pool_status {
+            PoolStatusForm::V1alpha3 => DeviceCounts::new(self.total, self.claimed, self.tainted),
+            PoolStatusForm::Kep => DeviceCounts::new(self.total, self.allocated, self.unavailable),
         }
     }
 

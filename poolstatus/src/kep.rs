@@ -3,6 +3,7 @@
 //! Kubernetes 1.37 ships another form, `resource.k8s.io/v1alpha3`, for which k8s-openapi has the types.
 
 use dra_attrs::Profile;
+use dra_attrs::release::PoolStatusForm;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 use k8s_openapi::{ClusterResourceScope, Metadata, Resource};
 use serde::de::Error as _;
@@ -83,9 +84,9 @@ impl ResourcePoolStatusRequest {
     /// ```
     #[must_use]
     pub const fn short_names(profile: Profile) -> &'static [&'static str] {
-        match profile {
-            Profile::V1_37 => &[],
-            _ => &["rpsr"],
+        match profile.rules().pool_status {
+            PoolStatusForm::V1alpha3 => &[],
+            PoolStatusForm::Kep => &["rpsr"],
         }
     }
 }

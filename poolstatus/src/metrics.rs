@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dra_attrs::Profile;
+use dra_attrs::release::{MetricNames, PoolStatusForm};
 use serde::Serialize;
 
 /// Amounts that the processing of one request adds to the counters. The caller measures the duration.
@@ -32,7 +33,7 @@ impl MetricIncrements {
     /// ```
     #[must_use]
     pub fn from_list_error(driver: &str, profile: Profile) -> Self {
-        let is_final = profile == Profile::V1_37;
+        let is_final = profile.rules().pool_status == PoolStatusForm::V1alpha3;
         Self { processed: u64::from(is_final), errors: u64::from(!is_final), driver: driver.to_owned() }
     }
 
@@ -49,7 +50,10 @@ impl MetricIncrements {
     /// ```
     #[must_use]
     pub fn with_failed_write(self, profile: Profile) -> Self {
-        let processed = if profile == Profile::V1_37 { self.processed } else { 0 };
+        let processed = match profile.rules().pool_status {
+            PoolStatusForm::V1alpha3 => self.processed,
+            PoolStatusForm::Kep => 0,
+        };
         Self { processed, errors: self.errors.saturating_add(1), ..self }
     }
 }
@@ -82,15 +86,17 @@ impl Metric {
     /// ```
     #[must_use]
     pub const fn name(self, profile: Profile) -> &'static str {
-        match (profile, self) {
-            (Profile::V1_37, Self::Duration) => {
+        match (profile.rules().metrics, self) {
+            (MetricNames::Shipped, Self::Duration) => {
                 "resourcepoolstatusrequest_controller_request_processing_duration_seconds"
             }
-            (Profile::V1_37, Self::Errors) => "resourcepoolstatusrequest_controller_request_processing_errors_total",
-            (Profile::V1_37, Self::Processed) => "resourcepoolstatusrequest_controller_requests_processed_total",
-            (_, Self::Duration) => "resourcepoolstatus_request_processing_duration_seconds",
-            (_, Self::Errors) => "resourcepoolstatus_request_processing_errors_total",
-            (_, Self::Processed) => "resourcepoolstatus_requests_processed_total",
+            (MetricNames::Shipped, Self::Errors) => {
+                "resourcepoolstatusrequest_controller_request_processing_errors_total"
+            }
+            (MetricNames::Shipped, Self::Processed) => "resourcepoolstatusrequest_controller_requests_processed_total",
+            (MetricNames::Kep, Self::Duration) => "resourcepoolstatus_request_processing_duration_seconds",
+            (MetricNames::Kep, Self::Errors) => "resourcepoolstatus_request_processing_errors_total",
+            (MetricNames::Kep, Self::Processed) => "resourcepoolstatus_requests_processed_total",
         }
     }
 

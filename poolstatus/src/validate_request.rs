@@ -2,6 +2,7 @@
 
 use dra_attrs::dns::is_subdomain;
 use dra_attrs::format::{long_name, resource_fully_qualified_name, resource_pool_name};
+use dra_attrs::release::PoolStatusForm;
 use dra_attrs::{BadValue, FeatureGate, FieldError, FieldErrors, FieldPath, GateSet, Profile};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -73,7 +74,10 @@ fn check_name(metadata: &ObjectMeta) -> FieldErrors {
 /// Validates the fields in the spec of a request.
 pub(crate) fn check_spec(spec: SpecView<'_>, profile: Profile, gates: GateSet<PoolStatusGate>) -> FieldErrors {
     let path = FieldPath::new("spec");
-    let check_driver = if profile == Profile::V1_37 { check_driver } else { check_kep_driver };
+    let check_driver = match profile.rules().pool_status {
+        PoolStatusForm::Kep => check_kep_driver,
+        PoolStatusForm::V1alpha3 => check_driver,
+    };
     let pool = spec.pool.map(|name| resource_pool_name(name, &path.child("poolName")));
     let attribute = path.child("defaultPartitionTypeAttribute");
     let check_attribute = |name| check_attribute(&attribute, name, profile, gates);

@@ -2,6 +2,7 @@
 //! scheduling failure).
 
 use dra_attrs::Profile;
+use dra_attrs::release::NominationAfterCycle;
 use serde::{Deserialize, Serialize};
 
 use crate::nomination::NominatingInfo;
@@ -63,16 +64,12 @@ impl CycleOutcome {
     /// ```
     #[must_use]
     pub fn nominating_info(&self, profile: Profile) -> NominatingInfo {
-        let decisions = ProfileDecisions::from_profile(profile);
-        let by = |nomination| match nomination {
-            NominationAfterCycle::Kept => NominatingInfo::Noop,
-            NominationAfterCycle::Cleared => NominatingInfo::clear(),
-        };
         match self {
             Self::Nominated { node } => NominatingInfo::nominate(node),
-            Self::PolicyNever => by(decisions.policy_never),
-            Self::ExtendersLeftNone => by(decisions.extenders_left_none),
-            Self::PostFilterError => by(decisions.post_filter_error),
+            Self::PolicyNever | Self::ExtendersLeftNone | Self::PostFilterError => match profile.rules().nomination {
+                NominationAfterCycle::Kept => NominatingInfo::Noop,
+                NominationAfterCycle::Cleared => NominatingInfo::clear(),
+            },
             Self::NoFitInPodGroup | Self::VictimsTerminating | Self::Scheduled { .. } => NominatingInfo::Noop,
             Self::SnapshotFailed
             | Self::NoNodes
@@ -82,40 +79,6 @@ impl CycleOutcome {
             | Self::AssumeFailed
             | Self::ReserveFailed
             | Self::PermitFailed => NominatingInfo::clear(),
-        }
-    }
-}
-
-/// Treatment of the nomination for the results on which the KEP and Kubernetes 1.37 differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NominationAfterCycle {
-    Kept,
-    Cleared,
-}
-
-/// Decisions of one profile, for the three results on which the KEP and Kubernetes 1.37 differ.
-#[derive(Clone, Copy, Debug)]
-struct ProfileDecisions {
-    /// Decision for [`CycleOutcome::PolicyNever`].
-    policy_never: NominationAfterCycle,
-    /// Decision for [`CycleOutcome::ExtendersLeftNone`].
-    extenders_left_none: NominationAfterCycle,
-    /// Decision for [`CycleOutcome::PostFilterError`].
-    post_filter_error: NominationAfterCycle,
-}
-
-const KEP: ProfileDecisions = ProfileDecisions::uniform(NominationAfterCycle::Cleared);
-const V1_37: ProfileDecisions = ProfileDecisions::uniform(NominationAfterCycle::Kept);
-
-impl ProfileDecisions {
-    const fn uniform(nomination: NominationAfterCycle) -> Self {
-        Self { policy_never: nomination, extenders_left_none: nomination, post_filter_error: nomination }
-    }
-
-    fn from_profile(profile: Profile) -> Self {
-        match profile {
-            Profile::Kep => KEP,
-            _ => V1_37,
         }
     }
 }
