@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::standard::{PCI_BUS_ID, PCIE_ROOT, StandardAttribute};
+use crate::standard::StandardAttribute;
 use crate::sysfs::{Sysfs, SysfsError};
 
 /// Directory of the PCI functions, below `/sys`.
@@ -125,7 +125,7 @@ impl PciAddress {
     /// Returns the attribute `resource.kubernetes.io/pciBusID`.
     #[must_use]
     pub fn attribute(self) -> StandardAttribute {
-        StandardAttribute::string(PCI_BUS_ID, self.to_string())
+        StandardAttribute::string(StandardAttribute::PCI_BUS_ID, self.to_string())
     }
 
     /// Returns the path of a file of the function, below `/sys`.
@@ -221,7 +221,7 @@ pub fn pcie_root(address: PciAddress, target: &str) -> Result<String, PcieRootEr
 /// The link can't be read or is not that of a PCI device.
 pub fn pcie_root_attribute(sysfs: &impl Sysfs, address: PciAddress) -> Result<StandardAttribute, PcieRootError> {
     let target = sysfs.link(&format!("{PCI_DEVICES}/{address}"))?;
-    Ok(StandardAttribute::string(PCIE_ROOT, pcie_root(address, &target)?))
+    Ok(StandardAttribute::string(StandardAttribute::PCIE_ROOT, pcie_root(address, &target)?))
 }
 
 /// Joins `target` to `folder` and removes `.`, `..` and empty components. Returns `None` if the target is absolute or

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::k8s::DeviceAttribute;
 use crate::name::lookup_by_name;
-use crate::numa::MAX_NODES;
-use crate::standard::NUMA_NODE;
+use crate::numa::NumaTopology;
+use crate::standard::StandardAttribute;
 
 /// Driver that publishes a device's NUMA node in an attribute with a name of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ pub fn add_standard_numa_node(
     driver_name: &str,
     attributes: &mut BTreeMap<String, DeviceAttribute>,
 ) -> VendorMigration {
-    if attributes.contains_key(NUMA_NODE) {
+    if attributes.contains_key(StandardAttribute::NUMA_NODE) {
         return VendorMigration::AlreadyStandard;
     }
     let found = driver.names().iter().find_map(|name| {
@@ -111,9 +111,9 @@ pub fn add_standard_numa_node(
     });
     match found {
         None => VendorMigration::NoVendorName,
-        Some((from, Some(node))) if (0..MAX_NODES).contains(&node) => {
+        Some((from, Some(node))) if (0..NumaTopology::MAX_NODES).contains(&node) => {
             let value = DeviceAttribute { int: Some(node), ..DeviceAttribute::default() };
-            attributes.insert(NUMA_NODE.to_owned(), value);
+            attributes.insert(StandardAttribute::NUMA_NODE.to_owned(), value);
             VendorMigration::Added { from, node }
         }
         Some((from, node)) => VendorMigration::NotANode { from, node },

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dra_attrs::label::key_problems;
+use dra_attrs::NameFormat;
 use k8s_openapi::api::core::v1::{PodSpec, Taint};
 use k8s_openapi::jiff::SignedDuration;
 use serde::de::Error as _;
@@ -178,7 +178,7 @@ impl NodeReadinessGate {
     /// Returns true if the condition type has the form `domain/name`. kubelet's own types, such as `Ready`, have no
     /// domain.
     pub(crate) fn has_valid_type(&self) -> bool {
-        self.condition_type.contains('/') && key_problems(&self.condition_type).is_empty()
+        self.condition_type.contains('/') && NameFormat::LabelKey.problems(&self.condition_type).is_empty()
     }
 
     /// Returns the timeout of the gate. `None` if the gate is invalid, and so never times out: a type without a domain,

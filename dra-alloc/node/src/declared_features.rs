@@ -18,9 +18,6 @@ use crate::kubelet::{KubeletGate, KubeletOptions, claims_of_pod};
 /// Reason in the status of a pod that the kubelet rejects for missing node features.
 const POD_FEATURE_UNSUPPORTED: &str = "PodFeatureUnsupported";
 
-/// Reason of the event for a pod that fits no node.
-pub const FAILED_SCHEDULING: &str = "FailedScheduling";
-
 /// Feature by which a kubelet declares that it can skip node operations.
 ///
 /// ```
@@ -255,6 +252,9 @@ pub struct CandidateNodes {
 }
 
 impl CandidateNodes {
+    /// Reason of the event for a pod that fits no node.
+    pub const FAILED_SCHEDULING: &str = "FailedScheduling";
+
     /// Splits nodes by the features that a pod requires.
     ///
     /// ```
@@ -285,7 +285,7 @@ impl CandidateNodes {
         candidates
     }
 
-    /// Returns the message of the event [`FAILED_SCHEDULING`], with the names of the missing features.
+    /// Returns the message of the event [`CandidateNodes::FAILED_SCHEDULING`], with the names of the missing features.
     #[must_use]
     pub fn message(&self) -> String {
         let mut names: Vec<&str> = self.rejected.iter().flat_map(|(_, missing)| missing).map(String::as_str).collect();

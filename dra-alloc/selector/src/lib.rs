@@ -55,7 +55,7 @@ pub use cache::SelectorCache;
 pub use cost::too_complex::{CostCause, TooComplex};
 pub use error::{CompileError, EvaluationError, Issue, Report};
 pub use input::SelectorInput;
-pub use options::{COST_LIMIT, Mode, Options};
+pub use options::{Mode, Options};
 pub use result::{Evaluation, Value};
 pub use selector::Selector;
 

@@ -4,9 +4,6 @@ use dra_attrs::{DraGate, GateSet};
 
 use super::declarations::names::DeviceFields;
 
-/// Largest cost that Kubernetes lets an expression be estimated at, and an evaluation have.
-pub const COST_LIMIT: u64 = 1_000_000;
-
 /// Origin of an expression: it decides which parts of the language there are.
 ///
 /// ```
@@ -45,15 +42,18 @@ pub struct Options {
 }
 
 impl Options {
+    /// Largest cost that Kubernetes lets an expression be estimated at, and an evaluation have.
+    pub const COST_LIMIT: u64 = 1_000_000;
+
     /// Returns the environment of stored expressions, with Kubernetes' limit.
     ///
     /// ```
-    /// # use dra_selector::{COST_LIMIT, Options};
-    /// assert_eq!(Options::stored().cost_limit, COST_LIMIT);
+    /// # use dra_selector::Options;
+    /// assert_eq!(Options::stored().cost_limit, Options::COST_LIMIT);
     /// ```
     #[must_use]
     pub fn stored() -> Self {
-        Self { mode: Mode::Stored, gates: GateSet::all(), cost_limit: COST_LIMIT }
+        Self { mode: Mode::Stored, gates: GateSet::all(), cost_limit: Self::COST_LIMIT }
     }
 
     /// Returns the environment of expressions that are created or changed while gates are on or off.
@@ -65,7 +65,7 @@ impl Options {
     /// ```
     #[must_use]
     pub fn new_expression(gates: GateSet<DraGate>) -> Self {
-        Self { mode: Mode::New, gates, cost_limit: COST_LIMIT }
+        Self { mode: Mode::New, gates, cost_limit: Self::COST_LIMIT }
     }
 
     /// Replaces the limit of an evaluation's cost.

@@ -11,7 +11,7 @@ use crate::error::{CompileError, EvaluationError, Report};
 use crate::facts::Facts;
 use crate::input::SelectorInput;
 use crate::meter::{Bound, Meter};
-use crate::options::{COST_LIMIT, Options};
+use crate::options::Options;
 use crate::program::{self, Program};
 use crate::result::{self, Evaluation, Value};
 use crate::syntax::grammar::parse;
@@ -145,7 +145,7 @@ impl Selector {
             memory,
             direct_parts: direct::parts(&checked),
             // The direct forms cost less than Kubernetes' limit, but do not say what they cost.
-            direct: direct.filter(|_| options.cost_limit >= COST_LIMIT),
+            direct: direct.filter(|_| options.cost_limit >= Options::COST_LIMIT),
         })
     }
 
@@ -174,7 +174,7 @@ impl Selector {
     }
 
     /// Returns the least and the most that an evaluation is estimated to cost, in Kubernetes' units. The API server
-    /// refuses an expression whose most is above [`COST_LIMIT`]; `u64::MAX` stands for a size that is not known.
+    /// refuses an expression whose most is above [`Options::COST_LIMIT`]; `u64::MAX` stands for a size that is not known.
     ///
     /// ```
     /// # use dra_selector::{Options, Selector};

@@ -8,7 +8,7 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use super::unknown_attribute::UnknownAttributeError;
 use crate::pods::{
-    ClaimFullError, ClaimTracker, GangPlacement, GangSearch, GroupRound, MAX_CONSUMERS, MemberError, PodCycle,
+    ClaimFullError, ClaimTracker, Consumer, GangPlacement, GangSearch, GroupRound, MemberError, PodCycle,
 };
 
 /// Reason why a question has no place for a pod.
@@ -84,7 +84,7 @@ impl Placing {
             if consumers.contains(consumer) {
                 continue;
             }
-            if consumers.len() >= MAX_CONSUMERS {
+            if consumers.len() >= Consumer::MAX_PER_CLAIM {
                 return Err(PlacementError::ClaimFull {
                     claim: key,
                     full: ClaimFullError { consumers: consumers.len() },

@@ -4,7 +4,7 @@ use dra_device::claims::ClaimKey;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 
 use super::call::ControllerCall;
-use crate::pods::FINALIZER;
+use crate::pods::ClaimWrite;
 
 /// Fate of the pod that owns a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +49,7 @@ impl CleanStep {
             }
             Self::RemoveFinalizer => {
                 let is_removable = has_finalizer(&claim) && !is_allocated(&claim);
-                claim.metadata.finalizers.as_mut()?.retain(|finalizer| finalizer != FINALIZER);
+                claim.metadata.finalizers.as_mut()?.retain(|finalizer| finalizer != ClaimWrite::FINALIZER);
                 is_removable.then_some(ControllerCall::Update { claim })
             }
             Self::Delete => Some(ControllerCall::DeleteClaim { claim: ClaimKey::from_metadata(&claim.metadata) }),
@@ -106,7 +106,7 @@ pub fn clean(
 }
 
 fn has_finalizer(claim: &ResourceClaim) -> bool {
-    claim.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
+    claim.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == ClaimWrite::FINALIZER)
 }
 
 fn is_allocated(claim: &ResourceClaim) -> bool {

@@ -12,9 +12,6 @@ use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
 use super::identity::PodIdentity;
 use super::options::PodOptions;
 
-/// Largest number of entries of `status.reservedFor`.
-pub const MAX_CONSUMERS: usize = 256;
-
 /// Consumer of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "kube-scheduler reserves claims for these two")]
@@ -36,6 +33,9 @@ pub enum Consumer {
 }
 
 impl Consumer {
+    /// Largest number of entries of `status.reservedFor`.
+    pub const MAX_PER_CLAIM: usize = 256;
+
     pub(super) fn pod(pod: &PodIdentity) -> Self {
         Self::Pod { name: pod.name.clone(), uid: pod.uid.clone() }
     }
@@ -158,7 +158,7 @@ pub(super) fn is_reserved(pod: &PodIdentity, claim: &ResourceClaim) -> bool {
 
 /// Error of a claim that has as many consumers as a claim may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the claim is reserved for {consumers} consumers, of at most {MAX_CONSUMERS}")]
+#[error("the claim is reserved for {consumers} consumers, of at most {}", Consumer::MAX_PER_CLAIM)]
 #[non_exhaustive]
 pub struct ClaimFullError {
     /// Number of entries of `status.reservedFor`.
@@ -169,11 +169,11 @@ pub struct ClaimFullError {
 /// at the limit, so that its last write is refused by the API server.
 ///
 /// # Errors
-/// `status.reservedFor` has [`MAX_CONSUMERS`] entries, and the consumer is not among them.
+/// `status.reservedFor` has [`Consumer::MAX_PER_CLAIM`] entries, and the consumer is not among them.
 pub fn can_reserve(claim: &ResourceClaim, consumer: &Consumer) -> Result<(), ClaimFullError> {
     let reserved = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let is_among = || reserved.iter().any(|entry| entry.uid == consumer.uid());
-    if reserved.len() < MAX_CONSUMERS || is_among() {
+    if reserved.len() < Consumer::MAX_PER_CLAIM || is_among() {
         Ok(())
     } else {
         Err(ClaimFullError { consumers: reserved.len() })

@@ -45,6 +45,9 @@ pub enum ExtendedRequestsError {
 }
 
 impl ExtendedRequests {
+    /// Annotation of a claim that a scheduler has made for a pod's extended resources; its value is `true`.
+    pub const CLAIM_ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
+
     /// Makes the requests for extended resources of a pod that device classes serve. A resource without a device class is
     /// left out.
     ///

@@ -118,9 +118,7 @@ pub use binding_conditions::{BindingFailure, BindingReport, BindingState, Device
 pub use blocked::BlockedError;
 pub use claim_calls::ClaimCalls;
 pub use claims::{GroupClaimError, claim_of_group_entry, pre_enqueue};
-pub use consumer::{
-    ClaimFullError, Consumer, ConsumerError, MAX_CONSUMERS, can_reserve, consumer_of_entry, is_reserved_for,
-};
+pub use consumer::{ClaimFullError, Consumer, ConsumerError, can_reserve, consumer_of_entry, is_reserved_for};
 pub use cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
 pub use explanation::{GangHolding, PodExplanation, RefusedNodes, SuggestedChange};
 pub use extended_requests::{ExtendedRequests, ExtendedRequestsError};
@@ -139,7 +137,6 @@ pub use post_filter::PostFilter;
 pub use pre_bind::{BindAction, BindError, BindStep, PreBind};
 pub use reserve::ReserveError;
 pub use score::{ScoreError, claims_score, normalize_scores};
-pub use special_claim::EXTENDED_RESOURCE_CLAIM;
 pub use status_code::StatusCode;
 pub use tracker::ClaimTracker;
-pub use write::{ApiResponse, ClaimWrite, FINALIZER};
+pub use write::{ApiResponse, ClaimWrite};

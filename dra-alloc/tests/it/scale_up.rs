@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dra_alloc::autoscaler::{
     NodeTemplate, NodeTemplateError, PlacementError, ScaleSimulator, ScaleUp, ScaleUpError, UnknownAttributeError,
 };
-use dra_alloc::pods::{ClaimTracker, MAX_CONSUMERS, MemberError, PodCycle, PodOptions};
+use dra_alloc::pods::{ClaimTracker, Consumer, MemberError, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -241,7 +241,7 @@ fn refusals_have_reasons() {
     in_flight.status = from_value(json!({"allocation": {"devices": {"results": []}}})).unwrap();
     tracker.begin_allocation(in_flight).unwrap();
     let mut full = claim("full", json!({}), json!([]));
-    let consumers: Vec<Value> = (0..MAX_CONSUMERS)
+    let consumers: Vec<Value> = (0..Consumer::MAX_PER_CLAIM)
         .map(|index| json!({"resource": "pods", "name": index.to_string(), "uid": index.to_string()}))
         .collect();
     full.status = from_value(json!({"allocation": {}, "reservedFor": consumers})).unwrap();

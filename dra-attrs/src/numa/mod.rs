@@ -14,4 +14,4 @@ pub use attribute::{
 };
 pub use cpu_set::{CpuSet, CpuSetError};
 pub use local_nodes::{Diagnostic, LocalNodes, UnknownSockets};
-pub use topology::{Distances, MAX_NODES, NumaNode, NumaTopology, SlitFinding, Socket, SocketUnknown, TopologyError};
+pub use topology::{Distances, NumaNode, NumaTopology, SlitFinding, Socket, SocketUnknown, TopologyError};

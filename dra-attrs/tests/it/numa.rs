@@ -1,6 +1,6 @@
 //! Decision table of the list algorithm, and the forms of the attribute.
 
-use dra_attrs::NUMA_NODE;
+use dra_attrs::StandardAttribute;
 use dra_attrs::numa::{
     CpuSet, Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaTopology, SlitFinding, Socket,
     SocketUnknown, TopologyError, UnknownSockets, physical_node, publish,
@@ -327,12 +327,12 @@ fn publishing_leaves_other_attributes_alone() {
     // req: 6072-FORM-9
     let before = BTreeMap::from([("model".to_owned(), string("x"))]);
     let mut attributes = before.clone();
-    attributes.insert(NUMA_NODE.to_owned(), int(3));
+    attributes.insert(StandardAttribute::NUMA_NODE.to_owned(), int(3));
     let error = NumaError::NoAffinity { node: -1 };
     assert_eq!(publish(&mut attributes, Err(error.clone())), Err(error));
     assert_eq!(attributes, before);
     assert_eq!(publish(&mut attributes, epyc().attribute(2, NumaForm::Scalar)), Ok(Vec::new()));
-    assert_eq!(attributes.remove(NUMA_NODE), Some(int(2)));
+    assert_eq!(attributes.remove(StandardAttribute::NUMA_NODE), Some(int(2)));
     assert_eq!(attributes, before);
 }
 
@@ -340,7 +340,7 @@ fn publishing_leaves_other_attributes_alone() {
 fn a_value_made_by_hand_is_the_same_value() {
     // req: 6072-NAME-3
     let computed = epyc().attribute(4, NumaForm::Scalar).unwrap().into_standard();
-    assert_eq!(computed.name, NUMA_NODE);
+    assert_eq!(computed.name, StandardAttribute::NUMA_NODE);
     assert_eq!(computed.value, DeviceAttribute { int: Some(4), ..DeviceAttribute::default() });
 }
 

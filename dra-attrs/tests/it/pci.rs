@@ -1,6 +1,8 @@
 //! PCI addresses and roots.
 
-use dra_attrs::{PCIE_ROOT, PciAddress, PciAddressError, PcieRootError, SysfsMap, pcie_root, pcie_root_attribute};
+use dra_attrs::{
+    PciAddress, PciAddressError, PcieRootError, StandardAttribute, SysfsMap, pcie_root, pcie_root_attribute,
+};
 
 #[test]
 fn strict_addresses() {
@@ -68,8 +70,8 @@ fn root_attribute_through_sysfs() {
     let machine = SysfsMap::default()
         .with_link("bus/pci/devices/0000:41:00.0", "../../../devices/pci0000:40/0000:40:01.1/0000:41:00.0");
     let root = pcie_root_attribute(&machine, address).unwrap();
-    assert_eq!((root.name.as_str(), root.value.string.as_deref()), (PCIE_ROOT, Some("pci0000:40")));
-    let mut attributes = [(PCIE_ROOT.to_owned(), super::string("pci0000:00"))].into();
+    assert_eq!((root.name.as_str(), root.value.string.as_deref()), (StandardAttribute::PCIE_ROOT, Some("pci0000:40")));
+    let mut attributes = [(StandardAttribute::PCIE_ROOT.to_owned(), super::string("pci0000:00"))].into();
     root.clone().insert_into(&mut attributes);
     assert_eq!(attributes, [(root.name, root.value)].into());
     let absent = pcie_root_attribute(&SysfsMap::default(), address).unwrap_err();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{NUMA_NODE, VendorDriver, VendorMigration, add_standard_numa_node};
+use dra_attrs::{StandardAttribute, VendorDriver, VendorMigration, add_standard_numa_node};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::{int, ints, string};
@@ -30,7 +30,7 @@ fn every_row_of_the_keps_table() {
             let before = attributes.clone();
             let done = add_standard_numa_node(driver, driver_name, &mut attributes);
             assert_eq!(done, VendorMigration::Added { from: name, node: 3 });
-            assert_eq!(attributes.remove(NUMA_NODE), Some(int(3)));
+            assert_eq!(attributes.remove(StandardAttribute::NUMA_NODE), Some(int(3)));
             assert_eq!(attributes, before, "the vendor's own attributes stay");
         }
     }
@@ -49,9 +49,9 @@ fn the_primary_name_wins_and_domains_may_be_left_out() {
 #[test]
 fn what_is_not_added() {
     let driver = VendorDriver::SriovNic;
-    let mut standard = device(&[(NUMA_NODE, ints(&[7, 6])), ("dra.net/numaNode", int(0))]);
+    let mut standard = device(&[(StandardAttribute::NUMA_NODE, ints(&[7, 6])), ("dra.net/numaNode", int(0))]);
     assert_eq!(add_standard_numa_node(driver, "nic.example", &mut standard), VendorMigration::AlreadyStandard);
-    assert_eq!(standard[NUMA_NODE], ints(&[7, 6]));
+    assert_eq!(standard[StandardAttribute::NUMA_NODE], ints(&[7, 6]));
 
     let mut none = device(&[("model", string("x"))]);
     assert_eq!(add_standard_numa_node(driver, "nic.example", &mut none), VendorMigration::NoVendorName);
@@ -60,6 +60,6 @@ fn what_is_not_added() {
         let mut attributes = device(&[("dra.net/numaNode", value)]);
         let done = add_standard_numa_node(driver, "nic.example", &mut attributes);
         assert_eq!(done, VendorMigration::NotANode { from: "dra.net/numaNode", node });
-        assert!(!attributes.contains_key(NUMA_NODE));
+        assert!(!attributes.contains_key(StandardAttribute::NUMA_NODE));
     }
 }

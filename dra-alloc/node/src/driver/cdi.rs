@@ -14,9 +14,6 @@ use serde::{Deserialize, Serialize};
 use super::claim::base_request;
 use super::ledger::HeldDevice;
 
-/// Directory of CDI specs that do not outlive a boot.
-pub const CDI_DIRECTORY: &str = "/var/run/cdi";
-
 /// Reason why a name can't be used with CDI.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -370,6 +367,9 @@ const FEATURES: [Feature; 5] = [
 const EARLIEST: &str = "0.3.0";
 
 impl CdiSpec {
+    /// Directory of CDI specs that do not outlive a boot.
+    pub const DIRECTORY: &str = "/var/run/cdi";
+
     /// Creates a spec with the smallest version that it needs.
     ///
     /// ```

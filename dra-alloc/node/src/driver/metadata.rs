@@ -17,7 +17,7 @@ use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceRequestAllocationRes
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::cdi::{CDI_DIRECTORY, CdiDevice, CdiEdits, CdiKind, CdiMount, CdiNameError, CdiSpec, CdiSpecError};
+use super::cdi::{CdiDevice, CdiEdits, CdiKind, CdiMount, CdiNameError, CdiSpec, CdiSpecError};
 use super::claim::base_request;
 
 const KIND: &str = "DeviceMetadata";
@@ -370,7 +370,7 @@ impl MetadataOwner<'_> {
             host_path: format!("{plugin_dir}/{ON_HOST}/{namespace}_{claim}_{uid}/{request}/metadata.json"),
             container_path: format!("{IN_CONTAINER}/{claim_dir}/{request}/{driver}-metadata.json"),
             cdi_id: cdi_kind.device_id(&cdi_device)?,
-            cdi_file: format!("{CDI_DIRECTORY}/{driver}_{CDI_CLASS}_{cdi_device}.json"),
+            cdi_file: format!("{}/{driver}_{CDI_CLASS}_{cdi_device}.json", CdiSpec::DIRECTORY),
             cdi_kind,
             cdi_device,
         })

@@ -48,8 +48,8 @@ mod withdraw;
 
 pub use authority::AuthorityRewriter;
 pub use cdi::{
-    CDI_DIRECTORY, CdiDevice, CdiDeviceNode, CdiEdits, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNameError,
-    CdiNetDevice, CdiSpec, CdiSpecError, cdi_device_names,
+    CdiDevice, CdiDeviceNode, CdiEdits, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNameError, CdiNetDevice, CdiSpec,
+    CdiSpecError, cdi_device_names,
 };
 pub use claim::{ConfigError, ConfigSource, DeviceConfig, device_configs, own_results, request_names};
 pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, merge_device_status};
@@ -74,9 +74,7 @@ pub use plan_error::PlanError;
 pub use reconcile::{
     GenerationRule, PoolScope, ReconcileError, ReconcileOptions, SliceNames, SyncPlan, WriteOrder, reconcile,
 };
-pub use registration::{
-    LastOutcome, PLUGIN_TYPE, PluginInfo, PluginService, Registration, RegistrationEvent, RegistrationReply,
-};
+pub use registration::{LastOutcome, PluginInfo, PluginService, Registration, RegistrationEvent, RegistrationReply};
 pub use response::{ClaimError, claim_responses};
 pub use slice_plan::{SliceContents, SlicePlan};
 pub use slice_write::SliceWrite;

@@ -8,9 +8,6 @@ use serde::Serialize;
 use super::operation::Operation;
 use super::plan::Skipped;
 
-/// Name of the label with the driver's name on the counters of skipped calls.
-pub const DRIVER_LABEL: &str = "driver_name";
-
 /// Returns the name of the histogram of operation durations in seconds, with the labels `operation_name` and
 /// `is_error`. The KEP uses the name with and without the prefix `kubelet_`; Kubernetes 1.37 has no prefix.
 ///
@@ -54,6 +51,9 @@ pub const fn skips_total(operation: Operation, profile: Profile) -> &'static str
 pub struct SkipCounts(BTreeMap<Operation, BTreeMap<String, u64>>);
 
 impl SkipCounts {
+    /// Name of the label with the driver's name on the counters of skipped calls.
+    pub const DRIVER_LABEL: &str = "driver_name";
+
     /// Counts the skipped calls of a plan ([`super::Plan::skipped`]).
     pub fn add(&mut self, skipped: &[Skipped]) {
         for Skipped { driver, operation, .. } in skipped {

@@ -81,6 +81,3 @@ pub use options::{KubeletGate, KubeletOptions};
 pub use plan::{ClaimRef, NodeOperation, Plan, Prepare, Responses, Skipped, Unprepare};
 pub use pod_claims::claims_of_pod;
 pub use unprepare::Orphan;
-
-/// Reason of the event that a kubelet records when prepare fails.
-pub const FAILED_PREPARE: &str = "FailedPrepareDynamicResources";

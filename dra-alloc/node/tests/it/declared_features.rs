@@ -3,7 +3,7 @@
 use dra_attrs::{DraGate, FeatureGate, GateSet, Profile, Version};
 use dra_device::skip::wire::read;
 use dra_node::declared_features::{
-    CandidateNodes, DeclaredFeature, FAILED_SCHEDULING, Stage, check_admission, missing_features, restricts_nodes,
+    CandidateNodes, DeclaredFeature, Stage, check_admission, missing_features, restricts_nodes,
 };
 use dra_node::kubelet::{KubeletGate, KubeletOptions};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -108,7 +108,7 @@ fn nodes_that_do_not_declare_it_are_out() {
         none.message(),
         "0/2 nodes are available: 2 node(s) didn't match Pod's required features (DraOptionalNodePreparation)."
     );
-    assert_eq!(FAILED_SCHEDULING, "FailedScheduling");
+    assert_eq!(CandidateNodes::FAILED_SCHEDULING, "FailedScheduling");
     // The pod fits after a kubelet has been upgraded.
     assert_eq!(CandidateNodes::from_nodes([&node("old", &[NAME]), &gate], &required).fitting, ["old"]);
     assert_eq!(CandidateNodes::from_nodes([&old, &gate], &[]).fitting, ["old", "gate"]);

@@ -6,7 +6,7 @@ use super::range::Range;
 use crate::position::Position;
 
 /// Reason that the API server refuses an expression as too complex: the innermost part of it whose estimate is above
-/// [`COST_LIMIT`](crate::COST_LIMIT).
+/// [`Options::COST_LIMIT`](crate::Options::COST_LIMIT).
 ///
 /// [`fmt::Display`] says it in one line, for whoever wrote the expression.
 ///

@@ -1,8 +1,7 @@
 //! Entries of pods and groups: names, owners, consumers, room for consumers.
 
 use dra_alloc::pods::{
-    BlockedError, ClaimTracker, Consumer, MAX_CONSUMERS, PodCycle, PodOptions, StatusCode, can_reserve,
-    consumer_of_entry, pre_enqueue,
+    BlockedError, ClaimTracker, Consumer, PodCycle, PodOptions, StatusCode, can_reserve, consumer_of_entry, pre_enqueue,
 };
 use dra_alloc::{DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
@@ -99,11 +98,11 @@ fn the_consumer_is_the_group_only_for_an_entry_that_it_has() {
 fn a_full_claim_has_room_for_those_that_are_in_it() {
     let mut full = claim("c", 1);
     let entry = |index: usize| json!({"resource": "pods", "name": index.to_string(), "uid": index.to_string()});
-    let entries: Vec<_> = (0..MAX_CONSUMERS).map(entry).collect();
+    let entries: Vec<_> = (0..Consumer::MAX_PER_CLAIM).map(entry).collect();
     full.status = from_value(json!({"reservedFor": entries})).unwrap();
     let pod = |uid: &str| Consumer::Pod { name: "p".into(), uid: uid.into() };
     assert_eq!(can_reserve(&full, &pod("17")), Ok(()));
-    assert_eq!(can_reserve(&full, &pod("256")).unwrap_err().consumers, MAX_CONSUMERS);
+    assert_eq!(can_reserve(&full, &pod("256")).unwrap_err().consumers, Consumer::MAX_PER_CLAIM);
     full.status.as_mut().unwrap().reserved_for.as_mut().unwrap().pop();
     assert_eq!(can_reserve(&full, &pod("256")), Ok(()));
 }

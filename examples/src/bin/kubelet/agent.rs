@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dra_alloc::declared_features::{AdmissionError, DeclaredFeature, check_admission};
-use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, operations_duration, skips_total};
+use dra_alloc::kubelet::metrics::{SkipCounts, operations_duration, skips_total};
 use dra_alloc::kubelet::{
-    CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan, Prepare,
-    PrepareError, Skipped, Unprepare, UnprepareError,
+    CheckpointError, ClaimCache, ClaimRef, ContainerError, KubeletOptions, Operation, Plan, Prepare, PrepareError,
+    Skipped, Unprepare, UnprepareError,
 };
 use dra_attrs::Version;
 use k8s_openapi::api::core::v1::{Container, Pod};
@@ -37,7 +37,8 @@ pub(crate) enum AgentError {
     StateFile(#[from] StateFileError),
     /// The answer of a driver is too big to be stored.
     #[error(
-        "{FAILED_PREPARE}: the answer of driver {driver} to NodePrepareResources is too big for the checkpoint, and is dropped"
+        "{}: the answer of driver {driver} to NodePrepareResources is too big for the checkpoint, and is dropped",
+        PrepareError::EVENT_REASON
     )]
     NoRoom {
         /// Name of the driver.
@@ -47,7 +48,7 @@ pub(crate) enum AgentError {
     #[error("{}: {_0}", _0.reason())]
     NotAdmitted(#[from] AdmissionError),
     /// The pod can't start now.
-    #[error("{FAILED_PREPARE}: {_0}")]
+    #[error("{}: {_0}", PrepareError::EVENT_REASON)]
     Prepare(#[from] PrepareError),
     /// The pod can't be removed now.
     #[error(transparent)]
@@ -161,7 +162,7 @@ impl Agent {
         let counts = self.counts.borrow();
         let counts = counts.iter().map(|(operation, driver, count)| {
             let name = skips_total(operation, self.settings.profile());
-            format!("{name}{{{DRIVER_LABEL}={driver:?}}} {count}")
+            format!("{name}{{{}={driver:?}}} {count}", SkipCounts::DRIVER_LABEL)
         });
         let lines: Vec<String> = counts.collect();
         if lines.is_empty() {

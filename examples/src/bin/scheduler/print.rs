@@ -5,12 +5,12 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use dra_alloc::declared_features::FAILED_SCHEDULING;
+use dra_alloc::declared_features::CandidateNodes;
 use dra_alloc::explain::{Detail, Explanation};
 use dra_alloc::skip::wire::{WriteError, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
 use dra_alloc::{AllocateError, DeviceId, Outcome, RequestError, Verdict, allocated_devices, cluster_summary};
-use dra_attrs::{NUMA_NODE, PCIE_ROOT};
+use dra_attrs::StandardAttribute;
 use examples::manifest::name_of;
 use k8s_openapi::api::resource::v1::{
     AllocationResult, Device, DeviceAttribute, DeviceRequestAllocationResult, ResourceClaim, ResourceSlice,
@@ -26,7 +26,8 @@ const NOTHING: &str = "-";
 const MOST_NODES: usize = 20;
 
 /// Attributes of a device that the table shows.
-const SHOWN: [(&str, &str); 2] = [(NUMA_NODE, "numaNode"), (PCIE_ROOT, "pcieRoot")];
+const SHOWN: [(&str, &str); 2] =
+    [(StandardAttribute::NUMA_NODE, "numaNode"), (StandardAttribute::PCIE_ROOT, "pcieRoot")];
 
 /// Error of a claim that can't be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -101,7 +102,7 @@ const fn advice(error: &AllocateError) -> &'static str {
 pub(crate) fn restrictions(restricted: &[RestrictedPod]) -> Vec<String> {
     let some_rejected = restricted.iter().filter(|restricted| !restricted.nodes.rejected.is_empty());
     let lines = some_rejected.map(|RestrictedPod { pod, nodes }| match nodes.fitting.as_slice() {
-        [] => format!("pod {pod}: {FAILED_SCHEDULING}: {}", nodes.message()),
+        [] => format!("pod {pod}: {}: {}", CandidateNodes::FAILED_SCHEDULING, nodes.message()),
         fitting => format!("pod {pod}: fits {}: {}", fitting.join(", "), nodes.message()),
     });
     lines.collect()

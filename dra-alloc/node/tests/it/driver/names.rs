@@ -1,6 +1,6 @@
 //! Names of slices and sockets.
 
-use dra_attrs::Index;
+use dra_attrs::{Index, NameFormat};
 use dra_node::driver::{data_socket, decode_index, generate_name, registrar_socket, slice_name};
 
 const UID: &str = "ad4af911-5bcd-47c5-a554-f35cea869472";
@@ -25,7 +25,7 @@ fn fixed_names_are_names_of_objects() {
         [("D.example.com", Some("node-1"), "p"), ("d", Some(long.as_str()), "p"), ("d", None, "")]
     {
         let name = slice_name(Index::from(2), 3, driver, owner, pool);
-        assert!(dra_attrs::dns::subdomain_problems(&name).is_empty(), "{name}");
+        assert!(NameFormat::Subdomain.problems(&name).is_empty(), "{name}");
         assert_eq!(decode_index(&name, 3), Some(Index::from(2)));
     }
     let names = [("d", Some("a"), "p"), ("d", Some("a"), "q"), ("d", None, "p"), ("e", Some("a"), "p")];

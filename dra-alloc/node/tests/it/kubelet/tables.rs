@@ -1,8 +1,8 @@
 //! Tests of the kubelet's decision tables: outcomes by gate, declarations, cache and registry.
 
 use dra_attrs::Profile;
-use dra_node::kubelet::metrics::{DRIVER_LABEL, operations_duration, skips_total};
-use dra_node::kubelet::{FAILED_PREPARE, Operation, PrepareError, UnprepareError};
+use dra_node::kubelet::metrics::{SkipCounts, operations_duration, skips_total};
+use dra_node::kubelet::{Operation, PrepareError, UnprepareError};
 use serde_json::{Value, json};
 
 use super::world::{BOTH, GPU, NIC, World, claim, pod};
@@ -273,5 +273,8 @@ fn names_of_what_a_kubelet_reports() {
     assert_eq!(names(Profile::Kep), kep);
     assert_eq!(names(Profile::V1_37), ["dra_node_prepare_skips_total", "dra_node_unprepare_skips_total"]);
     assert_eq!(operations_duration(Profile::Kep), "kubelet_dra_operations_duration_seconds");
-    assert_eq!((DRIVER_LABEL, FAILED_PREPARE), ("driver_name", "FailedPrepareDynamicResources"));
+    assert_eq!(
+        (SkipCounts::DRIVER_LABEL, PrepareError::EVENT_REASON),
+        ("driver_name", "FailedPrepareDynamicResources")
+    );
 }

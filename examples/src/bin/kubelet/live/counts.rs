@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dra_alloc::kubelet::Operation;
-use dra_alloc::kubelet::metrics::{DRIVER_LABEL, operations_duration, skips_total};
+use dra_alloc::kubelet::metrics::{SkipCounts, operations_duration, skips_total};
 use dra_attrs::Profile;
 use examples::live::metrics::{Histogram, Metrics, Series};
 
@@ -24,7 +24,7 @@ impl Counts {
     pub(super) fn new(metrics: &Metrics, profile: Profile) -> Self {
         let skips = |operation| {
             let help = "Calls of drivers that were left out, because the devices skip the operation";
-            (operation, metrics.counter(skips_total(operation, profile), help, &[DRIVER_LABEL]))
+            (operation, metrics.counter(skips_total(operation, profile), help, &[SkipCounts::DRIVER_LABEL]))
         };
         Self {
             durations: metrics.histogram(
@@ -34,7 +34,11 @@ impl Counts {
                 BOUNDS.map(Duration::from_millis),
             ),
             skips: [Operation::Prepare, Operation::Unprepare].map(skips),
-            in_use: metrics.gauge("dra_resource_claims_in_use", "Prepared claims, by driver", &[DRIVER_LABEL]),
+            in_use: metrics.gauge(
+                "dra_resource_claims_in_use",
+                "Prepared claims, by driver",
+                &[SkipCounts::DRIVER_LABEL],
+            ),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Operations on single rules: names, owners, consumers, scores, binding conditions, hints.
 
 use dra_alloc::pods::{
-    BindingState, Consumer, MAX_CONSUMERS, PodOptions, QueueHint, binding_report, can_reserve, check_group_owner,
-    check_owner, claims_score, hint_after_claim_change, hint_after_pod_change, is_reserved_for, normalize_scores,
+    BindingState, Consumer, PodOptions, QueueHint, binding_report, can_reserve, check_group_owner, check_owner,
+    claims_score, hint_after_claim_change, hint_after_pod_change, is_reserved_for, normalize_scores,
 };
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceClaimConsumerReference};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -61,7 +61,7 @@ pub(crate) fn can_reserve_claim(input: Value) -> Result<Operation, Refusal> {
     let pod = pod("pod", input.pod)?;
     let (name, uid) = (pod.metadata.name.unwrap_or_default(), pod.metadata.uid.unwrap_or_default());
     // The named entries first; one more than the limit tells as much as any larger number.
-    let number = input.reserved_for.min(MAX_CONSUMERS + 1);
+    let number = input.reserved_for.min(Consumer::MAX_PER_CLAIM + 1);
     let named =
         input.pods.iter().take(number).map(|other| if *other == name { uid.clone() } else { format!("{other}?") });
     let others = (0..).map(|index: usize| format!("other-{index}?"));
