@@ -31,6 +31,9 @@ pub struct SliceLimits {
     pub counts_lists: bool,
     /// True if the API server knows `partitionTypeAttribute` and `skipNodeOperations`.
     pub has_partition_type: bool,
+    /// True if a slice has as many devices as the API server accepts: 64 if one of them is advanced, 128 otherwise. By
+    /// default it has at most 64, so that a taint that is added later never splits a slice.
+    pub fills_slices: bool,
     /// Feature gates of slices that are off unless an administrator turns them on, or that do not exist.
     pub gates_off: &'static [DraGate],
 }
@@ -79,8 +82,15 @@ impl SliceLimits {
             has_separate_counters,
             counts_lists: minor >= 36,
             has_partition_type: minor >= 37,
+            fills_slices: false,
             gates_off: if minor >= 36 { OFF } else { OFF_BEFORE_36 },
         }
+    }
+
+    /// Lets a slice have as many devices as the API server accepts.
+    #[must_use]
+    pub const fn filling_slices(self) -> Self {
+        Self { fills_slices: true, ..self }
     }
 
     /// Returns true if the device lowers the number of devices that its slice may have.

@@ -10,7 +10,7 @@
 //!   what a driver remembers between passes; [`due`] says when the next pass is; [`withdraw_others`] is about pools that
 //!   the driver had before.
 //! - **Equality**: [`same_devices`], and [`dropped`] for fields that an API server does not store.
-//! - **Names**: [`slice_name`] and [`generate_name`] of slices, [`decode_index`]; [`registrar_socket`] and
+//! - **Names**: [`SlicePlan::fixed_name`] and [`SlicePlan::generate_name`] of slices; [`registrar_socket`] and
 //!   [`data_socket`] of the driver's sockets, [`kubelet_authority`].
 //! - **Claims** (KEP-4381): [`own_results`] and [`device_configs`] of an allocation; the [`Ledger`] of prepared claims plans
 //!   the steps of each call, [`claim_responses`] collects the answers, [`merge_device_status`] reports (KEP-4817).
@@ -51,13 +51,12 @@ pub use cdi::{
     CdiDevice, CdiDeviceNode, CdiEdits, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNameError, CdiNetDevice, CdiSpec,
     CdiSpecError, cdi_device_names,
 };
-pub use claim::{ConfigError, ConfigSource, DeviceConfig, device_configs, own_results, request_names};
+pub use claim::{ConfigError, DeviceConfig, device_configs, own_results, request_names};
 pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, merge_device_status};
-pub use dropped::{OnDropped, dropped};
+pub use dropped::dropped;
 pub use due::{DueReason, Timers, due};
 pub use equality::same_devices;
 pub use health::{DeviceHealth, HealthReporter, HealthStatus};
-pub use layout::{Chunk, Layout};
 pub use ledger::{
     ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
     LookedUpClaim, NodeContext, NotStartedError, PrepareClaimError, StartAction, StartUp,
@@ -68,12 +67,9 @@ pub use metadata::{
     ClaimMetadata, DeviceMetadata, MetadataDevice, MetadataFile, MetadataOwner, MetadataPathError, MetadataReadError,
     MetadataRequest, MetadataVersion, MetadataVersionError, metadata_requests, next_metadata_generation,
 };
-pub use names::{decode_index, generate_name, slice_name};
 pub use partitions::{PartitionsLeft, left_by_type};
 pub use plan_error::PlanError;
-pub use reconcile::{
-    GenerationRule, PoolScope, ReconcileError, ReconcileOptions, SliceNames, SyncPlan, WriteOrder, reconcile,
-};
+pub use reconcile::{PoolScope, ReconcileError, ReconcileOptions, SyncPlan, reconcile};
 pub use registration::{LastOutcome, PluginInfo, PluginService, Registration, RegistrationEvent, RegistrationReply};
 pub use response::{ClaimError, claim_responses};
 pub use slice_plan::{SliceContents, SlicePlan};

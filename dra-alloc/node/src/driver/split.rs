@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{CounterSet, Device};
 
 use crate::driver::components::components;
-use crate::driver::layout::{Chunk, Item, Layout, Slots};
+use crate::driver::layout::{Item, Slots};
 use crate::driver::limits::SliceLimits;
 use crate::driver::plan_error::PlanError;
-use crate::driver::slice_plan::SlicePlan;
+use crate::driver::slice_plan::{SliceContents, SlicePlan};
 
 /// Nodes that can use the devices of a pool; the same in all slices of the pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,13 +29,13 @@ pub enum NodeChoice<'a> {
 /// Contents of a pool as its driver wants them, not yet split into slices.
 ///
 /// ```
-/// use dra_node::driver::{Chunk, Layout, NodeChoice, PoolSpec, SliceLimits, split_into_slices};
+/// use dra_node::driver::{NodeChoice, PoolSpec, SliceLimits, split_into_slices};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
 /// let devices: Vec<Device> =
 ///     (0..100).map(|number| Device { name: format!("gpu-{number}"), ..Device::default() }).collect();
 /// let pool = PoolSpec::new("gpu.example.com", "node-1", NodeChoice::Node("node-1")).with_devices(&devices);
-/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), Chunk::Always64, &Layout::Ordered)?;
+/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), None)?;
 /// let sizes: Vec<usize> = plan.slices.iter().map(|slice| slice.devices.as_ref().map_or(0, Vec::len)).collect();
 /// assert_eq!(sizes, [64, 36]);
 /// # Ok::<(), dra_node::driver::PlanError>(())
@@ -123,6 +123,10 @@ impl<'a> PoolPlan<'a> {
 
 /// Splits a pool into slices that an API server with the given limits accepts.
 ///
+/// With `stored`, the contents of the slices as they were, a device stays in its slice, so that a device that appears or
+/// goes changes one slice; if more than twice the necessary slices are left, the devices are laid out anew. Without, the
+/// order of the devices alone decides.
+///
 /// Cost: linear in devices and counter sets, apart from sorting.
 ///
 /// # Errors
@@ -130,8 +134,7 @@ impl<'a> PoolPlan<'a> {
 pub fn split_into_slices<'a>(
     pool: &PoolSpec<'a>,
     limits: &SliceLimits,
-    chunk: Chunk,
-    layout: &Layout<'_>,
+    stored: Option<&[SliceContents<'_>]>,
 ) -> Result<PoolPlan<'a>, PlanError> {
     let mut slices = Vec::new();
     let items = if limits.has_separate_counters {
@@ -140,7 +143,7 @@ pub fn split_into_slices<'a>(
     } else {
         components(pool.devices, pool.counter_sets, limits)?
     };
-    let slots = Slots::new(items, limits, chunk, layout)?;
+    let slots = Slots::new(items, limits, stored)?;
     slices.extend(slots.into_slices());
     if slices.is_empty() {
         slices.push(SlicePlan { devices: Some(Vec::new()), ..SlicePlan::default() });
