@@ -2,7 +2,7 @@
 //! stores as it is sent, no further write.
 #![no_main]
 
-use dra_alloc::driver::{Memory, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite, dropped, left_by_type, reconcile, split_into_slices};
+use dra_alloc::driver::{Memory, NodeChoice, PartitionsLeft, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite, dropped, reconcile, split_into_slices};
 use dra_alloc::pool::validate_pool;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,7 @@ type Input = (u32, bool, Vec<Device>, Vec<CounterSet>, Vec<ResourceSlice>);
 fuzz_target!(|text: &[u8]| {
     let Ok((minor, is_small, devices, sets, stored)) = serde_json::from_slice::<Input>(text) else { return };
     let _ = validate_pool(&stored);
-    let _ = left_by_type(&stored, Some("d/type"), |device| device.len() % 2 == 0);
+    let _ = PartitionsLeft::by_type(&stored, Some("d/type"), |device| device.len() % 2 == 0);
     if let [one, other, ..] = stored.as_slice() {
         let _ = dropped(one, other);
     }

@@ -53,9 +53,9 @@ mod value;
 
 pub use cache::SelectorCache;
 pub use cost::too_complex::{CostCause, TooComplex};
-pub use error::{CompileError, EvaluationError, Issue, Report};
+pub use error::{CompileError, EvaluationError, Report};
 pub use input::SelectorInput;
-pub use options::{Mode, Options};
+pub use options::Options;
 pub use result::{Evaluation, Value};
 pub use selector::Selector;
 

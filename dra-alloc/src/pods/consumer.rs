@@ -68,6 +68,40 @@ impl Consumer {
             uid: uid.clone(),
         }
     }
+
+    /// Returns the consumer for which the claim of a pod's entry is reserved: the pod's group if an entry of the group has the
+    /// same name and source, the pod otherwise. Without [`DraGate::WorkloadResourceClaims`] always the pod.
+    ///
+    /// # Errors
+    /// An entry without a source, or a group that is not the pod's.
+    pub fn of_entry(
+        pod: &Pod,
+        entry: &PodResourceClaim,
+        group: Option<&PodGroup>,
+        options: PodOptions,
+    ) -> Result<Consumer, ConsumerError> {
+        let source = (&entry.resource_claim_name, &entry.resource_claim_template_name);
+        if source == (&None, &None) {
+            let owner = format!("Pod {}", pod.full_name());
+            return Err(ConsumerError::NoSource { owner, entry: entry.name.clone() });
+        }
+        let Some(group) = group.filter(|_| options.has(DraGate::WorkloadResourceClaims)) else {
+            return Ok(Consumer::pod(&PodIdentity::new(pod, options)));
+        };
+        check_membership(pod, group)?;
+        for of_group in group.spec.resource_claims.iter().flatten() {
+            let PodGroupResourceClaim { name, resource_claim_name, resource_claim_template_name } = of_group;
+            if (resource_claim_name, resource_claim_template_name) == (&None, &None) {
+                let owner = format!("PodGroup {}", ClaimKey::from_metadata(&group.metadata));
+                return Err(ConsumerError::NoSource { owner, entry: name.clone() });
+            }
+            if (name, (resource_claim_name, resource_claim_template_name)) == (&entry.name, source) {
+                let (name, uid) = (group.metadata.name.clone(), group.metadata.uid.clone());
+                return Ok(Consumer::PodGroup { name: name.unwrap_or_default(), uid: uid.unwrap_or_default() });
+            }
+        }
+        Ok(Consumer::pod(&PodIdentity::new(pod, options)))
+    }
 }
 
 /// Reason why the consumer of a pod's claim can't be determined.
@@ -98,40 +132,6 @@ pub enum ConsumerError {
         /// Namespace and name of the pod.
         pod: String,
     },
-}
-
-/// Returns the consumer for which the claim of a pod's entry is reserved: the pod's group if an entry of the group has the
-/// same name and source, the pod otherwise. Without [`DraGate::WorkloadResourceClaims`] always the pod.
-///
-/// # Errors
-/// An entry without a source, or a group that is not the pod's.
-pub fn consumer_of_entry(
-    pod: &Pod,
-    entry: &PodResourceClaim,
-    group: Option<&PodGroup>,
-    options: PodOptions,
-) -> Result<Consumer, ConsumerError> {
-    let source = (&entry.resource_claim_name, &entry.resource_claim_template_name);
-    if source == (&None, &None) {
-        let owner = format!("Pod {}", pod.full_name());
-        return Err(ConsumerError::NoSource { owner, entry: entry.name.clone() });
-    }
-    let Some(group) = group.filter(|_| options.has(DraGate::WorkloadResourceClaims)) else {
-        return Ok(Consumer::pod(&PodIdentity::new(pod, options)));
-    };
-    check_membership(pod, group)?;
-    for of_group in group.spec.resource_claims.iter().flatten() {
-        let PodGroupResourceClaim { name, resource_claim_name, resource_claim_template_name } = of_group;
-        if (resource_claim_name, resource_claim_template_name) == (&None, &None) {
-            let owner = format!("PodGroup {}", ClaimKey::from_metadata(&group.metadata));
-            return Err(ConsumerError::NoSource { owner, entry: name.clone() });
-        }
-        if (name, (resource_claim_name, resource_claim_template_name)) == (&entry.name, source) {
-            let (name, uid) = (group.metadata.name.clone(), group.metadata.uid.clone());
-            return Ok(Consumer::PodGroup { name: name.unwrap_or_default(), uid: uid.unwrap_or_default() });
-        }
-    }
-    Ok(Consumer::pod(&PodIdentity::new(pod, options)))
 }
 
 fn check_membership(pod: &Pod, group: &PodGroup) -> Result<(), ConsumerError> {

@@ -5,11 +5,12 @@
 //!
 //! Source: `createRequestsAndMappings` of the plugin's `extendeddynamicresources.go`.
 
-use dra_attrs::{Quantity, QuantityError};
+use dra_attrs::Quantity;
 use dra_device::internal::MAX_REQUESTS_PER_CLAIM;
 use k8s_openapi::api::core::v1::{Container, ContainerExtendedResourceRequest, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ExactDeviceRequest};
 
+use super::extended_resources::ExtendedResourceError;
 use crate::cluster::classes::Classes;
 
 /// Requests of the claim for extended resources, and the containers that they serve.
@@ -20,28 +21,6 @@ pub struct ExtendedRequests {
     pub requests: Vec<DeviceRequest>,
     /// Requests that serve each container, as the pod's status has them.
     pub mappings: Vec<ContainerExtendedResourceRequest>,
-}
-
-/// Reason why the requests of a claim for extended resources can't be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExtendedRequestsError {
-    /// An amount in a container's requests is not a quantity.
-    #[error("container {container}, resource {resource}: {source}")]
-    Quantity {
-        /// Name of the container.
-        container: String,
-        /// Name of the resource.
-        resource: String,
-        /// Reason why the amount is not a quantity.
-        source: QuantityError,
-    },
-    /// The claim would have more requests than a claim may have.
-    #[error("resource {resource} would take more than {MAX_REQUESTS_PER_CLAIM} requests of a claim")]
-    TooMany {
-        /// Name of the resource.
-        resource: String,
-    },
 }
 
 impl ExtendedRequests {
@@ -84,7 +63,7 @@ impl ExtendedRequests {
         pod: &Pod,
         resources: impl IntoIterator<Item = &'r str>,
         classes: &Classes,
-    ) -> Result<Self, ExtendedRequestsError> {
+    ) -> Result<Self, ExtendedResourceError> {
         let mut resources: Vec<&str> = resources.into_iter().collect();
         resources.sort_unstable();
         resources.dedup();
@@ -94,14 +73,14 @@ impl ExtendedRequests {
             let Some(class) = class else { continue };
             made.add(&Self::for_resource(pod, resource, class)?);
             if made.requests.len() > MAX_REQUESTS_PER_CLAIM {
-                return Err(ExtendedRequestsError::TooMany { resource: resource.to_owned() });
+                return Err(ExtendedResourceError::TooMany { resource: resource.to_owned() });
             }
         }
         Ok(made)
     }
 
     /// Makes the requests for one resource.
-    pub(super) fn for_resource(pod: &Pod, resource: &str, class: &str) -> Result<Self, ExtendedRequestsError> {
+    pub(super) fn for_resource(pod: &Pod, resource: &str, class: &str) -> Result<Self, ExtendedResourceError> {
         let users = users(pod, resource)?;
         let request = |user: &User<'_>, count: i64| DeviceRequest {
             name: user.request_name(resource),
@@ -121,7 +100,7 @@ impl ExtendedRequests {
         let (long_lived, short_lived): (Vec<&User<'_>>, Vec<&User<'_>>) =
             users.iter().partition(|user| user.is_long_lived);
         if long_lived.len() > MAX_REQUESTS_PER_CLAIM {
-            return Err(ExtendedRequestsError::TooMany { resource: resource.to_owned() });
+            return Err(ExtendedResourceError::TooMany { resource: resource.to_owned() });
         }
         let missing = |user: &User<'_>| {
             user.shared(&long_lived).fold(user.wanted, |missing, other| missing.saturating_sub(other.wanted))
@@ -189,7 +168,7 @@ impl User<'_> {
 }
 
 /// Returns the containers of a pod that request a resource, in the order of their numbers.
-fn users<'p>(pod: &'p Pod, resource: &str) -> Result<Vec<User<'p>>, ExtendedRequestsError> {
+fn users<'p>(pod: &'p Pod, resource: &str) -> Result<Vec<User<'p>>, ExtendedResourceError> {
     let Some(spec) = &pod.spec else { return Ok(Vec::new()) };
     let init = spec.init_containers.iter().flatten();
     let init = init.map(|container| (container, container.restart_policy.as_deref() == Some("Always")));
@@ -198,7 +177,7 @@ fn users<'p>(pod: &'p Pod, resource: &str) -> Result<Vec<User<'p>>, ExtendedRequ
     for (number, (container, is_long_lived)) in containers.enumerate() {
         let requests = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
         let Some(amount) = requests.and_then(|requests| requests.get(resource)) else { continue };
-        let amount = Quantity::from_kube(amount).map_err(|source| ExtendedRequestsError::Quantity {
+        let amount = Quantity::from_kube(amount).map_err(|source| ExtendedResourceError::Quantity {
             container: container.name.clone(),
             resource: resource.to_owned(),
             source,

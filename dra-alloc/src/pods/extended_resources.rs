@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use serde::Serialize;
 
 use super::blocked::BlockedError;
-use super::extended_requests::{ExtendedRequests, ExtendedRequestsError};
+use super::extended_requests::ExtendedRequests;
 use super::options::PodOptions;
 use crate::cluster::classes::Classes;
 
@@ -87,9 +87,22 @@ pub enum ExtendedResourceError {
         /// Reason why the amount is not a quantity.
         source: QuantityError,
     },
-    /// The requests of the claim can't be made.
-    #[error(transparent)]
-    Requests(#[from] ExtendedRequestsError),
+    /// An amount in a container's requests is not a quantity.
+    #[error("container {container}, resource {resource}: {source}")]
+    Quantity {
+        /// Name of the container.
+        container: String,
+        /// Name of the resource.
+        resource: String,
+        /// Reason why the amount is not a quantity.
+        source: QuantityError,
+    },
+    /// The claim would have more requests than a claim may have.
+    #[error("resource {resource} would take more than {MAX_REQUESTS_PER_CLAIM} requests of a claim")]
+    TooMany {
+        /// Name of the resource.
+        resource: String,
+    },
 }
 
 /// Extended resources that a pod requests, of which a device class serves at least one.
@@ -99,7 +112,7 @@ pub(super) struct ExtendedResources {
 }
 
 /// Requests with which a device class serves a resource; `None` without a class.
-type Need = Option<Result<ExtendedRequests, ExtendedRequestsError>>;
+type Need = Option<Result<ExtendedRequests, ExtendedResourceError>>;
 
 impl ExtendedResources {
     /// Returns the extended resources of a pod; `None` if no device class serves any of them.
@@ -138,7 +151,7 @@ impl ExtendedResources {
                 (ResourceProvider::Node | ResourceProvider::DeviceClass, _) => {}
             }
             if made.requests.len() > MAX_REQUESTS_PER_CLAIM {
-                return Err(ExtendedRequestsError::TooMany { resource: resource() }.into());
+                return Err(ExtendedResourceError::TooMany { resource: resource() });
             }
         }
         Ok((!made.requests.is_empty()).then_some(made))

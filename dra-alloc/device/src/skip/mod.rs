@@ -16,12 +16,12 @@
 
 pub(crate) mod aggregate;
 mod diagnosis;
-pub mod wire;
+mod wire;
 
-pub use aggregate::{skipped_operations_by_driver, skips_node_operations};
-pub use diagnosis::{SkipDiagnosis, SkipEvidence, SkipSymptom, diagnose_skip};
+pub use diagnosis::{SkipDiagnosis, SkipEvidence, SkipSymptom};
 use dra_attrs::Profile;
 use serde::{Deserialize, Serialize};
+pub use wire::SkipField;
 
 /// Value of `skipNodeOperations` in an object. Order, duplicates and unknown names are kept; absent, `false` and the
 /// empty list are different values.
@@ -76,13 +76,28 @@ pub enum WireForm {
     List,
 }
 
-/// Error of a set of operations that a wire form can't express.
+/// Reason why `skipNodeOperations` can't be read, or written in a wire form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("skipNodeOperations: the bool form can't say that only {operation} is skipped")]
 #[non_exhaustive]
-pub struct WireFormError {
-    /// The only operation that is skipped.
-    pub operation: &'static str,
+pub enum WireFormError {
+    /// The bool form can't express that only one operation is skipped.
+    #[error("skipNodeOperations: the bool form can't say that only {operation} is skipped")]
+    NotExpressible {
+        /// The only operation that is skipped.
+        operation: &'static str,
+    },
+    /// The object can't be serialized.
+    #[error("{reason}")]
+    Json {
+        /// Message of the serializer.
+        reason: String,
+    },
+    /// The value is neither bool nor list.
+    #[error("{field}: neither a bool nor a list of operation names")]
+    NotADeclaration {
+        /// Path of the field.
+        field: String,
+    },
 }
 
 impl WireForm {
@@ -155,7 +170,7 @@ impl SkipSet {
     /// use dra_device::skip::{WireFormError, SkipDeclaration, SkipSet, WireForm};
     /// let only_unprepare = SkipSet { unprepare: true, ..SkipSet::NONE };
     /// let refused = only_unprepare.to_declaration(WireForm::Bool).unwrap_err();
-    /// assert_eq!(refused.operation, "NodeUnprepareResources");
+    /// assert_eq!(refused, WireFormError::NotExpressible { operation: "NodeUnprepareResources" });
     /// let list = only_unprepare.to_declaration(WireForm::List)?;
     /// assert_eq!(list, SkipDeclaration::List(vec!["NodeUnprepareResources".to_owned()]));
     /// # Ok::<(), WireFormError>(())
@@ -164,8 +179,12 @@ impl SkipSet {
         match (form, self.prepare, self.unprepare) {
             (_, false, false) => Ok(SkipDeclaration::Absent),
             (WireForm::Bool, true, true) => Ok(SkipDeclaration::Bool(true)),
-            (WireForm::Bool, true, false) => Err(WireFormError { operation: SkipSet::NODE_PREPARE_RESOURCES }),
-            (WireForm::Bool, false, true) => Err(WireFormError { operation: SkipSet::NODE_UNPREPARE_RESOURCES }),
+            (WireForm::Bool, true, false) => {
+                Err(WireFormError::NotExpressible { operation: SkipSet::NODE_PREPARE_RESOURCES })
+            }
+            (WireForm::Bool, false, true) => {
+                Err(WireFormError::NotExpressible { operation: SkipSet::NODE_UNPREPARE_RESOURCES })
+            }
             (WireForm::List, ..) if self.future => Ok(SkipDeclaration::List(vec![SkipSet::ALL_OPERATIONS.to_owned()])),
             (WireForm::List, prepare, unprepare) => {
                 let names =

@@ -41,22 +41,21 @@ pub enum NodeChoice<'a> {
 /// # Ok::<(), dra_node::driver::PlanError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct PoolSpec<'a> {
     /// Name of the driver.
-    pub driver: &'a str,
+    driver: &'a str,
     /// Name of the pool.
-    pub name: &'a str,
+    name: &'a str,
     /// Nodes that can use the devices.
-    pub node: NodeChoice<'a>,
+    node: NodeChoice<'a>,
     /// Devices in the order of preference.
-    pub devices: &'a [Device],
+    devices: &'a [Device],
     /// Counter sets that the devices consume from.
-    pub counter_sets: &'a [CounterSet],
+    counter_sets: &'a [CounterSet],
     /// Attribute with the type of a partition (KEP-5677).
-    pub partition_type_attribute: Option<&'a str>,
+    partition_type_attribute: Option<&'a str>,
     /// Node operations that the devices do without (KEP-5945), the same for all slices.
-    pub skip_node_operations: Option<&'a [String]>,
+    skip_node_operations: Option<&'a [String]>,
 }
 
 impl<'a> PoolSpec<'a> {

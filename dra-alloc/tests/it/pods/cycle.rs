@@ -2,7 +2,7 @@
 
 use dra_alloc::pods::{
     ApiResponse, BindError, BindStep, BlockedError, ClaimLookup, ClaimSituation, ClaimWrite, GroupAllocations,
-    NodeFilterError, PodCycle, PostFilter, PreBind, QueueHint, StatusCode, claims_score, hint_after_claim_change,
+    NodeFilterError, PodCycle, PostFilter, PreBind, QueueHint, StatusCode, claims_score,
 };
 use dra_alloc::{Allocator, Budget, DeviceId, DraGate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -358,7 +358,7 @@ fn a_deleted_claim_wakes_those_who_may_use_its_devices() {
     let world = World::new(1, [claim("c", 1)]);
     let (waiting, options) = (pod("p", &["c"], None), world.options);
     let (held, unallocated, before) = (allocated("other", "n1", "a", &[]), claim("other", 1), claim("c", 1));
-    let hint = |old, new| hint_after_claim_change(&waiting, old, new, &world.tracker, options);
+    let hint = |old, new| QueueHint::after_claim_change(&waiting, old, new, &world.tracker, options);
     assert_eq!(hint(Some(&held), None), QueueHint::Queue);
     assert_eq!(hint(Some(&unallocated), None), QueueHint::Skip);
     let mut listed = before.clone();

@@ -1,7 +1,7 @@
 //! Entries of pods and groups: names, owners, consumers, room for consumers.
 
 use dra_alloc::pods::{
-    BlockedError, ClaimTracker, Consumer, PodCycle, PodOptions, StatusCode, can_reserve, consumer_of_entry, pre_enqueue,
+    BlockedError, ClaimTracker, Consumer, PodCycle, PodOptions, StatusCode, can_reserve, pre_enqueue,
 };
 use dra_alloc::{DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
@@ -89,7 +89,7 @@ fn the_consumer_is_the_group_only_for_an_entry_that_it_has() {
     let options = PodOptions::new(Profile::V1_37).with_gates(GateSet::default().with(DraGate::WorkloadResourceClaims));
     let (pod, group) = (pod("p", &["shared", "own"], Some("g")), group("g", &["shared"]));
     let entries = pod.spec.as_ref().unwrap().resource_claims.clone().unwrap();
-    let consumer = |entry: usize| consumer_of_entry(&pod, &entries[entry], Some(&group), options).unwrap();
+    let consumer = |entry: usize| Consumer::of_entry(&pod, &entries[entry], Some(&group), options).unwrap();
     assert_eq!(consumer(0), Consumer::PodGroup { name: "g".into(), uid: "g-uid".into() });
     assert_eq!(consumer(1), Consumer::Pod { name: "p".into(), uid: "p-uid".into() });
 }

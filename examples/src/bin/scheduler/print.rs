@@ -7,8 +7,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dra_alloc::declared_features::CandidateNodes;
 use dra_alloc::explain::{Detail, Explanation};
-use dra_alloc::skip::wire::{WriteError, write};
-use dra_alloc::skip::{SkipDeclaration, WireForm};
+use dra_alloc::skip::{SkipDeclaration, SkipField, WireForm, WireFormError};
 use dra_alloc::{AllocateError, DeviceId, Outcome, RequestError, Verdict, allocated_devices, cluster_summary};
 use dra_attrs::StandardAttribute;
 use examples::manifest::name_of;
@@ -36,7 +35,7 @@ pub(crate) struct UnwritableClaim {
     /// Claim, as `namespace/name`.
     pub(crate) claim: String,
     /// Reason that it can't be written.
-    pub(crate) error: WriteError,
+    pub(crate) error: WireFormError,
 }
 
 /// Claims in their written form.
@@ -117,10 +116,10 @@ pub(crate) fn claims(answers: &[Answer], form: WireForm) -> Result<Written, Unwr
     let mut written = Written::default();
     for Answer { claim, .. } in answers {
         let name = || name_of(&claim.metadata);
-        let json = match write(claim, form) {
-            Err(WriteError::NotExpressible(refused)) => {
+        let json = match SkipField::write(claim, form) {
+            Err(refused @ WireFormError::NotExpressible { .. }) => {
                 written.notes.push(format!("ResourceClaim {}: {refused}; written as a list", name()));
-                write(claim, WireForm::List)
+                SkipField::write(claim, WireForm::List)
             }
             other => other,
         };

@@ -1,7 +1,7 @@
 //! Names of slices and sockets.
 
 use dra_attrs::{Index, NameFormat};
-use dra_node::driver::{SlicePlan, data_socket, registrar_socket};
+use dra_node::driver::{PluginInfo, SlicePlan};
 
 const UID: &str = "ad4af911-5bcd-47c5-a554-f35cea869472";
 const REGISTRY: &str = "/var/lib/kubelet/plugins_registry";
@@ -40,15 +40,15 @@ fn a_path_of_a_socket_has_at_most_107_bytes() {
     let cases = [(27, "-reg.sock", 1), (28, "-reg.sock", 0), (52, "-reg.sock", 0)];
     for (len, end, uids) in cases {
         let driver = "g".repeat(len);
-        let name = registrar_socket(REGISTRY, &driver, Some(UID)).unwrap();
+        let name = PluginInfo::registrar_socket(REGISTRY, &driver, Some(UID)).unwrap();
         assert!(REGISTRY.len() + 1 + name.len() <= 107 && name.ends_with(end), "{name}");
         assert_eq!((name.matches(UID).count(), name.starts_with(&driver)), (uids, true), "{name}");
     }
-    let name = registrar_socket(REGISTRY, &"g".repeat(53), Some(UID)).unwrap();
+    let name = PluginInfo::registrar_socket(REGISTRY, &"g".repeat(53), Some(UID)).unwrap();
     assert!(name.starts_with("dra-") && name.len() == "dra-".len() + 22 + "-reg.sock".len(), "{name}");
-    assert!(registrar_socket(REGISTRY, &"g".repeat(65), None).is_err());
+    assert!(PluginInfo::registrar_socket(REGISTRY, &"g".repeat(65), None).is_err());
     let folder = |len: usize| format!("/var/lib/kubelet/plugins/{}", "g".repeat(len));
-    assert_eq!(data_socket(&folder(36), Some(UID)).unwrap(), format!("dra-{UID}.sock"));
-    assert_eq!(data_socket(&folder(37), Some(UID)).unwrap().len(), "dra-.sock".len() + 11);
-    assert!(data_socket(&folder(80), Some(UID)).is_err());
+    assert_eq!(PluginInfo::data_socket(&folder(36), Some(UID)).unwrap(), format!("dra-{UID}.sock"));
+    assert_eq!(PluginInfo::data_socket(&folder(37), Some(UID)).unwrap().len(), "dra-.sock".len() + 11);
+    assert!(PluginInfo::data_socket(&folder(80), Some(UID)).is_err());
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dra_alloc::driver::{
     Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite,
-    SyncPlan, Timers, WriteFailure, due, reconcile, split_into_slices, withdraw_others,
+    SyncPlan, Timers, WriteFailure, reconcile, split_into_slices, withdraw_others,
 };
 use dra_alloc::{DraGate, DroppedField};
 use examples::live::connect::Cluster;
@@ -161,7 +161,7 @@ impl<'a> Publisher<'a> {
     }
 
     fn due(&self) -> Option<Timestamp> {
-        due(&self.timers, now()).map(|(at, _)| at).filter(|_| self.is_listed)
+        self.timers.due(now()).map(|(at, _)| at).filter(|_| self.is_listed)
     }
 
     fn is_due(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The operation `driver.names`: names of slices and of sockets.
 
 use dra_alloc::Index;
-use dra_alloc::driver::{SlicePlan, SocketPathError, data_socket, kubelet_authority, registrar_socket};
+use dra_alloc::driver::{PluginInfo, SlicePlan, SocketPathError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -34,10 +34,10 @@ fn answer(question: &NamesInput) -> Value {
         }
         NamesInput::DecodeIndex { name, slice_count } => json!({"value": SlicePlan::decode_index(name, *slice_count)}),
         NamesInput::RegistrarSocket { directory, driver, pod_uid } => {
-            socket(registrar_socket(directory, driver, pod_uid.as_deref()))
+            socket(PluginInfo::registrar_socket(directory, driver, pod_uid.as_deref()))
         }
-        NamesInput::DataSocket { directory, pod_uid } => socket(data_socket(directory, pod_uid.as_deref())),
-        NamesInput::KubeletAuthority { path } => json!({"value": kubelet_authority(path)}),
+        NamesInput::DataSocket { directory, pod_uid } => socket(PluginInfo::data_socket(directory, pod_uid.as_deref())),
+        NamesInput::KubeletAuthority { path } => json!({"value": PluginInfo::kubelet_authority(path)}),
     }
 }
 
