@@ -22,7 +22,7 @@
 //! # Contents
 //!
 //! - **NUMA and PCI** (KEP-6072): [`numa::numa_node_attribute`], [`numa::NumaTopology`] for machines without sysfs, module
-//!   [`numa`]; [`PciAddress`], [`pcie_root_attribute`]; [`Sysfs`], the view of a machine; [`add_standard_numa_node`]
+//!   [`numa`]; [`PciAddress`], [`PciAddress::pcie_root_attribute`]; [`Sysfs`], the view of a machine; [`VendorDriver::add_standard_numa_node`]
 //!   for drivers that publish the NUMA node under a name of their own.
 //! - **Attributes**: [`QualifiedName`], [`FullyQualifiedName`], [`AttributeValue`], [`Quantity`], [`Version`], parsed
 //!   strictly; [`check_device_attributes`] for the limits of one device.
@@ -95,7 +95,7 @@ pub use matching::{DistinctState, ListTypes, MatchError, MatchState, ValueSet};
 pub use name::{FullyQualifiedName, NameError, QualifiedName, lookup_by_name};
 pub use name_format::NameFormat;
 pub use node_selector::{NodeSelectorError, node_selector_matches};
-pub use pci::{PciAddress, PciAddressError, PcieRootError, pcie_root, pcie_root_attribute};
+pub use pci::{PciAddress, PciAddressError, PcieRootError};
 pub use profile::{Profile, ProfileError};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use resources::Resources;
@@ -105,4 +105,4 @@ pub use standard::StandardAttribute;
 pub use sysfs::{Sysfs, SysfsError, SysfsMap};
 pub use time_range::{has_saturated_time, saturate_times};
 pub use value::{AttributeValue, DeviceAttributesError, Scalar, ValueError, check_device_attributes};
-pub use vendor::{VendorDriver, VendorMigration, add_standard_numa_node};
+pub use vendor::{VendorDriver, VendorMigration};

@@ -52,7 +52,7 @@ mod types;
 mod value;
 
 pub use cache::SelectorCache;
-pub use cost::too_complex::{CostCause, TooComplex};
+pub use cost::too_complex::TooComplex;
 pub use error::{CompileError, EvaluationError, Report};
 pub use input::SelectorInput;
 pub use options::Options;

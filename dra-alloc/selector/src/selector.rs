@@ -220,18 +220,6 @@ impl Selector {
         self.facts.only_driver
     }
 
-    /// Returns true if the expression reads nothing of the device.
-    ///
-    /// ```
-    /// # use dra_selector::{Options, Selector};
-    /// assert!(Selector::compile("1 + 1 == 2", &Options::stored())?.is_constant());
-    /// # Ok::<(), dra_selector::CompileError>(())
-    /// ```
-    #[must_use]
-    pub const fn is_constant(&self) -> bool {
-        self.facts.is_constant
-    }
-
     /// Returns the driver whose devices alone can match; `None` if the expression does not say so at its top.
     ///
     /// ```

@@ -106,7 +106,7 @@ impl NodeTemplate {
 
     /// Returns the attributes whose values are not known yet.
     #[must_use]
-    pub const fn unknown_attributes(&self) -> &BTreeSet<String> {
+    pub(super) const fn unknown_attributes(&self) -> &BTreeSet<String> {
         &self.unknown_attributes
     }
 

@@ -131,7 +131,7 @@ pub use lookup::ClaimLookup;
 pub use node_allocatable::{ClaimDevice, NodeResourcesRefusal, PodNodeResources, PodNodeResourcesError};
 pub use node_allocatable_wire::{claim_amounts_from_json, with_node_allocatable_resources};
 pub use observed::{ClaimChange, ClaimDeletion, Observed};
-pub use options::{GroupAllocations, PodOptions};
+pub use options::PodOptions;
 pub use owner::{OwnerError, check_group_owner, check_owner};
 pub use post_filter::PostFilter;
 pub use pre_bind::{BindError, BindStep, PreBind};

@@ -15,7 +15,6 @@ use super::binding_conditions::{BindingFailure, BindingReport, BindingState, has
 use super::consumer::{Consumer, is_reserved};
 use super::cycle::{CycleClaim, PodCycle};
 use super::lookup::{ClaimLookup, allocation_of, uid_of};
-use super::options::GroupAllocations;
 use super::reserve::{add_finalizer, has_finalizer, with_allocation};
 use super::special_claim;
 use super::status_code::StatusCode;
@@ -361,7 +360,7 @@ impl PreBind {
         let is_chosen = match (&wanted.chosen, stored) {
             (Some(chosen), Some(stored)) if chosen.devices == stored.devices => match wanted.consumer {
                 // Another pod of the group may have allocated it.
-                Consumer::PodGroup { .. } => cycle.options.group_allocations() == GroupAllocations::Accepted,
+                Consumer::PodGroup { .. } => cycle.options.accepts_group_allocations(),
                 // Nobody else reserves it for this pod with the devices that were chosen here.
                 Consumer::Pod { .. } => is_reserved,
             },

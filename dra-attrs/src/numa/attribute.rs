@@ -295,20 +295,22 @@ pub fn publish(
     Ok(diagnostics)
 }
 
-/// Returns the physical NUMA node of a device from either form: the scalar, or the first element of the list.
-///
-/// `None` means unknown, never node 0: the attribute has neither form. The list is not sorted before reading.
-///
-/// ```
-/// use dra_attrs::numa::physical_node;
-/// use k8s_openapi::api::resource::v1::DeviceAttribute;
-/// let list = DeviceAttribute { ints: Some(vec![6, 4, 5, 7]), ..Default::default() };
-/// assert_eq!(physical_node(&list), Some(6));
-/// assert_eq!(physical_node(&DeviceAttribute::default()), None);
-/// ```
-#[must_use]
-pub fn physical_node(attribute: &DeviceAttribute) -> Option<i64> {
-    attribute.int.or_else(|| attribute.ints.as_ref().and_then(|nodes| nodes.first().copied()))
+impl NumaNodeValue<'_> {
+    /// Returns the physical NUMA node of a device from either form: the scalar, or the first element of the list.
+    ///
+    /// `None` means unknown, never node 0: the attribute has neither form. The list is not sorted before reading.
+    ///
+    /// ```
+    /// use dra_attrs::numa::NumaNodeValue;
+    /// use k8s_openapi::api::resource::v1::DeviceAttribute;
+    /// let list = DeviceAttribute { ints: Some(vec![6, 4, 5, 7]), ..Default::default() };
+    /// assert_eq!(NumaNodeValue::physical(&list), Some(6));
+    /// assert_eq!(NumaNodeValue::physical(&DeviceAttribute::default()), None);
+    /// ```
+    #[must_use]
+    pub fn physical(attribute: &DeviceAttribute) -> Option<i64> {
+        attribute.int.or_else(|| attribute.ints.as_ref().and_then(|nodes| nodes.first().copied()))
+    }
 }
 
 /// Valid value of the attribute `resource.kubernetes.io/numaNode`.

@@ -26,14 +26,14 @@ pub struct SliceLimits {
     pub max_counter_sets: Option<usize>,
     /// True if a slice with devices may not have counter sets. False if devices must be in the slice of the counter sets
     /// that they consume from.
-    pub has_separate_counters: bool,
+    pub(super) has_separate_counters: bool,
     /// True if a list attribute makes a device an advanced one.
     pub counts_lists: bool,
     /// True if the API server knows `partitionTypeAttribute` and `skipNodeOperations`.
-    pub has_partition_type: bool,
+    pub(super) has_partition_type: bool,
     /// True if a slice has as many devices as the API server accepts: 64 if one of them is advanced, 128 otherwise. By
     /// default it has at most 64, so that a taint that is added later never splits a slice.
-    pub fills_slices: bool,
+    pub(super) fills_slices: bool,
     /// Feature gates of slices that are off unless an administrator turns them on, or that do not exist.
     pub gates_off: &'static [DraGate],
 }

@@ -26,7 +26,7 @@ use dra_alloc::validate::{ApiServer, PublishError, Write};
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
     FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Profile, Scalar,
-    StandardAttribute, Sysfs, SysfsError, VendorDriver, check_device_attributes, pcie_root_attribute,
+    StandardAttribute, Sysfs, SysfsError, VendorDriver, check_device_attributes,
 };
 use examples::feature_gates::feature_gates;
 use examples::machine::{Machine, MachineError};
@@ -344,7 +344,7 @@ impl Survey {
     ) -> BTreeMap<String, DeviceAttribute> {
         let mut attributes = BTreeMap::from([(KIND.to_owned(), Scalar::String(kind.name()).to_attribute())]);
         address.attribute().insert_into(&mut attributes);
-        match pcie_root_attribute(machine, address) {
+        match address.pcie_root_attribute(machine) {
             Ok(root) => root.insert_into(&mut attributes),
             Err(error) => self.notes.push(format!("{address}: no pcieRoot: {error}")),
         }
