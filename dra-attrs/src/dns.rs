@@ -4,7 +4,11 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/validation` and `pkg/api/validate/content`, 1.37.
 
-use crate::name_format::NameFormat;
+/// Largest length of a label, in bytes.
+pub(crate) const MAX_LABEL_LEN: usize = 63;
+
+/// Largest length of a subdomain, in bytes.
+pub(crate) const MAX_SUBDOMAIN_LEN: usize = 253;
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
                      start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
@@ -28,25 +32,25 @@ pub(crate) fn declared_label_problems(text: &str) -> Vec<String> {
 
 fn label_problems_in(text: &str, unit: &str) -> Vec<String> {
     let form = if has_labels(text) { "must not contain dots" } else { LABEL };
-    problems(text, NameFormat::MAX_LABEL_LEN, unit, (!is_label(text)).then_some(form))
+    problems(text, MAX_LABEL_LEN, unit, (!is_label(text)).then_some(form))
 }
 
 /// Returns the API server's messages for a text that is not a DNS subdomain (labels joined by dots); empty if it is
 /// one.
 pub(crate) fn subdomain_problems(text: &str) -> Vec<String> {
-    problems(text, NameFormat::MAX_SUBDOMAIN_LEN, "characters", (!has_labels(text)).then_some(SUBDOMAIN))
+    problems(text, MAX_SUBDOMAIN_LEN, "characters", (!has_labels(text)).then_some(SUBDOMAIN))
 }
 
 /// As [`subdomain_problems`], with the messages of the declared rule.
 pub(crate) fn declared_subdomain_problems(text: &str) -> Vec<String> {
-    problems(text, NameFormat::MAX_SUBDOMAIN_LEN, "bytes", (!has_labels(text)).then_some(SUBDOMAIN))
+    problems(text, MAX_SUBDOMAIN_LEN, "bytes", (!has_labels(text)).then_some(SUBDOMAIN))
 }
 
 /// Returns the API server's messages for a text that is not a DNS subdomain, with upper case allowed; empty if it is
 /// one. This rule is only declared.
 pub(crate) fn caseless_subdomain_problems(text: &str) -> Vec<String> {
     let is_well_formed = has_labels(&text.to_ascii_lowercase());
-    problems(text, NameFormat::MAX_SUBDOMAIN_LEN, "bytes", (!is_well_formed).then_some(CASELESS_SUBDOMAIN))
+    problems(text, MAX_SUBDOMAIN_LEN, "bytes", (!is_well_formed).then_some(CASELESS_SUBDOMAIN))
 }
 
 /// Returns true if the text has the form of a DNS subdomain. Does not check its length.

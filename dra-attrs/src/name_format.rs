@@ -1,8 +1,8 @@
 //! The forms of names.
 
 use crate::dns::{
-    caseless_subdomain_problems, declared_label_problems, declared_subdomain_problems, label_problems,
-    subdomain_problems,
+    MAX_LABEL_LEN, MAX_SUBDOMAIN_LEN, caseless_subdomain_problems, declared_label_problems,
+    declared_subdomain_problems, label_problems, subdomain_problems,
 };
 use crate::field::{FieldErrors, FieldPath};
 use crate::{format, label};
@@ -59,10 +59,10 @@ pub enum NameFormat {
 
 impl NameFormat {
     /// Largest length of a DNS label, in bytes.
-    pub const MAX_LABEL_LEN: usize = 63;
+    pub const MAX_LABEL_LEN: usize = MAX_LABEL_LEN;
 
     /// Largest length of a DNS subdomain, in bytes.
-    pub const MAX_SUBDOMAIN_LEN: usize = 253;
+    pub const MAX_SUBDOMAIN_LEN: usize = MAX_SUBDOMAIN_LEN;
 
     /// Returns the API server's messages for a text that is not of this form; empty if it is.
     #[must_use]

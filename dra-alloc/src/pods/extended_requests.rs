@@ -5,12 +5,11 @@
 //!
 //! Source: `createRequestsAndMappings` of the plugin's `extendeddynamicresources.go`.
 
-use dra_attrs::Quantity;
+use dra_attrs::{Quantity, QuantityError};
 use dra_device::internal::MAX_REQUESTS_PER_CLAIM;
 use k8s_openapi::api::core::v1::{Container, ContainerExtendedResourceRequest, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ExactDeviceRequest};
 
-use super::extended_resources::ExtendedResourceError;
 use crate::cluster::classes::Classes;
 
 /// Requests of the claim for extended resources, and the containers that they serve.
@@ -21,6 +20,42 @@ pub struct ExtendedRequests {
     pub requests: Vec<DeviceRequest>,
     /// Requests that serve each container, as the pod's status has them.
     pub mappings: Vec<ContainerExtendedResourceRequest>,
+}
+
+/// Reason why the extended resources of a pod can't be provided on a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExtendedResourceError {
+    /// Neither the node nor a device class knows the resource.
+    #[error("cannot fit resource")]
+    NoProvider {
+        /// Name of the resource.
+        resource: String,
+    },
+    /// The node's amount of the resource is not a quantity.
+    #[error("node allocatable, resource {resource}: {source}")]
+    Allocatable {
+        /// Name of the resource.
+        resource: String,
+        /// Reason why the amount is not a quantity.
+        source: QuantityError,
+    },
+    /// An amount in a container's requests is not a quantity.
+    #[error("container {container}, resource {resource}: {source}")]
+    Quantity {
+        /// Name of the container.
+        container: String,
+        /// Name of the resource.
+        resource: String,
+        /// Reason why the amount is not a quantity.
+        source: QuantityError,
+    },
+    /// The claim would have more requests than a claim may have.
+    #[error("resource {resource} would take more than {MAX_REQUESTS_PER_CLAIM} requests of a claim")]
+    TooMany {
+        /// Name of the resource.
+        resource: String,
+    },
 }
 
 impl ExtendedRequests {

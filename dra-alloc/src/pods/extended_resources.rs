@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use serde::Serialize;
 
 use super::blocked::BlockedError;
-use super::extended_requests::ExtendedRequests;
+use super::extended_requests::{ExtendedRequests, ExtendedResourceError};
 use super::options::PodOptions;
 use crate::cluster::classes::Classes;
 
@@ -67,42 +67,6 @@ impl ResourceProvider {
             Some(_) => Self::Node,
         })
     }
-}
-
-/// Reason why the extended resources of a pod can't be provided on a node.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExtendedResourceError {
-    /// Neither the node nor a device class knows the resource.
-    #[error("cannot fit resource")]
-    NoProvider {
-        /// Name of the resource.
-        resource: String,
-    },
-    /// The node's amount of the resource is not a quantity.
-    #[error("node allocatable, resource {resource}: {source}")]
-    Allocatable {
-        /// Name of the resource.
-        resource: String,
-        /// Reason why the amount is not a quantity.
-        source: QuantityError,
-    },
-    /// An amount in a container's requests is not a quantity.
-    #[error("container {container}, resource {resource}: {source}")]
-    Quantity {
-        /// Name of the container.
-        container: String,
-        /// Name of the resource.
-        resource: String,
-        /// Reason why the amount is not a quantity.
-        source: QuantityError,
-    },
-    /// The claim would have more requests than a claim may have.
-    #[error("resource {resource} would take more than {MAX_REQUESTS_PER_CLAIM} requests of a claim")]
-    TooMany {
-        /// Name of the resource.
-        resource: String,
-    },
 }
 
 /// Extended resources that a pod requests, of which a device class serves at least one.

@@ -11,8 +11,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::binding_conditions::BindingReport;
 use super::cycle::{ClaimSituation, CycleClaim, NodeResults, PodCycle};
-use super::extended_requests::ExtendedRequests;
-use super::extended_resources::ExtendedResourceError;
+use super::extended_requests::{ExtendedRequests, ExtendedResourceError};
 use super::status_code::StatusCode;
 use crate::allocator::{Allocator, Verdict};
 use crate::cluster::state::AllocatedState;

@@ -141,7 +141,7 @@ impl SkipEvidence<'_> {
     ///     claim: &ResourceClaim::default(),
     ///     symptom: SkipSymptom::PrepareFailed("… DRAOptionalNodePreparationDisabled: …"),
     /// };
-    /// assert_eq!(SkipEvidence::diagnose(self), [SkipDiagnosis::KubeletGateOff { gate: "DRAOptionalNodePreparation" }]);
+    /// assert_eq!(evidence.diagnose(), [SkipDiagnosis::KubeletGateOff { gate: "DRAOptionalNodePreparation" }]);
     /// ```
     #[must_use]
     pub fn diagnose(self) -> Vec<SkipDiagnosis> {
