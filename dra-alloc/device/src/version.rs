@@ -69,7 +69,7 @@ impl ResourceVersion {
     /// ```
     #[must_use]
     pub fn is_older(object: &ObjectMeta, known: &ObjectMeta) -> bool {
-        uid_of(object) == uid_of(known) && ResourceVersion::of(object).is_older_than(ResourceVersion::of(known))
+        uid_of(object) == uid_of(known) && Self::of(object).is_older_than(Self::of(known))
     }
 
     /// Returns true if a deletion that names `uid` is that of the object `known`. It is not if the UIDs differ; a UID that is

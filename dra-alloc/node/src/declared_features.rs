@@ -147,8 +147,7 @@ impl DeclaredFeature {
     /// # Errors
     /// Returns the features that the node does not declare.
     pub fn check_admission(required: &[&str], declared: &[String]) -> Result<(), AdmissionError> {
-        let missing: Vec<String> =
-            DeclaredFeature::missing(required, declared).into_iter().map(str::to_owned).collect();
+        let missing: Vec<String> = Self::missing(required, declared).into_iter().map(str::to_owned).collect();
         if missing.is_empty() { Ok(()) } else { Err(AdmissionError { missing }) }
     }
 }

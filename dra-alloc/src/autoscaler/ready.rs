@@ -31,8 +31,8 @@ impl PoolReadiness {
     pub fn of_node<'a>(
         slices_of_node: impl IntoIterator<Item = &'a ResourceSlice>,
         slices_of_template: impl IntoIterator<Item = &'a ResourceSlice>,
-    ) -> PoolReadiness {
-        PoolReadiness { complete: complete_pools(slices_of_node), wanted: complete_pools(slices_of_template) }
+    ) -> Self {
+        Self { complete: complete_pools(slices_of_node), wanted: complete_pools(slices_of_template) }
     }
 }
 

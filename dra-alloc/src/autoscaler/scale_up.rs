@@ -99,7 +99,7 @@ impl ScaleSimulator<'_> {
         self.search(&layer, &[template.node()], |search| {
             for pod in pods {
                 let placed = is_pending(pod)
-                    .and_then(|()| Ok(unknown.check(pod, tracker)?))
+                    .and_then(|()| unknown.check(pod, tracker))
                     .and_then(|()| placing.place(search, pod, self.group_of(pod)));
                 if let Err(reason) = placed {
                     refused.push((PodIdentity::new(pod, self.options()), reason));

@@ -135,7 +135,7 @@ impl NodeUtilization {
     pub fn of_node<'a>(
         slices: impl IntoIterator<Item = &'a ResourceSlice>,
         claims: impl IntoIterator<Item = &'a ResourceClaim>,
-    ) -> Result<NodeUtilization, UtilizationError> {
+    ) -> Result<Self, UtilizationError> {
         let mut held: BTreeMap<[&str; 2], BTreeSet<&str>> = BTreeMap::new();
         for claim in claims {
             if claim.status.as_ref().is_none_or(|status| status.allocation.is_none()) {
@@ -146,7 +146,7 @@ impl NodeUtilization {
             }
         }
         let mut slices: Vec<&ResourceSlice> = slices.into_iter().collect();
-        let mut used = NodeUtilization::default();
+        let mut used = Self::default();
         for pool in group_by_pool(&mut slices).filter_map(LatestGeneration::from_slices) {
             let utilization =
                 pool_utilization(pool, held.get(&[pool.driver(), pool.pool()]).unwrap_or(&BTreeSet::new()))?;

@@ -83,23 +83,23 @@ impl CleanStep {
         claim: &ResourceClaim,
         stays: impl Fn(&ResourceClaimConsumerReference) -> bool,
         owner: OwnerPhase,
-    ) -> Vec<CleanStep> {
+    ) -> Vec<Self> {
         let reserved = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
         let left: Vec<_> = reserved.iter().filter(|consumer| stays(consumer)).cloned().collect();
         let (is_unused, some_went) = (left.is_empty(), left.len() < reserved.len());
         let (has_finalizer, is_allocated) = (has_finalizer(claim), is_allocated(claim));
         let mut steps = Vec::new();
         if some_went && is_unused && has_finalizer {
-            steps.extend([CleanStep::Deallocate, CleanStep::RemoveFinalizer]);
+            steps.extend([Self::Deallocate, Self::RemoveFinalizer]);
         } else if some_went {
-            steps.push(CleanStep::Reserve(left));
-            steps.extend((has_finalizer && !is_allocated).then_some(CleanStep::RemoveFinalizer));
+            steps.push(Self::Reserve(left));
+            steps.extend((has_finalizer && !is_allocated).then_some(Self::RemoveFinalizer));
         } else if is_unused && has_finalizer && claim.metadata.deletion_timestamp.is_some() {
-            steps.extend(is_allocated.then_some(CleanStep::Deallocate));
-            steps.push(CleanStep::RemoveFinalizer);
+            steps.extend(is_allocated.then_some(Self::Deallocate));
+            steps.push(Self::RemoveFinalizer);
         }
         if is_unused && owner == OwnerPhase::Done {
-            steps.push(CleanStep::Delete);
+            steps.push(Self::Delete);
         }
         steps
     }

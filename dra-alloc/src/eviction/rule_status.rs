@@ -51,14 +51,14 @@ impl RuleUpdate {
         evicted: u64,
         now: Timestamp,
         preview: impl FnOnce() -> RulePreview,
-    ) -> RuleUpdate {
+    ) -> Self {
         let conditions = rule.status.iter().flat_map(|status| status.conditions.iter().flatten());
         let existing = conditions.into_iter().find(|condition| condition.type_ == EVICTION_IN_PROGRESS);
         let generation = rule.metadata.generation.unwrap_or_default();
         if let Some(existing) = existing {
             let next = existing.last_transition_time.0.checked_add(RULE_STATUS_PERIOD).unwrap_or(Timestamp::MAX);
             if existing.observed_generation.unwrap_or_default() == generation && now < next {
-                return RuleUpdate::Wait(next);
+                return Self::Wait(next);
             }
         }
         let (status, reason, message) = text(&rule.spec.taint.effect, evicted, preview);
@@ -71,9 +71,9 @@ impl RuleUpdate {
             type_: EVICTION_IN_PROGRESS.to_owned(),
         };
         if existing == Some(&condition) {
-            return RuleUpdate::Unchanged;
+            return Self::Unchanged;
         }
-        RuleUpdate::Write(Condition { last_transition_time: Time(now), ..condition })
+        Self::Write(Condition { last_transition_time: Time(now), ..condition })
     }
 }
 

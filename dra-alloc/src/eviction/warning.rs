@@ -47,11 +47,11 @@ impl RuleWarning {
     /// assert_eq!(RuleWarning::of_rule(&rule), Some(RuleWarning::SelectsAll));
     /// ```
     #[must_use]
-    pub fn of_rule(rule: &DeviceTaintRule) -> Option<RuleWarning> {
+    pub fn of_rule(rule: &DeviceTaintRule) -> Option<Self> {
         let DeviceTaintSelector { driver, pool, device } = rule.spec.device_selector.as_ref()?;
         match (driver, pool, device) {
-            (None, None, None) => (rule.spec.taint.effect == NO_EXECUTE).then_some(RuleWarning::SelectsAll),
-            (None, None, Some(device)) => Some(RuleWarning::SelectsByDeviceAlone { device: device.clone() }),
+            (None, None, None) => (rule.spec.taint.effect == NO_EXECUTE).then_some(Self::SelectsAll),
+            (None, None, Some(device)) => Some(Self::SelectsByDeviceAlone { device: device.clone() }),
             _ => None,
         }
     }

@@ -101,9 +101,9 @@ impl BindingReport {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
-    pub fn of_claim(claim: &ResourceClaim, now: Timestamp, timeout: SignedDuration) -> BindingReport {
+    pub fn of_claim(claim: &ResourceClaim, now: Timestamp, timeout: SignedDuration) -> Self {
         let Some(allocation) = allocation_of(claim) else {
-            return BindingReport { state: BindingState::Pending, timed_out: false, devices: Vec::new() };
+            return Self { state: BindingState::Pending, timed_out: false, devices: Vec::new() };
         };
         let results = allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten());
         let waiting: Vec<_> = results.filter(|result| has_conditions(result)).collect();
@@ -111,7 +111,7 @@ impl BindingReport {
         let timed_out =
             !waiting.is_empty() && allocation.allocation_timestamp.as_ref().is_some_and(|begin| limit(begin.0) < now);
         let devices: Vec<DeviceBinding> = waiting.iter().map(|result| device_binding(claim, result)).collect();
-        BindingReport { state: state_of(claim, &devices), timed_out, devices }
+        Self { state: state_of(claim, &devices), timed_out, devices }
     }
 }
 

@@ -79,14 +79,14 @@ impl Consumer {
         entry: &PodResourceClaim,
         group: Option<&PodGroup>,
         options: PodOptions,
-    ) -> Result<Consumer, ConsumerError> {
+    ) -> Result<Self, ConsumerError> {
         let source = (&entry.resource_claim_name, &entry.resource_claim_template_name);
         if source == (&None, &None) {
             let owner = format!("Pod {}", pod.full_name());
             return Err(ConsumerError::NoSource { owner, entry: entry.name.clone() });
         }
         let Some(group) = group.filter(|_| options.has(DraGate::WorkloadResourceClaims)) else {
-            return Ok(Consumer::pod(&PodIdentity::new(pod, options)));
+            return Ok(Self::pod(&PodIdentity::new(pod, options)));
         };
         check_membership(pod, group)?;
         for of_group in group.spec.resource_claims.iter().flatten() {
@@ -97,10 +97,10 @@ impl Consumer {
             }
             if (name, (resource_claim_name, resource_claim_template_name)) == (&entry.name, source) {
                 let (name, uid) = (group.metadata.name.clone(), group.metadata.uid.clone());
-                return Ok(Consumer::PodGroup { name: name.unwrap_or_default(), uid: uid.unwrap_or_default() });
+                return Ok(Self::PodGroup { name: name.unwrap_or_default(), uid: uid.unwrap_or_default() });
             }
         }
-        Ok(Consumer::pod(&PodIdentity::new(pod, options)))
+        Ok(Self::pod(&PodIdentity::new(pod, options)))
     }
 }
 

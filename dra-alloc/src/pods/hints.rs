@@ -40,33 +40,33 @@ impl QueueHint {
         new: Option<&ResourceClaim>,
         claims: &impl ClaimLookup,
         options: PodOptions,
-    ) -> QueueHint {
+    ) -> Self {
         let mut is_used = false;
         for claim in claims_of_entries(pod, claims, options) {
-            let Ok((_, claim)) = claim else { return QueueHint::Skip };
+            let Ok((_, claim)) = claim else { return Self::Skip };
             is_used |= new.is_some_and(|new| uid_of(new) == uid_of(claim));
         }
         let was_allocated = old.is_some_and(|old| allocation_of(old).is_some());
         if was_allocated && new.is_none_or(|new| allocation_of(new).is_none()) {
-            return QueueHint::Queue;
+            return Self::Queue;
         }
         let was_made_for = |claim: &ResourceClaim| special_claim::is_made_for(&PodIdentity::new(pod, options), claim);
         if new.is_none() && old.is_some_and(was_made_for) {
-            return QueueHint::Queue;
+            return Self::Queue;
         }
         let is_news = match (old, new) {
             (None, Some(_)) => true,
             (Some(old), Some(new)) => !same_or_empty(old.status.as_ref(), new.status.as_ref(), TaintTimes::Exact),
             (_, None) => false,
         };
-        if is_used && is_news { QueueHint::Queue } else { QueueHint::Skip }
+        if is_used && is_news { Self::Queue } else { Self::Skip }
     }
 
     /// Decides if a waiting pod is tried again after a pod was updated: its generated claims may be recorded now.
-    pub fn after_pod_change(waiting: &Pod, updated: &Pod, claims: &impl ClaimLookup, options: PodOptions) -> QueueHint {
+    pub fn after_pod_change(waiting: &Pod, updated: &Pod, claims: &impl ClaimLookup, options: PodOptions) -> Self {
         if waiting.uid() != updated.uid() || claims_of_entries(updated, claims, options).any(|claim| claim.is_err()) {
-            return QueueHint::Skip;
+            return Self::Skip;
         }
-        QueueHint::Queue
+        Self::Queue
     }
 }

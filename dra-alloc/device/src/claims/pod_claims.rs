@@ -62,8 +62,8 @@ impl PodClaim {
     ///
     /// # Errors
     /// The entry names nothing, or its claim is not made yet.
-    pub fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
-        let found = |name: &str, origin| PodClaim { claim: ClaimKey::new(pod.namespace(), name), origin };
+    pub fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<Self>, PodClaimError> {
+        let found = |name: &str, origin| Self { claim: ClaimKey::new(pod.namespace(), name), origin };
         if let Some(name) = &entry.resource_claim_name {
             return Ok(Some(found(name, ClaimOrigin::Named)));
         }

@@ -31,10 +31,10 @@ impl SkipSet {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
-    pub fn by_driver(allocation: &AllocationResult) -> BTreeMap<&str, SkipSet> {
+    pub fn by_driver(allocation: &AllocationResult) -> BTreeMap<&str, Self> {
         let mut drivers = BTreeMap::new();
         for result in of_allocation(allocation) {
-            let skips = drivers.entry(result.driver.as_str()).or_insert(SkipSet::EVERYTHING);
+            let skips = drivers.entry(result.driver.as_str()).or_insert(Self::EVERYTHING);
             *skips = skips.intersection(declared(result));
         }
         drivers

@@ -180,15 +180,14 @@ impl SkipSet {
             (_, false, false) => Ok(SkipDeclaration::Absent),
             (WireForm::Bool, true, true) => Ok(SkipDeclaration::Bool(true)),
             (WireForm::Bool, true, false) => {
-                Err(WireFormError::NotExpressible { operation: SkipSet::NODE_PREPARE_RESOURCES })
+                Err(WireFormError::NotExpressible { operation: Self::NODE_PREPARE_RESOURCES })
             }
             (WireForm::Bool, false, true) => {
-                Err(WireFormError::NotExpressible { operation: SkipSet::NODE_UNPREPARE_RESOURCES })
+                Err(WireFormError::NotExpressible { operation: Self::NODE_UNPREPARE_RESOURCES })
             }
-            (WireForm::List, ..) if self.future => Ok(SkipDeclaration::List(vec![SkipSet::ALL_OPERATIONS.to_owned()])),
+            (WireForm::List, ..) if self.future => Ok(SkipDeclaration::List(vec![Self::ALL_OPERATIONS.to_owned()])),
             (WireForm::List, prepare, unprepare) => {
-                let names =
-                    [(prepare, SkipSet::NODE_PREPARE_RESOURCES), (unprepare, SkipSet::NODE_UNPREPARE_RESOURCES)];
+                let names = [(prepare, Self::NODE_PREPARE_RESOURCES), (unprepare, Self::NODE_UNPREPARE_RESOURCES)];
                 let skipped = names.into_iter().filter(|(skipped, _)| *skipped);
                 Ok(SkipDeclaration::List(skipped.map(|(_, name)| name.to_owned()).collect()))
             }

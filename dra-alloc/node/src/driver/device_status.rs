@@ -136,7 +136,7 @@ impl DeviceReport {
     pub fn merge(
         claim: &ResourceClaim,
         driver: &str,
-        reports: &[DeviceReport],
+        reports: &[Self],
         now: Timestamp,
     ) -> Result<Option<Vec<AllocatedDeviceStatus>>, DeviceStatusError> {
         let allocated: Vec<Key<'_>> = allocated_devices(claim)
@@ -150,8 +150,7 @@ impl DeviceReport {
         let status = claim.status.as_ref();
         let stored = status.and_then(|status| status.devices.as_deref()).unwrap_or_default();
         let context = Merge { driver, generation: claim.metadata.generation, now };
-        let mut reports: BTreeMap<Key<'_>, &DeviceReport> =
-            reports.iter().map(|report| (report.key(), report)).collect();
+        let mut reports: BTreeMap<Key<'_>, &Self> = reports.iter().map(|report| (report.key(), report)).collect();
         let mut merged = Vec::with_capacity(stored.len());
         for entry in stored {
             let key = (entry.pool.as_str(), entry.device.as_str(), entry.share_id.as_deref());

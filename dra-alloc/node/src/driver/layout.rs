@@ -132,7 +132,6 @@ impl<'a> Slot<'a> {
 }
 
 /// Slices of a pool with devices.
-#[expect(clippy::struct_field_names, reason = "the field is what the type is about")]
 pub(super) struct Slots<'a> {
     slots: Vec<Slot<'a>>,
     limits: SliceLimits,

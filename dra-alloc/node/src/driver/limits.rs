@@ -15,6 +15,10 @@ use k8s_openapi::api::resource::v1::Device;
 /// assert_eq!(SliceLimits::for_minor(37).max_advanced_devices, 64);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "differences between versions that have nothing to do with each other"
+)]
 #[non_exhaustive]
 pub struct SliceLimits {
     /// Largest number of devices of a slice.

@@ -161,10 +161,8 @@ fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(val
 
 impl MetadataRequest {
     /// Returns the requests of a claim with the devices of its results, without attributes, in the order of the results.
-    pub fn from_results<'a>(
-        results: impl IntoIterator<Item = &'a DeviceRequestAllocationResult>,
-    ) -> Vec<MetadataRequest> {
-        let mut requests: Vec<MetadataRequest> = Vec::new();
+    pub fn from_results<'a>(results: impl IntoIterator<Item = &'a DeviceRequestAllocationResult>) -> Vec<Self> {
+        let mut requests: Vec<Self> = Vec::new();
         for result in results {
             let device = MetadataDevice {
                 driver: result.driver.clone(),
@@ -174,7 +172,7 @@ impl MetadataRequest {
             };
             match requests.iter_mut().find(|request| request.name == result.request) {
                 Some(request) => request.devices.push(device),
-                None => requests.push(MetadataRequest { name: result.request.clone(), devices: vec![device] }),
+                None => requests.push(Self { name: result.request.clone(), devices: vec![device] }),
             }
         }
         requests

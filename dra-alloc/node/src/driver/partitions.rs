@@ -55,7 +55,7 @@ impl PartitionsLeft {
         slices: impl IntoIterator<Item = &'a ResourceSlice>,
         default_attribute: Option<&str>,
         is_in_use: impl Fn(&str) -> bool,
-    ) -> Vec<PartitionsLeft> {
+    ) -> Vec<Self> {
         let slices: Vec<&ResourceSlice> = slices.into_iter().collect();
         let mut left = counters(&slices);
         let mut types: BTreeMap<&str, (usize, Vec<Cost<'_>>)> = BTreeMap::new();
@@ -78,7 +78,7 @@ impl PartitionsLeft {
         }
         let entry = |(partition_type, (total, free)): (&str, (usize, Vec<Cost<'_>>))| {
             let (number, is_exact) = most_together(free, &left);
-            PartitionsLeft { partition_type: partition_type.to_owned(), total, left: number, is_exact }
+            Self { partition_type: partition_type.to_owned(), total, left: number, is_exact }
         };
         types.into_iter().map(entry).collect()
     }

@@ -76,7 +76,7 @@ impl PluginInfo {
     pub fn new(driver: &str, endpoint: &str, services: &[PluginService]) -> Self {
         let offered = PluginService::BEST_FIRST.into_iter().filter(|service| services.contains(service));
         Self {
-            plugin_type: PluginInfo::TYPE,
+            plugin_type: Self::TYPE,
             name: driver.to_owned(),
             endpoint: endpoint.to_owned(),
             supported_versions: offered.map(PluginService::short_name).collect(),

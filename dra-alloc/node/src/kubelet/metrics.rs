@@ -37,10 +37,10 @@ impl Operation {
     #[must_use]
     pub const fn skips_metric(self, profile: Profile) -> &'static str {
         match (self, profile) {
-            (Operation::Prepare, Profile::V1_37) => "dra_node_prepare_skips_total",
-            (Operation::Unprepare, Profile::V1_37) => "dra_node_unprepare_skips_total",
-            (Operation::Prepare, _) => "kubelet_dra_node_prepare_skips_total",
-            (Operation::Unprepare, _) => "kubelet_dra_node_unprepare_skips_total",
+            (Self::Prepare, Profile::V1_37) => "dra_node_prepare_skips_total",
+            (Self::Unprepare, Profile::V1_37) => "dra_node_unprepare_skips_total",
+            (Self::Prepare, _) => "kubelet_dra_node_prepare_skips_total",
+            (Self::Unprepare, _) => "kubelet_dra_node_unprepare_skips_total",
         }
     }
 }

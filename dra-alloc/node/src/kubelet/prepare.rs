@@ -59,7 +59,7 @@ impl ClaimCache {
         options: KubeletOptions,
     ) -> Result<Plan<Prepare>, PrepareError> {
         let mut checked: Vec<Checked> = Vec::new();
-        for pod_claim in ClaimCache::claims_of_pod(pod, options) {
+        for pod_claim in Self::claims_of_pod(pod, options) {
             let claim = self.check(pod, pod_claim?, claims, &registered, options)?;
             if checked.iter().all(|known| known.claim.key != claim.claim.key) {
                 checked.push(claim);

@@ -32,7 +32,7 @@ impl ClaimCache {
     ) -> Result<Plan<Unprepare>, UnprepareError> {
         let mut keys = self.keys_of(pod.uid());
         if keys.is_empty() {
-            keys = ClaimCache::claims_of_pod(pod, options)
+            keys = Self::claims_of_pod(pod, options)
                 .map(|claim| claim.map(|claim| claim.claim))
                 .collect::<Result<_, _>>()?;
         }

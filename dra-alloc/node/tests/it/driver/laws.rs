@@ -81,6 +81,7 @@ enum Event {
 }
 
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 struct World {
     script: Script,
     keeps_generation: bool,
