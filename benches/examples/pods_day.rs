@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dra_alloc::pods::{
-    ApiResponse, BindStep, ClaimTracker, ClaimWrite, Consumer, FINALIZER, GroupRound, PodCycle, PodOptions, PreBind,
+    ApiResponse, BindStep, ClaimTracker, ClaimWrite, Consumer, GroupRound, PodCycle, PodOptions, PreBind,
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, DraGate, GateSet, Inventory, Outcome, Profile};
@@ -161,7 +161,7 @@ impl Scheduler for Alone {
             self.state.assume(work.claim, &result)?;
             if let Some(server) = &mut self.server {
                 let mut claim = Box::new(ResourceClaim::clone(work.claim));
-                claim.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
+                claim.metadata.finalizers = Some(vec![ClaimWrite::FINALIZER.to_owned()]);
                 let answer = server.write(work.number, claim);
                 let mut claim = Box::new(ResourceClaim::clone(&answer));
                 let status = claim.status.get_or_insert_default();

@@ -79,7 +79,7 @@ pub use allocator::{Allocator, Attempt, FollowedNodes, NodePool, NodeVerdicts, N
 pub use cluster::capacity;
 pub use cluster::classes::Classes;
 pub use cluster::inventory::{Inventory, InventoryEvent, InventoryLayer};
-pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, ForgetOutcome, Layer, StateError};
+pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, Layer, StateError};
 #[doc(no_inline)]
 pub use dra_attrs::{DraGate, DroppedField, GateName, GateSet, Index, Profile};
 pub use dra_device::{

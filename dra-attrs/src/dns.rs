@@ -1,15 +1,14 @@
 //! DNS labels and subdomains (RFC 1123) by the rules of Kubernetes: names of objects, nodes, drivers and devices.
 //!
-//! The API server has each rule twice, in code and declared on types; the messages differ in the unit of the length. The
-//! functions here have those of the code, [`crate::format`] has those of the declared rules.
+//! The API server has each rule twice, in code and declared on types; the messages differ in the unit of the length.
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/validation` and `pkg/api/validate/content`, 1.37.
 
-/// Largest length of a DNS label, in bytes.
-pub const MAX_LABEL_LEN: usize = 63;
+/// Largest length of a label, in bytes.
+pub(crate) const MAX_LABEL_LEN: usize = 63;
 
-/// Largest length of a DNS subdomain, in bytes.
-pub const MAX_SUBDOMAIN_LEN: usize = 253;
+/// Largest length of a subdomain, in bytes.
+pub(crate) const MAX_SUBDOMAIN_LEN: usize = 253;
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
                      start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
@@ -22,16 +21,7 @@ const CASELESS_SUBDOMAIN: &str = "an RFC 1123 subdomain must consist of alphanum
                                   is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 /// Returns the API server's messages for a text that is not a DNS label; empty if it is one.
-///
-/// ```
-/// use dra_attrs::dns::label_problems;
-/// assert!(label_problems("gpu-0").is_empty());
-/// assert_eq!(label_problems(&"a".repeat(64)), ["must be no more than 63 characters"]);
-/// assert!(label_problems("GPU")[0].starts_with("a lowercase RFC 1123 label must consist of"));
-/// assert_eq!(label_problems("gpu.0"), ["must not contain dots"]);
-/// ```
-#[must_use]
-pub fn label_problems(text: &str) -> Vec<String> {
+pub(crate) fn label_problems(text: &str) -> Vec<String> {
     label_problems_in(text, "characters")
 }
 
@@ -47,14 +37,7 @@ fn label_problems_in(text: &str, unit: &str) -> Vec<String> {
 
 /// Returns the API server's messages for a text that is not a DNS subdomain (labels joined by dots); empty if it is
 /// one.
-///
-/// ```
-/// use dra_attrs::dns::subdomain_problems;
-/// assert!(subdomain_problems("gpu.example.com").is_empty());
-/// assert!(subdomain_problems("gpu..com")[0].starts_with("a lowercase RFC 1123 subdomain must consist of"));
-/// ```
-#[must_use]
-pub fn subdomain_problems(text: &str) -> Vec<String> {
+pub(crate) fn subdomain_problems(text: &str) -> Vec<String> {
     problems(text, MAX_SUBDOMAIN_LEN, "characters", (!has_labels(text)).then_some(SUBDOMAIN))
 }
 
@@ -68,17 +51,6 @@ pub(crate) fn declared_subdomain_problems(text: &str) -> Vec<String> {
 pub(crate) fn caseless_subdomain_problems(text: &str) -> Vec<String> {
     let is_well_formed = has_labels(&text.to_ascii_lowercase());
     problems(text, MAX_SUBDOMAIN_LEN, "bytes", (!is_well_formed).then_some(CASELESS_SUBDOMAIN))
-}
-
-/// Returns true if the text is a DNS subdomain of at most [`MAX_SUBDOMAIN_LEN`] bytes.
-///
-/// ```
-/// use dra_attrs::dns::is_subdomain;
-/// assert!(is_subdomain("gpu.example.com") && !is_subdomain("") && !is_subdomain(&"a.".repeat(127)));
-/// ```
-#[must_use]
-pub fn is_subdomain(text: &str) -> bool {
-    text.len() <= MAX_SUBDOMAIN_LEN && has_labels(text)
 }
 
 /// Returns true if the text has the form of a DNS subdomain. Does not check its length.

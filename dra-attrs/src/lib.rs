@@ -22,15 +22,15 @@
 //! # Contents
 //!
 //! - **NUMA and PCI** (KEP-6072): [`numa::numa_node_attribute`], [`numa::NumaTopology`] for machines without sysfs, module
-//!   [`numa`]; [`PciAddress`], [`pcie_root_attribute`]; [`Sysfs`], the view of a machine; [`add_standard_numa_node`]
+//!   [`numa`]; [`PciAddress`], [`PciAddress::pcie_root_attribute`]; [`Sysfs`], the view of a machine; [`VendorDriver::add_standard_numa_node`]
 //!   for drivers that publish the NUMA node under a name of their own.
 //! - **Attributes**: [`QualifiedName`], [`FullyQualifiedName`], [`AttributeValue`], [`Quantity`], [`Version`], parsed
 //!   strictly; [`check_device_attributes`] for the limits of one device.
 //! - **Constraints** (KEP-4381, KEP-5491): [`MatchState`] and [`DistinctState`] decide `matchAttribute` and
 //!   `distinctAttribute` over [`ValueSet`]s, read leniently as the allocator of kube-scheduler does.
 //! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`Index`] (a position in a list),
-//!   [`Resources`], [`ClaimAmounts`], [`node_selector_matches`], [`saturate_times`], and the modules [`label`], [`dns`] and [`format`](mod@format) with the API server's rules
-//!   for names.
+//!   [`Resources`], [`ClaimAmounts`], [`node_selector_matches`], [`label_selector_matches`], [`saturate_times`], and [`NameFormat`] with
+//!   the API server's rules for names.
 //!
 //! # Times after 9999-12-30T22:00Z
 //!
@@ -52,24 +52,26 @@
 //! `schemars` adds `JsonSchema` to the types that are read or written. The binary that uses this crate chooses the
 //! Kubernetes version of its `k8s-openapi` dependency, 1.37 or newer (`k8s-openapi/v1_37` or `latest`).
 
-pub mod dns;
-pub mod format;
-pub mod label;
 pub mod numa;
 pub mod release;
 
 mod claim_amounts;
 mod decisions;
+mod dns;
 mod dra_gate;
 mod dropped_field;
 mod field;
+mod format;
 mod gates;
 mod index;
 #[doc(hidden)]
 pub mod internal;
 mod k8s;
+mod label;
+mod label_selector;
 mod matching;
 mod name;
+mod name_format;
 mod node_selector;
 mod pci;
 mod profile;
@@ -89,22 +91,19 @@ pub use dropped_field::{DropCause, DroppedField};
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet};
 pub use index::Index;
+pub use label_selector::{LabelSelectorError, label_selector_matches};
 pub use matching::{DistinctState, ListTypes, MatchError, MatchState, ValueSet};
-pub use name::{
-    FullyQualifiedName, MAX_DOMAIN_LEN, MAX_ID_LEN, NameError, QualifiedName, STANDARD_DOMAIN, lookup_by_name,
-};
+pub use name::{FullyQualifiedName, NameError, QualifiedName, lookup_by_name};
+pub use name_format::NameFormat;
 pub use node_selector::{NodeSelectorError, node_selector_matches};
-pub use pci::{PciAddress, PciAddressError, PcieRootError, pcie_root, pcie_root_attribute};
+pub use pci::{PciAddress, PciAddressError, PcieRootError};
 pub use profile::{Profile, ProfileError};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use resources::Resources;
 pub use semver::{Version, VersionError};
 pub use server_version::{ServerVersionError, server_minor};
-pub use standard::{NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, StandardAttribute};
+pub use standard::StandardAttribute;
 pub use sysfs::{Sysfs, SysfsError, SysfsMap};
 pub use time_range::{has_saturated_time, saturate_times};
-pub use value::{
-    AttributeValue, DeviceAttributesError, MAX_ATTRIBUTE_TEXT_LEN, MAX_ENTRIES_PER_DEVICE, MAX_VALUES_PER_DEVICE,
-    Scalar, ValueError, check_device_attributes,
-};
-pub use vendor::{VendorDriver, VendorMigration, add_standard_numa_node};
+pub use value::{AttributeValue, DeviceAttributesError, Scalar, ValueError, check_device_attributes};
+pub use vendor::{VendorDriver, VendorMigration};

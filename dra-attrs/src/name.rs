@@ -13,14 +13,8 @@ use serde::Serialize;
 
 use crate::dns::has_labels;
 
-/// Domain of the names of standard attributes, reserved for Kubernetes.
-pub const STANDARD_DOMAIN: &str = "resource.kubernetes.io";
-
-/// Largest length of the domain of a qualified name, in bytes.
-pub const MAX_DOMAIN_LEN: usize = 63;
-
-/// Largest length of the id of a qualified name, in bytes.
-pub const MAX_ID_LEN: usize = 32;
+const MAX_DOMAIN_LEN: usize = QualifiedName::MAX_DOMAIN_LEN;
+const MAX_ID_LEN: usize = QualifiedName::MAX_ID_LEN;
 
 /// Reason that a text is not a qualified name (`id` or `domain/id`), or not a fully qualified one (`domain/id`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +44,7 @@ pub enum NameError {
         /// The invalid name.
         name: String,
     },
-    /// The domain has more than [`MAX_DOMAIN_LEN`] bytes.
+    /// The domain has more than [`QualifiedName::MAX_DOMAIN_LEN`] bytes.
     #[error("attribute name {name:?}: the domain has {len} bytes, more than {MAX_DOMAIN_LEN}")]
     DomainTooLong {
         /// The invalid name.
@@ -58,7 +52,7 @@ pub enum NameError {
         /// Length of the domain, in bytes.
         len: usize,
     },
-    /// The id has more than [`MAX_ID_LEN`] bytes.
+    /// The id has more than [`QualifiedName::MAX_ID_LEN`] bytes.
     #[error("attribute name {name:?}: the name has {len} bytes, more than {MAX_ID_LEN}")]
     IdTooLong {
         /// The invalid name.
@@ -102,6 +96,12 @@ pub struct QualifiedName<'a> {
 }
 
 impl<'a> QualifiedName<'a> {
+    /// Largest length of the domain, in bytes.
+    pub const MAX_DOMAIN_LEN: usize = 63;
+
+    /// Largest length of the id, in bytes.
+    pub const MAX_ID_LEN: usize = 32;
+
     /// Parses and validates a qualified name: `id` or `domain/id`.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::standard::{PCI_BUS_ID, PCIE_ROOT, StandardAttribute};
+use crate::standard::StandardAttribute;
 use crate::sysfs::{Sysfs, SysfsError};
 
 /// Directory of the PCI functions, below `/sys`.
@@ -125,12 +125,48 @@ impl PciAddress {
     /// Returns the attribute `resource.kubernetes.io/pciBusID`.
     #[must_use]
     pub fn attribute(self) -> StandardAttribute {
-        StandardAttribute::string(PCI_BUS_ID, self.to_string())
+        StandardAttribute::string(StandardAttribute::PCI_BUS_ID, self.to_string())
     }
 
     /// Returns the path of a file of the function, below `/sys`.
     pub(crate) fn sysfs_file(self, file: &str) -> String {
         format!("{PCI_DEVICES}/{self}/{file}")
+    }
+
+    /// Returns the PCI Express root (`pci0000:00`) of a device, from the target of its link in `/sys/bus/pci/devices`.
+    ///
+    /// # Errors
+    /// The target, relative to the directory of the link, is not below `devices/pci…` or ends in another device. Absolute
+    /// targets are rejected, as upstream's helper does.
+    ///
+    /// ```
+    /// use dra_attrs::PciAddress;
+    /// let nic = PciAddress::parse("0000:41:00.0")?;
+    /// assert_eq!(nic.pcie_root("../../../devices/pci0000:40/0000:40:01.1/0000:41:00.0")?, "pci0000:40");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pcie_root(self, target: &str) -> Result<String, PcieRootError> {
+        let error = |reason| PcieRootError::Link { address: self, target: target.to_owned(), reason };
+        let path = resolve(PCI_DEVICES, target).ok_or_else(|| error("not a relative path below /sys"))?;
+        let (Some(&"devices"), Some(root)) = (path.first(), path.get(1)) else {
+            return Err(error("does not lead below devices/pci"));
+        };
+        if !is_pci_root(root) {
+            return Err(error("does not start at a PCI root (pciDDDD:BB)"));
+        }
+        if path.last().is_none_or(|name| *name != self.to_string()) {
+            return Err(error("ends in another device"));
+        }
+        Ok((*root).to_owned())
+    }
+
+    /// Reads the attribute `resource.kubernetes.io/pcieRoot` of a device through its link in sysfs.
+    ///
+    /// # Errors
+    /// The link can't be read or is not that of a PCI device.
+    pub fn pcie_root_attribute(self, sysfs: &impl Sysfs) -> Result<StandardAttribute, PcieRootError> {
+        let target = sysfs.link(&format!("{PCI_DEVICES}/{self}"))?;
+        Ok(StandardAttribute::string(StandardAttribute::PCIE_ROOT, self.pcie_root(&target)?))
     }
 }
 
@@ -186,42 +222,6 @@ pub enum PcieRootError {
         /// Rule that the target breaks.
         reason: &'static str,
     },
-}
-
-/// Returns the PCI Express root (`pci0000:00`) of a device, from the target of its link in `/sys/bus/pci/devices`.
-///
-/// # Errors
-/// The target, relative to the directory of the link, is not below `devices/pci…` or ends in another device. Absolute
-/// targets are rejected, as upstream's helper does.
-///
-/// ```
-/// use dra_attrs::{pcie_root, PciAddress};
-/// let nic = PciAddress::parse("0000:41:00.0")?;
-/// assert_eq!(pcie_root(nic, "../../../devices/pci0000:40/0000:40:01.1/0000:41:00.0")?, "pci0000:40");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn pcie_root(address: PciAddress, target: &str) -> Result<String, PcieRootError> {
-    let error = |reason| PcieRootError::Link { address, target: target.to_owned(), reason };
-    let path = resolve(PCI_DEVICES, target).ok_or_else(|| error("not a relative path below /sys"))?;
-    let (Some(&"devices"), Some(root)) = (path.first(), path.get(1)) else {
-        return Err(error("does not lead below devices/pci"));
-    };
-    if !is_pci_root(root) {
-        return Err(error("does not start at a PCI root (pciDDDD:BB)"));
-    }
-    if path.last().is_none_or(|name| *name != address.to_string()) {
-        return Err(error("ends in another device"));
-    }
-    Ok((*root).to_owned())
-}
-
-/// Reads the attribute `resource.kubernetes.io/pcieRoot` of a device through its link in sysfs.
-///
-/// # Errors
-/// The link can't be read or is not that of a PCI device.
-pub fn pcie_root_attribute(sysfs: &impl Sysfs, address: PciAddress) -> Result<StandardAttribute, PcieRootError> {
-    let target = sysfs.link(&format!("{PCI_DEVICES}/{address}"))?;
-    Ok(StandardAttribute::string(PCIE_ROOT, pcie_root(address, &target)?))
 }
 
 /// Joins `target` to `folder` and removes `.`, `..` and empty components. Returns `None` if the target is absolute or

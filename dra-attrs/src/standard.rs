@@ -6,24 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::k8s::DeviceAttribute;
 
-/// NUMA node of a device: `int`, or `ints` with the physical node first (KEP-6072).
-pub const NUMA_NODE: &str = "resource.kubernetes.io/numaNode";
-
-/// PCI Express root complex of a device: `string`, or `strings`.
-pub const PCIE_ROOT: &str = "resource.kubernetes.io/pcieRoot";
-
-/// PCI address of a device: `string`.
-pub const PCI_BUS_ID: &str = "resource.kubernetes.io/pciBusID";
-
 /// Standard attribute computed for one device: its full name and its value.
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use dra_attrs::{PciAddress, PCI_BUS_ID};
+/// use dra_attrs::{PciAddress, StandardAttribute};
 ///
 /// let mut attributes = BTreeMap::new();
 /// PciAddress::parse("0000:0f:00.0")?.attribute().insert_into(&mut attributes);
-/// assert_eq!(attributes[PCI_BUS_ID].string.as_deref(), Some("0000:0f:00.0"));
+/// assert_eq!(attributes[StandardAttribute::PCI_BUS_ID].string.as_deref(), Some("0000:0f:00.0"));
 /// # Ok::<(), dra_attrs::PciAddressError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +27,15 @@ pub struct StandardAttribute {
 }
 
 impl StandardAttribute {
+    /// Name of the NUMA node of a device: `int`, or `ints` with the physical node first (KEP-6072).
+    pub const NUMA_NODE: &str = "resource.kubernetes.io/numaNode";
+
+    /// Name of the PCI Express root complex of a device: `string`, or `strings`.
+    pub const PCIE_ROOT: &str = "resource.kubernetes.io/pcieRoot";
+
+    /// Name of the PCI address of a device: `string`.
+    pub const PCI_BUS_ID: &str = "resource.kubernetes.io/pciBusID";
+
     pub(crate) fn new(name: &str, value: DeviceAttribute) -> Self {
         Self { name: name.to_owned(), value }
     }

@@ -13,15 +13,6 @@ use crate::k8s::DeviceAttribute;
 use crate::name::{NameError, QualifiedName};
 use crate::semver;
 
-/// Largest length of a string or version, alone or as an element of a list, in bytes.
-pub const MAX_ATTRIBUTE_TEXT_LEN: usize = 64;
-
-/// Largest number of values that the attributes of one device may have together; a scalar is one value.
-pub const MAX_VALUES_PER_DEVICE: usize = 48;
-
-/// Largest number of attributes and capacities that one device may have together.
-pub const MAX_ENTRIES_PER_DEVICE: usize = 32;
-
 /// Single value of an attribute, ordered by type and then by value.
 ///
 /// Values of different types are never equal: the string `1.0.0` is not the version `1.0.0`. Versions are compared as
@@ -108,8 +99,8 @@ pub enum ValueError {
         /// Field of the `DeviceAttribute`, such as `ints`.
         field: &'static str,
     },
-    /// A string or version has more than [`MAX_ATTRIBUTE_TEXT_LEN`] bytes.
-    #[error("{field}[{index}]: {len} bytes, more than {MAX_ATTRIBUTE_TEXT_LEN}")]
+    /// A string or version has more than [`AttributeValue::MAX_TEXT_LEN`] bytes.
+    #[error("{field}[{index}]: {len} bytes, more than {}", AttributeValue::MAX_TEXT_LEN)]
     TooLong {
         /// Field of the `DeviceAttribute`, such as `ints`.
         field: &'static str,
@@ -133,6 +124,15 @@ pub enum ValueError {
 }
 
 impl<'a> AttributeValue<'a> {
+    /// Largest length of a string or version, alone or as an element of a list, in bytes.
+    pub const MAX_TEXT_LEN: usize = 64;
+
+    /// Largest number of values that the attributes of one device may have together; a scalar is one value.
+    pub const MAX_PER_DEVICE: usize = 48;
+
+    /// Largest number of attributes and capacities that one device may have together.
+    pub const MAX_ENTRIES_PER_DEVICE: usize = 32;
+
     /// Parses and validates a `DeviceAttribute`.
     ///
     /// # Errors
@@ -249,7 +249,7 @@ impl<'a> AttributeValue<'a> {
 
 fn check_scalar(field: &'static str, index: Index<Scalar<'static>>, scalar: Scalar<'_>) -> Result<(), ValueError> {
     let (Scalar::String(text) | Scalar::Version(text)) = scalar else { return Ok(()) };
-    if text.len() > MAX_ATTRIBUTE_TEXT_LEN {
+    if text.len() > AttributeValue::MAX_TEXT_LEN {
         return Err(ValueError::TooLong { field, index, len: text.len() });
     }
     if let (Scalar::Version(_), Err(error)) = (scalar, semver::check_form(text)) {
@@ -273,14 +273,14 @@ pub enum DeviceAttributesError {
         /// Reason that the value is invalid.
         source: ValueError,
     },
-    /// The attributes have more than [`MAX_VALUES_PER_DEVICE`] values together.
-    #[error("attributes: {count} values, more than {MAX_VALUES_PER_DEVICE}")]
+    /// The attributes have more than [`AttributeValue::MAX_PER_DEVICE`] values together.
+    #[error("attributes: {count} values, more than {}", AttributeValue::MAX_PER_DEVICE)]
     TooManyValues {
         /// Number of values of all attributes.
         count: usize,
     },
-    /// The device has more than [`MAX_ENTRIES_PER_DEVICE`] attributes and capacities.
-    #[error("attributes and capacities: {count} entries, more than {MAX_ENTRIES_PER_DEVICE}")]
+    /// The device has more than [`AttributeValue::MAX_ENTRIES_PER_DEVICE`] attributes and capacities.
+    #[error("attributes and capacities: {count} entries, more than {}", AttributeValue::MAX_ENTRIES_PER_DEVICE)]
     TooManyEntries {
         /// Number of attributes and capacities together.
         count: usize,
@@ -319,11 +319,11 @@ pub fn check_device_attributes(
             }
         }
     }
-    if values > MAX_VALUES_PER_DEVICE {
+    if values > AttributeValue::MAX_PER_DEVICE {
         errors.push(DeviceAttributesError::TooManyValues { count: values });
     }
     let entries = attributes.len().saturating_add(capacities);
-    if entries > MAX_ENTRIES_PER_DEVICE {
+    if entries > AttributeValue::MAX_ENTRIES_PER_DEVICE {
         errors.push(DeviceAttributesError::TooManyEntries { count: entries });
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }

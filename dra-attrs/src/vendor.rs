@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::k8s::DeviceAttribute;
 use crate::name::lookup_by_name;
-use crate::numa::MAX_NODES;
-use crate::standard::NUMA_NODE;
+use crate::numa::NumaTopology;
+use crate::standard::StandardAttribute;
 
 /// Driver that publishes a device's NUMA node in an attribute with a name of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -51,9 +51,50 @@ impl VendorDriver {
             Self::Memory => &["dra.memory/numaNode", "dra.cpu/numaNodeID", "dra.net/numaNode"],
         }
     }
+
+    /// Adds the attribute `resource.kubernetes.io/numaNode` to a device, with the value of the vendor's attribute, which is
+    /// kept. An existing standard attribute is never overwritten, and "no affinity" (-1) is never published.
+    ///
+    /// `driver_name` is the name under which the driver runs, and the domain of a bare vendor name. The first name of the
+    /// table that the device has is used.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use dra_attrs::{VendorDriver, VendorMigration};
+    /// use k8s_openapi::api::resource::v1::DeviceAttribute;
+    ///
+    /// let int = |node| DeviceAttribute { int: Some(node), ..Default::default() };
+    /// let mut attributes = BTreeMap::from([("numaNode".to_owned(), int(3))]);
+    /// let done = VendorDriver::AmdGpu.add_standard_numa_node("gpu.amd.com", &mut attributes);
+    /// assert_eq!(done, VendorMigration::Added { from: "numaNode", node: 3 });
+    /// assert_eq!(attributes["resource.kubernetes.io/numaNode"], int(3));
+    /// assert_eq!(attributes["numaNode"], int(3));
+    /// ```
+    pub fn add_standard_numa_node(
+        self,
+        driver_name: &str,
+        attributes: &mut BTreeMap<String, DeviceAttribute>,
+    ) -> VendorMigration {
+        if attributes.contains_key(StandardAttribute::NUMA_NODE) {
+            return VendorMigration::AlreadyStandard;
+        }
+        let found = self.names().iter().find_map(|name| {
+            let attribute = vendor_attribute(attributes, name, driver_name)?;
+            Some((*name, attribute.int))
+        });
+        match found {
+            None => VendorMigration::NoVendorName,
+            Some((from, Some(node))) if (0..NumaTopology::MAX_NODES).contains(&node) => {
+                let value = DeviceAttribute { int: Some(node), ..DeviceAttribute::default() };
+                attributes.insert(StandardAttribute::NUMA_NODE.to_owned(), value);
+                VendorMigration::Added { from, node }
+            }
+            Some((from, node)) => VendorMigration::NotANode { from, node },
+        }
+    }
 }
 
-/// Result of [`add_standard_numa_node`].
+/// Result of [`VendorDriver::add_standard_numa_node`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -77,47 +118,6 @@ pub enum VendorMigration {
         /// Value of the vendor's attribute, if it is a number.
         node: Option<i64>,
     },
-}
-
-/// Adds the attribute `resource.kubernetes.io/numaNode` to a device, with the value of the vendor's attribute, which is
-/// kept. An existing standard attribute is never overwritten, and "no affinity" (-1) is never published.
-///
-/// `driver_name` is the name under which the driver runs, and the domain of a bare vendor name. The first name of the
-/// table that the device has is used.
-///
-/// ```
-/// use std::collections::BTreeMap;
-/// use dra_attrs::{add_standard_numa_node, VendorDriver, VendorMigration};
-/// use k8s_openapi::api::resource::v1::DeviceAttribute;
-///
-/// let int = |node| DeviceAttribute { int: Some(node), ..Default::default() };
-/// let mut attributes = BTreeMap::from([("numaNode".to_owned(), int(3))]);
-/// let done = add_standard_numa_node(VendorDriver::AmdGpu, "gpu.amd.com", &mut attributes);
-/// assert_eq!(done, VendorMigration::Added { from: "numaNode", node: 3 });
-/// assert_eq!(attributes["resource.kubernetes.io/numaNode"], int(3));
-/// assert_eq!(attributes["numaNode"], int(3));
-/// ```
-pub fn add_standard_numa_node(
-    driver: VendorDriver,
-    driver_name: &str,
-    attributes: &mut BTreeMap<String, DeviceAttribute>,
-) -> VendorMigration {
-    if attributes.contains_key(NUMA_NODE) {
-        return VendorMigration::AlreadyStandard;
-    }
-    let found = driver.names().iter().find_map(|name| {
-        let attribute = vendor_attribute(attributes, name, driver_name)?;
-        Some((*name, attribute.int))
-    });
-    match found {
-        None => VendorMigration::NoVendorName,
-        Some((from, Some(node))) if (0..MAX_NODES).contains(&node) => {
-            let value = DeviceAttribute { int: Some(node), ..DeviceAttribute::default() };
-            attributes.insert(NUMA_NODE.to_owned(), value);
-            VendorMigration::Added { from, node }
-        }
-        Some((from, node)) => VendorMigration::NotANode { from, node },
-    }
 }
 
 /// Looks up the attribute `name` of a vendor's driver. A bare name also finds the name with the driver's domain, and

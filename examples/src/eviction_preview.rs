@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use dra_alloc::eviction::{RulePreview, RuleUpdate, TaintIndex, rule_update, rule_warning};
+use dra_alloc::eviction::{RulePreview, RuleUpdate, RuleWarning, TaintIndex};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{GateSet, Profile};
@@ -145,7 +145,7 @@ impl Answer {
         };
         // The controller counts a rule without effect without the others.
         let others = if rule.spec.taint.effect == "None" { &[] } else { cluster.taint_rules.as_slice() };
-        let message = match rule_update(&rule, 0, Timestamp::UNIX_EPOCH, || preview(others)) {
+        let message = match RuleUpdate::of_rule(&rule, 0, Timestamp::UNIX_EPOCH, || preview(others)) {
             RuleUpdate::Write(condition) => condition.message,
             _ => String::new(),
         };
@@ -156,7 +156,7 @@ impl Answer {
     fn warning(&self) -> Option<String> {
         let selects_none = self.preview.published == 0 && self.rule.spec.device_selector.is_some();
         let none = || "the deviceSelector selects no published device".to_owned();
-        rule_warning(&self.rule).map(|warning| warning.to_string()).or_else(|| selects_none.then(none))
+        RuleWarning::of_rule(&self.rule).map(|warning| warning.to_string()).or_else(|| selects_none.then(none))
     }
 
     fn text(&self) -> String {

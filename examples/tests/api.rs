@@ -33,14 +33,12 @@ const MAX_INTERNAL: usize = 40;
 
 /// Items that nobody names outside of their package but a test, a fuzz target, or the type that has them; each with the
 /// reason why it stays.
-const WITHOUT_USER: [(&str, &str); 8] = [
+const WITHOUT_USER: [(&str, &str); 6] = [
     ("dra_attrs::numa::CpuSetError", "error of a text that is parsed"),
-    ("dra_attrs::numa::physical_node", "a consumer of the attribute, whose forms are compared with it"),
     ("dra_attrs::ProfileError", "error of a text that is parsed"),
-    ("dra_node::declared_features::restricts_nodes", "a statement of KEP-5945"),
-    ("dra_node::driver::metadata_requests", "drivers with device metadata"),
     ("dra_node::kubelet::NodeOperation", "bound of the parameter of a plan"),
-    ("dra_alloc::capacity::permits", "compared with Kubernetes' own table"),
+    ("dra_alloc::capacity::Rounding", "compared with Kubernetes' own table"),
+    ("dra_alloc::claim_controller::CleanStep", "the rule for one claim, which the controller applies"),
     ("dra_alloc::claim_controller::QueueKeyError", "error of a text that is parsed"),
 ];
 

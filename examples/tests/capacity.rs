@@ -5,7 +5,7 @@ mod shared_corpus;
 
 use std::fs;
 
-use dra_alloc::capacity::{Rounding, consumed, permits};
+use dra_alloc::capacity::Rounding;
 use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::DeviceCapacity;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
@@ -25,20 +25,20 @@ fn check(row: &Value) {
     match row["function"].as_str().unwrap() {
         "calculateConsumedCapacity" => {
             let capacity: DeviceCapacity = from_value(row["deviceCapacity"].clone()).unwrap();
-            let amount = consumed(quantity(&row["requestedVal"]).as_ref(), &capacity, Rounding::Whole).unwrap();
+            let amount = Rounding::Whole.consumed(quantity(&row["requestedVal"]).as_ref(), &capacity).unwrap();
             assert!(same(&amount, &row["actual"]), "{amount}: {row}");
         }
         "violatesPolicy" => {
             let capacity = json!({"value": "1", "requestPolicy": row["requestPolicy"]});
             let capacity: DeviceCapacity = from_value(capacity).unwrap();
-            let permitted = permits(&quantity(&row["requestedVal"]).unwrap(), &capacity, Rounding::Whole).unwrap();
+            let permitted = Rounding::Whole.permits(&quantity(&row["requestedVal"]).unwrap(), &capacity).unwrap();
             assert_eq!(json!(!permitted), row["actual"], "{row}");
         }
         "GetConsumedCapacityFromRequest" => {
             let requests = &row["requestedCapacity"]["requests"];
             for (name, capacity) in row["consumableCapacity"].as_object().unwrap() {
                 let capacity: DeviceCapacity = from_value(capacity.clone()).unwrap();
-                let amount = consumed(quantity(&requests[name]).as_ref(), &capacity, Rounding::Whole).unwrap();
+                let amount = Rounding::Whole.consumed(quantity(&requests[name]).as_ref(), &capacity).unwrap();
                 assert!(same(&amount, &row["actual"][name]), "{name} {amount}: {row}");
             }
         }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use dra_attrs::numa::NumaNodeValue;
-use dra_attrs::{FieldErrors, NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, check_device_attributes};
+use dra_attrs::{FieldErrors, StandardAttribute, check_device_attributes};
 use examples::machine::Machine;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
 
@@ -61,7 +61,8 @@ fn nodes(slice: &ResourceSlice) -> Vec<(&str, Vec<i64>)> {
 }
 
 fn nodes_of(device: &Device) -> Vec<i64> {
-    match attributes(device).get(NUMA_NODE).map(|attribute| NumaNodeValue::parse(attribute).unwrap()) {
+    match attributes(device).get(StandardAttribute::NUMA_NODE).map(|attribute| NumaNodeValue::parse(attribute).unwrap())
+    {
         None => Vec::new(),
         Some(NumaNodeValue::Scalar(node)) => vec![node],
         Some(NumaNodeValue::List(nodes)) => nodes.to_vec(),
@@ -99,11 +100,11 @@ fn check(machine: &Machine, slice: &ResourceSlice) {
     assert_eq!(slice.spec.pool.name, "node-1", "{name}");
     let mut names = BTreeSet::new();
     for device in devices(slice) {
-        let address = text(device, PCI_BUS_ID).unwrap();
+        let address = text(device, StandardAttribute::PCI_BUS_ID).unwrap();
         let captured = machine.devices.iter().find(|captured| captured.address == address).unwrap();
         assert!(is_dns_label(&device.name) && names.insert(&device.name), "{name}: {}", device.name);
         assert_eq!(check_device_attributes(attributes(device), 0), Ok(()), "{name}: {address}");
-        assert_eq!(text(device, PCIE_ROOT), captured.path.split('/').next(), "{name}: {address}");
+        assert_eq!(text(device, StandardAttribute::PCIE_ROOT), captured.path.split('/').next(), "{name}: {address}");
         let kind = text(device, "kind").unwrap();
         assert!(device.name.starts_with(kind), "{name}: {address}");
         let node = captured.numa_node.filter(|node| *node >= 0);
@@ -138,7 +139,7 @@ fn lists_are_lists_and_scalars_scalars() {
         let (scalar, _) = capture(&machine.name, &[]);
         let (list, _) = capture(&machine.name, &["--list"]);
         for (scalar, list) in devices(&scalar).iter().zip(devices(&list)) {
-            let value = |device| attributes(device).get(NUMA_NODE).cloned().unwrap_or_default();
+            let value = |device| attributes(device).get(StandardAttribute::NUMA_NODE).cloned().unwrap_or_default();
             assert_eq!(value(scalar).ints, None);
             assert_eq!(value(list).int, None);
             assert_eq!(value(scalar).int, value(list).ints.and_then(|nodes| nodes.first().copied()));
@@ -273,7 +274,7 @@ fn a_directory_is_read_like_sysfs() {
     let expected = [("gpu-0000-00-02-0", vec![]), ("nic-0001-01-00-0", vec![0]), ("nvme-10000-01-00-0", vec![1])];
     assert_eq!(nodes(&slice), expected);
     assert_eq!(
-        devices(&slice).iter().map(|device| text(device, PCIE_ROOT)).collect::<Vec<_>>(),
+        devices(&slice).iter().map(|device| text(device, StandardAttribute::PCIE_ROOT)).collect::<Vec<_>>(),
         [Some("pci0000:00"), None, Some("pci0000:d7")]
     );
     let starts = [
@@ -394,7 +395,9 @@ fn lists_that_the_api_server_drops_are_a_fatal_error_and_nothing_is_published() 
     let known = Machine::all().unwrap().iter().map(|machine| machine.name.clone()).collect::<Vec<_>>();
     let with_lists = known.iter().find(|name| {
         let (slice, _) = capture(name, &["--list"]);
-        devices(&slice).iter().any(|device| attributes(device).get(NUMA_NODE).is_some_and(|node| node.ints.is_some()))
+        devices(&slice)
+            .iter()
+            .any(|device| attributes(device).get(StandardAttribute::NUMA_NODE).is_some_and(|node| node.ints.is_some()))
     });
     let args = ["--capture", with_lists.unwrap(), "--list", "--check"];
     for gates in [None, Some("--feature-gates=DRAListTypeAttributes=false")] {

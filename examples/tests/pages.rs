@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dra_alloc::driver::SliceLimits;
-use dra_alloc::pods::MAX_CONSUMERS;
+use dra_alloc::pods::Consumer;
 use dra_alloc::validate::validate_slice;
 use dra_alloc::{DraGate, Profile};
 use dra_attrs::FeatureGate;
@@ -120,7 +120,7 @@ fn defaults_of_gates() {
 
 #[test]
 fn consumers_of_a_claim() {
-    assert!(SCHEDULERS.contains(&format!("reserved for {MAX_CONSUMERS} consumers")));
+    assert!(SCHEDULERS.contains(&format!("reserved for {} consumers", Consumer::MAX_PER_CLAIM)));
 }
 
 #[test]

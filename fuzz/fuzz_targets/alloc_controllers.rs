@@ -2,11 +2,9 @@
 //! the controller comes to an end, and a template is ready for itself.
 #![no_main]
 
-use dra_alloc::autoscaler::{Departure, NodeCopy, TemplateRules, pools_ready, release, utilization};
-use dra_alloc::claim_controller::{
-    ClaimController, ControllerCall, ControllerResponse, OwnerPhase, QueueKey, SyncStep, clean,
-};
-use dra_alloc::eviction::{Evictions, RulePreview, RuleUpdate, TaintIndex, evict, rule_update, rule_warning};
+use dra_alloc::autoscaler::{Departure, NodeCopy, NodeUtilization, PoolReadiness, TemplateRules, release};
+use dra_alloc::claim_controller::{ClaimController, CleanStep, ControllerCall, ControllerResponse, OwnerPhase, QueueKey, SyncStep};
+use dra_alloc::eviction::{Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
@@ -31,7 +29,7 @@ fn options() -> PodOptions {
 fn evictions(pods: &[Pod], claims: &[ResourceClaim], slices: &[ResourceSlice], rules: &[DeviceTaintRule]) {
     let taints = TaintIndex::new(slices).with_rules(rules);
     for rule in rules.iter().take(4) {
-        let _ = rule_warning(rule);
+        let _ = RuleWarning::of_rule(rule);
         let preview = RulePreview::new(rule, &taints, claims, pods, options());
         let mut written = rule.clone();
         written.spec.taint.effect = "NoExecute".to_owned();
@@ -46,9 +44,9 @@ fn evictions(pods: &[Pod], claims: &[ResourceClaim], slices: &[ResourceSlice], r
         };
         assert_eq!(preview.pods.len(), pods.iter().filter(goes).count());
         let mut rule = rule.clone();
-        if let RuleUpdate::Write(condition) = rule_update(&rule, 1, Timestamp::UNIX_EPOCH, || preview.clone()) {
+        if let RuleUpdate::Write(condition) = RuleUpdate::of_rule(&rule, 1, Timestamp::UNIX_EPOCH, || preview.clone()) {
             rule.status.get_or_insert_default().conditions = Some(vec![condition]);
-            let again = rule_update(&rule, 1, Timestamp::UNIX_EPOCH, || preview);
+            let again = RuleUpdate::of_rule(&rule, 1, Timestamp::UNIX_EPOCH, || preview);
             assert!(!matches!(again, RuleUpdate::Write(_)), "a condition is written once");
         }
     }
@@ -93,21 +91,21 @@ fuzz_target!(|text: &[u8]| {
 
     for claim in &claims {
         let mut cleaned = claim.clone();
-        for step in clean(claim, |consumer| consumer.uid.len() % 2 == 0, OwnerPhase::Stays) {
+        for step in CleanStep::of_claim(claim, |consumer| consumer.uid.len() % 2 == 0, OwnerPhase::Stays) {
             if let Some(ControllerCall::Update { claim } | ControllerCall::UpdateStatus { claim }) = step.call(&cleaned)
             {
                 cleaned = *claim;
             }
         }
-        assert_eq!(clean(&cleaned, |consumer| consumer.uid.len() % 2 == 0, OwnerPhase::Stays), []);
+        assert_eq!(CleanStep::of_claim(&cleaned, |consumer| consumer.uid.len() % 2 == 0, OwnerPhase::Stays), []);
     }
 
     let _ = release(&pods, &claims, Departure::Removed);
     let _ = release(&pods, &claims, Departure::Unscheduled);
-    let _ = utilization(&slices, &claims).map(|used| used.highest().map(|(_, used)| used.billionths()));
+    let _ = NodeUtilization::of_node(&slices, &claims).map(|used| used.highest().map(|(_, used)| used.billionths()));
     let copy = NodeCopy::new("n", "t", "1");
     if let Ok(template) = copy.slices(&slices, TemplateRules::default().with_counted_slices()) {
-        assert!(pools_ready(&template.slices, &template.slices).is_ready());
+        assert!(PoolReadiness::of_node(&template.slices, &template.slices).is_ready());
         if let [old, new, ..] = pods.as_slice() {
             let _ = copy.claims(old, new, &claims, &template.old_pools);
         }

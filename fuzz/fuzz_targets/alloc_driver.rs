@@ -2,10 +2,7 @@
 //! stores as it is sent, no further write.
 #![no_main]
 
-use dra_alloc::driver::{
-    Chunk, Layout, Memory, NodeChoice, OnDropped, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
-    SliceWrite, dropped, left_by_type, reconcile, split_into_slices,
-};
+use dra_alloc::driver::{Memory, NodeChoice, PartitionsLeft, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite, dropped, reconcile, split_into_slices};
 use dra_alloc::pool::validate_pool;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 use libfuzzer_sys::fuzz_target;
@@ -15,17 +12,17 @@ type Input = (u32, bool, Vec<Device>, Vec<CounterSet>, Vec<ResourceSlice>);
 fuzz_target!(|text: &[u8]| {
     let Ok((minor, is_small, devices, sets, stored)) = serde_json::from_slice::<Input>(text) else { return };
     let _ = validate_pool(&stored);
-    let _ = left_by_type(&stored, Some("d/type"), |device| device.len() % 2 == 0);
+    let _ = PartitionsLeft::by_type(&stored, Some("d/type"), |device| device.len() % 2 == 0);
     if let [one, other, ..] = stored.as_slice() {
         let _ = dropped(one, other);
     }
     let pool = PoolSpec::new("d", "p", NodeChoice::Node("n")).with_devices(&devices).with_counter_sets(&sets);
-    let (limits, layout) = (SliceLimits::for_minor(minor), Layout::Sticky(SliceContents::from_slices(&stored)));
-    let chunk = if is_small { Chunk::Always64 } else { Chunk::WhenNeeded };
-    let Ok(plan) = split_into_slices(&pool, &limits, chunk, &layout) else { return };
+    let (limits, layout) = (SliceLimits::for_minor(minor), SliceContents::from_slices(&stored));
+    let limits = if is_small { limits } else { limits.filling_slices() };
+    let Ok(plan) = split_into_slices(&pool, &limits, Some(&layout)) else { return };
     assert!(plan.slices.iter().flat_map(|slice| &slice.devices).all(|devices| devices.len() <= limits.max_devices));
     let scope = PoolScope { driver: "d", pool: "p", node_name: Some("n"), owner: None };
-    let options = ReconcileOptions { on_dropped: OnDropped::Report, ..ReconcileOptions::default() };
+    let options = ReconcileOptions { sends_dropped_fields: true, ..ReconcileOptions::default() };
     let mut memory = Memory::default();
     let Ok(pass) = reconcile(&scope, &stored, Some(&plan), &mut memory, &options) else { return };
     if !pass.terminating.is_empty() || pass.writes.iter().any(|write| matches!(write, SliceWrite::Delete { .. })) {

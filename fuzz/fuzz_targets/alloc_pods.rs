@@ -2,10 +2,7 @@
 //! is given back is free.
 #![no_main]
 
-use dra_alloc::pods::{
-    ApiResponse, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind,
-    hint_after_claim_change, pre_enqueue,
-};
+use dra_alloc::pods::{ApiResponse, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind, QueueHint, pre_enqueue};
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, GateSet, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
@@ -52,7 +49,7 @@ fuzz_target!(|bytes: &[u8]| {
             2 => drop(tracker.assume(claim).unwrap()),
             3 => {
                 let _ = pre_enqueue(&pod, &tracker, options);
-                let _ = hint_after_claim_change(&pod, None, Some(&claim), &tracker, options);
+                let _ = QueueHint::after_claim_change(&pod, None, Some(&claim), &tracker, options);
                 let mut round = GroupRound::default();
                 if cycles[index].is_some() {
                     continue;

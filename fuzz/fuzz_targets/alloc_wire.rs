@@ -1,18 +1,17 @@
 //! skipNodeOperations on the wire: a readable value is written and read back as the same.
 #![no_main]
 
-use dra_alloc::skip::WireForm;
-use dra_alloc::skip::wire::{SkipField, read, write};
+use dra_alloc::skip::{SkipField, WireForm};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fn check<T: SkipField + PartialEq + std::fmt::Debug>(json: &Value) {
-    let Ok(object) = read::<T>(json.clone()) else { return };
+    let Ok(object) = T::read(json.clone()) else { return };
     for form in [WireForm::Bool, WireForm::List] {
-        let Ok(written) = write(&object, form) else { continue };
-        let again = read::<T>(written.clone()).expect("what was written can be read");
-        assert_eq!(write(&again, form).ok(), Some(written));
+        let Ok(written) = SkipField::write(&object, form) else { continue };
+        let again = T::read(written.clone()).expect("what was written can be read");
+        assert_eq!(SkipField::write(&again, form).ok(), Some(written));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Topologies of any nodes: the local nodes start with the physical one and name no node twice.
 #![no_main]
 
-use dra_attrs::numa::{MAX_NODES, NumaForm, NumaNode, NumaTopology, UnknownSockets, physical_node};
+use dra_attrs::numa::{NumaForm, NumaNode, NumaNodeValue, NumaTopology};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<(i16, Vec<u8>, Option<i8>)>)| {
@@ -16,14 +16,14 @@ fuzz_target!(|input: (bool, Vec<(i16, Vec<u8>, Option<i8>)>)| {
     };
     let Ok(topology) = NumaTopology::new(nodes.into_iter().map(node).collect()) else { return };
     let _ = topology.check_slit();
-    for id in topology.nodes().iter().map(NumaNode::id).chain([-1, MAX_NODES]) {
-        for unknown in [UnknownSockets::Include, UnknownSockets::Exclude] {
-            let local = topology.local_nodes_with(id, unknown).nodes;
+    for id in topology.nodes().iter().map(NumaNode::id).chain([-1, NumaTopology::MAX_NODES]) {
+        for local in [topology.local_nodes(id), topology.local_nodes_of_known_sockets(id)] {
+            let local = local.nodes;
             let (first, others) = local.split_first().expect("the physical node");
             assert!(*first == id && !others.contains(&id) && others.is_sorted_by(|a, b| a < b));
         }
         let attribute = topology.attribute(id, NumaForm::LocalNodes);
-        let physical = attribute.as_ref().ok().and_then(|attribute| physical_node(&attribute.value));
-        assert!(physical == Some(id) || count > 48 || !(0..MAX_NODES).contains(&id));
+        let physical = attribute.as_ref().ok().and_then(|attribute| NumaNodeValue::physical(&attribute.value));
+        assert!(physical == Some(id) || count > 48 || !(0..NumaTopology::MAX_NODES).contains(&id));
     }
 });

@@ -1,7 +1,7 @@
 //! PCI: the first line is an address, the rest a link's target. Addresses survive printing, roots are one component.
 #![no_main]
 
-use dra_attrs::{PciAddress, pcie_root};
+use dra_attrs::PciAddress;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -17,9 +17,9 @@ fuzz_target!(|text: &str| {
     }
     if let Ok(parsed) = strict.or(extended) {
         assert_eq!(PciAddress::try_from(String::from(parsed)), Ok(parsed));
-        let root = pcie_root(parsed, target.trim_end());
+        let root = parsed.pcie_root(target.trim_end());
         assert!(root.is_err() || root.is_ok_and(|root| root.starts_with("pci") && !root.contains('/')));
         let below = format!("../../../devices/pci0000:00/{parsed}");
-        assert_eq!(pcie_root(parsed, &below).as_deref(), Ok("pci0000:00"));
+        assert_eq!(parsed.pcie_root(&below).as_deref(), Ok("pci0000:00"));
     }
 });

@@ -1,8 +1,8 @@
 //! Machines with any text in their files: helpers answer or return an error, in every form.
 #![no_main]
 
-use dra_attrs::numa::{NumaForm, NumaPlace, NumaTopology, numa_node_attribute, physical_node};
-use dra_attrs::{PciAddress, SysfsMap, pcie_root_attribute};
+use dra_attrs::numa::{NumaForm, NumaNodeValue, NumaPlace, NumaTopology, numa_node_attribute};
+use dra_attrs::{PciAddress, SysfsMap};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&str, Vec<(&str, &str, &str)>, &str, &str, i64, u32)| {
@@ -18,12 +18,12 @@ fuzz_target!(|input: (&str, Vec<(&str, &str, &str)>, &str, &str, i64, u32)| {
             machine.with_file(format!("{folder}/distance"), distance).with_file(format!("{folder}/cpulist"), cpus);
         machine = machine.with_file(format!("devices/system/cpu/cpu{id}/topology/physical_package_id"), package);
     }
-    let (_, _) = (NumaTopology::from_sysfs(&machine), pcie_root_attribute(&machine, nic));
+    let (_, _) = (NumaTopology::from_sysfs(&machine), nic.pcie_root_attribute(&machine));
     for place in [NumaPlace::Node(node), NumaPlace::Cpu(cpu), NumaPlace::Pci(nic)] {
         let forms = [NumaForm::Scalar, NumaForm::OwnNode, NumaForm::LocalNodes];
         let [scalar, own, local] = forms.map(|form| numa_node_attribute(&machine, place, form));
-        let physical = scalar.as_ref().ok().and_then(|attribute| physical_node(&attribute.value));
+        let physical = scalar.as_ref().ok().and_then(|attribute| NumaNodeValue::physical(&attribute.value));
         assert_eq!(physical.is_some(), own.is_ok());
-        assert!([own, local].iter().flatten().all(|attribute| physical_node(&attribute.value) == physical));
+        assert!([own, local].iter().flatten().all(|attribute| NumaNodeValue::physical(&attribute.value) == physical));
     }
 });

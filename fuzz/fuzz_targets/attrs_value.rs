@@ -1,7 +1,7 @@
 //! Values: any combination of the eight fields is read without a panic, and equally by every reader.
 #![no_main]
 
-use dra_attrs::numa::{NumaNodeValue, physical_node};
+use dra_attrs::numa::NumaNodeValue;
 use dra_attrs::{AttributeValue, check_device_attributes};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use libfuzzer_sys::fuzz_target;
@@ -21,9 +21,9 @@ fuzz_target!(|input: (Vec<(String, Scalars, Lists)>, usize)| {
         assert!(value.is_ok() || !accepted);
         assert!(value.as_ref().map_or(true, |value| value.elements().count() == value.len()));
         match NumaNodeValue::parse(attribute) {
-            Ok(NumaNodeValue::Scalar(node)) => assert_eq!(physical_node(attribute), Some(node)),
-            Ok(NumaNodeValue::List(nodes)) => assert_eq!(physical_node(attribute), nodes.first().copied()),
-            Err(_) => assert!(value.is_err() || physical_node(attribute).is_none()),
+            Ok(NumaNodeValue::Scalar(node)) => assert_eq!(NumaNodeValue::physical(attribute), Some(node)),
+            Ok(NumaNodeValue::List(nodes)) => assert_eq!(NumaNodeValue::physical(attribute), nodes.first().copied()),
+            Err(_) => assert!(value.is_err() || NumaNodeValue::physical(attribute).is_none()),
         }
     }
 });

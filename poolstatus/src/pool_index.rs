@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dra_attrs::GateSet;
 use dra_device::InventoryError;
 use dra_device::pool::LatestGeneration;
-use dra_device::version::{ApplyOutcome, is_deleted_by, is_older};
+use dra_device::version::{ApplyOutcome, ResourceVersion};
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
@@ -284,7 +284,7 @@ impl PoolIndex {
 
     fn set_slice(&mut self, slice: &Arc<ResourceSlice>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("ResourceSlice", slice.metadata.name.as_deref())?;
-        if self.slices.get(&name).is_some_and(|known| is_older(&slice.metadata, &known.metadata)) {
+        if self.slices.get(&name).is_some_and(|known| ResourceVersion::is_older(&slice.metadata, &known.metadata)) {
             return Ok(ApplyOutcome::Older);
         }
         if let Some(old) = self.slices.insert(name.clone(), Arc::clone(slice)) {
@@ -307,7 +307,7 @@ impl PoolIndex {
     fn set_claim(&mut self, claim: &Arc<ResourceClaim>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("ResourceClaim", claim.metadata.name.as_deref())?;
         let key = (claim.metadata.namespace.clone().unwrap_or_default(), name);
-        if self.claims.get(&key).is_some_and(|(_, known)| is_older(&claim.metadata, &known.metadata)) {
+        if self.claims.get(&key).is_some_and(|(_, known)| ResourceVersion::is_older(&claim.metadata, &known.metadata)) {
             return Ok(ApplyOutcome::Older);
         }
         let id = self.next;
@@ -333,7 +333,7 @@ impl PoolIndex {
 
     fn set_taint_rule(&mut self, rule: Arc<DeviceTaintRule>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("DeviceTaintRule", rule.metadata.name.as_deref())?;
-        if self.rules.get(&name).is_some_and(|known| is_older(&rule.metadata, &known.metadata)) {
+        if self.rules.get(&name).is_some_and(|known| ResourceVersion::is_older(&rule.metadata, &known.metadata)) {
             return Ok(ApplyOutcome::Older);
         }
         self.rules.insert(name, rule);
@@ -359,7 +359,7 @@ impl PoolIndex {
 fn deletion(known: Option<&ObjectMeta>, uid: Option<&str>) -> ApplyOutcome {
     match known {
         None => ApplyOutcome::Unknown,
-        Some(known) if is_deleted_by(known, uid) => ApplyOutcome::Applied,
+        Some(known) if ResourceVersion::is_deleted_by(known, uid) => ApplyOutcome::Applied,
         Some(_) => ApplyOutcome::OtherObject,
     }
 }

@@ -1,9 +1,7 @@
 //! Validation of a request that is created or updated.
 
-use dra_attrs::dns::is_subdomain;
-use dra_attrs::format::{long_name, resource_fully_qualified_name, resource_pool_name};
 use dra_attrs::release::PoolStatusForm;
-use dra_attrs::{BadValue, FeatureGate, FieldError, FieldErrors, FieldPath, GateSet, Profile};
+use dra_attrs::{BadValue, FeatureGate, FieldError, FieldErrors, FieldPath, GateSet, NameFormat, Profile};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::gates::PoolStatusGate;
@@ -67,7 +65,7 @@ fn check_name(metadata: &ObjectMeta) -> FieldErrors {
             let error = FieldError::required(&path.child("name"), "name or generateName is required");
             [error].into_iter().collect()
         }
-        Some(name) => long_name(name, &path.child("name")),
+        Some(name) => NameFormat::LongName.check(name, &path.child("name")),
     }
 }
 
@@ -78,7 +76,7 @@ pub(crate) fn check_spec(spec: SpecView<'_>, profile: Profile, gates: GateSet<Po
         PoolStatusForm::Kep => check_kep_driver,
         PoolStatusForm::V1alpha3 => check_driver,
     };
-    let pool = spec.pool.map(|name| resource_pool_name(name, &path.child("poolName")));
+    let pool = spec.pool.map(|name| NameFormat::PoolName.check(name, &path.child("poolName")));
     let attribute = path.child("defaultPartitionTypeAttribute");
     let check_attribute = |name| check_attribute(&attribute, name, profile, gates);
     let mut errors = check_driver(&path.child("driver"), spec.driver);
@@ -102,7 +100,7 @@ fn check_limit(field: &FieldPath<'_>, limit: i32) -> Option<FieldError> {
 fn check_attribute(field: &FieldPath<'_>, name: &str, profile: Profile, gates: GateSet<PoolStatusGate>) -> FieldErrors {
     let gate = PoolStatusGate::PartitionableDevicesType;
     if gates.has(gate) {
-        return resource_fully_qualified_name(name, field);
+        return NameFormat::QualifiedAttribute.check(name, field);
     }
     let detail = format!("field requires the {} feature gate", gate.name(profile));
     [FieldError::forbidden(field, detail)].into_iter().collect()
@@ -115,6 +113,7 @@ fn check_ttl(field: &FieldPath<'_>, ttl: i64) -> Option<FieldError> {
 /// Validates a driver name by the KEP, whose examples have a slash: `example.com/gpu`.
 fn check_kep_driver(field: &FieldPath<'_>, name: &str) -> FieldErrors {
     let parts = name.to_ascii_lowercase();
+    let is_subdomain = |text: &str| NameFormat::Subdomain.problems(text).is_empty();
     let is_example = parts.split_once('/').is_some_and(|(domain, id)| is_subdomain(domain) && is_subdomain(id));
     if is_example { FieldErrors::new() } else { check_driver(field, name) }
 }

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::format::long_name;
-use dra_attrs::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quantity, QuantityFormat};
+use dra_attrs::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, NameFormat, Quantity, QuantityFormat};
 use dra_device::validate_conditions;
 use k8s_openapi::api::resource::v1alpha3::{
     PartitionTypeStatus, PoolStatus, ResourcePoolStatusRequestStatus, ShareableCapacityStatus, ShareableSummaryStatus,
@@ -89,7 +88,7 @@ fn check_pool_status(field: &FieldPath<'_>, pool: &PoolStatus, errors: &mut Fiel
     for (child, count, min) in counts {
         errors.extend(count.and_then(|count| minimum(&field.child(child), count.into(), min)));
     }
-    errors.extend(pool.node_name.iter().flat_map(|node| long_name(node, &field.child("nodeName"))));
+    errors.extend(pool.node_name.iter().flat_map(|node| NameFormat::LongName.check(node, &field.child("nodeName"))));
     if pool.validation_error.as_ref().is_some_and(|error| error.len() > MAX_VALIDATION_ERROR_LEN) {
         errors.push(FieldError::too_long(&field.child("validationError"), MAX_VALIDATION_ERROR_LEN));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dra_attrs::label::key_problems;
+use dra_attrs::NameFormat;
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::jiff::SignedDuration;
 use serde::de::Error as _;
@@ -182,7 +182,7 @@ impl NodeReadinessGate {
     /// Returns true if the condition type has the form `domain/name`. kubelet's own types, such as `Ready`, have no
     /// domain.
     pub(crate) fn has_valid_type(&self) -> bool {
-        self.condition_type.contains('/') && key_problems(&self.condition_type).is_empty()
+        self.condition_type.contains('/') && NameFormat::LabelKey.problems(&self.condition_type).is_empty()
     }
 
     /// Returns true if the condition type belongs to Kubernetes: its domain is `kubernetes.io` or a subdomain of it.

@@ -1,7 +1,6 @@
 //! Node labels, one for each readiness gate of the node (KEP-5233, Labels for Readiness Gates).
 
-use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
-use dra_attrs::label::key_problems;
+use dra_attrs::NameFormat;
 
 use crate::condition::{domain, is_same_or_subdomain};
 
@@ -28,10 +27,10 @@ pub struct GateLabelError {
 /// Returns the first error of the label key for a gate of this condition type; `None` if the key is valid.
 pub(crate) fn key_problem(condition_type: &str) -> Option<String> {
     let Some(domain) = domain(condition_type) else { return Some("prefix part must be non-empty".to_owned()) };
-    if GATE_LABEL_PREFIX.len().saturating_add(domain.len()) > MAX_SUBDOMAIN_LEN {
-        return Some(format!("prefix part must be no more than {MAX_SUBDOMAIN_LEN} bytes"));
+    if GATE_LABEL_PREFIX.len().saturating_add(domain.len()) > NameFormat::MAX_SUBDOMAIN_LEN {
+        return Some(format!("prefix part must be no more than {} bytes", NameFormat::MAX_SUBDOMAIN_LEN));
     }
-    key_problems(condition_type).into_iter().next()
+    NameFormat::LabelKey.problems(condition_type).into_iter().next()
 }
 
 /// Returns true if the API server lets a kubelet set the label of a gate on its own node.

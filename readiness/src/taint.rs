@@ -1,6 +1,6 @@
 //! Taints of nodes and tolerations of pods, by the rules of `core/v1`.
 
-use dra_attrs::label::{key_problems, value_problems};
+use dra_attrs::NameFormat;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,8 @@ pub(crate) fn is_managed(key: &str) -> bool {
 /// Returns true if a gate may use a taint: the API server accepts it, and no other component manages its key.
 pub(crate) fn is_usable(taint: &Taint) -> bool {
     let value = taint.value.as_deref().unwrap_or_default();
-    let is_valid = key_problems(&taint.key).is_empty() && value_problems(value).is_empty();
+    let is_valid =
+        NameFormat::LabelKey.problems(&taint.key).is_empty() && NameFormat::LabelValue.problems(value).is_empty();
     is_valid && !is_managed(&taint.key) && EFFECTS.contains(&taint.effect.as_str())
 }
 

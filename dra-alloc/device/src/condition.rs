@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::{FieldError, FieldErrors, FieldPath, label};
+use dra_attrs::{FieldError, FieldErrors, FieldPath, NameFormat};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// Go's zero time, the first second of the year 1, in seconds since the Unix epoch.
@@ -54,7 +54,7 @@ pub fn validate_conditions(conditions: &[Condition], at: &FieldPath<'_>) -> Fiel
 }
 
 fn check_type(text: &str, at: &FieldPath<'_>) -> Vec<FieldError> {
-    let problems = label::key_problems(text);
+    let problems = NameFormat::LabelKey.problems(text);
     problems.into_iter().map(|problem| FieldError::invalid(at, text, problem)).collect()
 }
 

@@ -1,7 +1,6 @@
 //! Names of extended resources that devices can provide (KEP-5004).
 
-use dra_attrs::FieldPath;
-use dra_attrs::format::extended_resource_name;
+use dra_attrs::NameFormat;
 
 /// Prefix of an extended resource name that stands for a device class by name.
 pub const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
@@ -11,7 +10,7 @@ pub const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 #[must_use]
 pub fn is_extended_resource(resource: &str) -> bool {
     resource.starts_with(DEVICE_CLASS_PREFIX)
-        || resource.contains('/') && extended_resource_name(resource, &FieldPath::new("")).is_empty()
+        || resource.contains('/') && NameFormat::ExtendedResource.problems(resource).is_empty()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Bound;
 
 use dra_attrs::numa::NumaNodeValue;
-use dra_attrs::{FieldPath, Index, NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PciAddress, Quantity};
+use dra_attrs::{FieldPath, Index, PciAddress, Quantity, StandardAttribute};
 use k8s_openapi::api::resource::v1::{CounterSet, Device, DeviceAttribute, DeviceCounterConsumption, ResourceSlice};
 
 use crate::pool::slice_devices;
@@ -329,8 +329,11 @@ type Problem = fn(&DeviceAttribute) -> Option<String>;
 const STANDARD_DOMAIN: &str = "resource.kubernetes.io/";
 
 /// Standard attributes with their checks.
-const STANDARD: [(&str, Problem); 3] =
-    [(NUMA_NODE, numa_node_problem), (PCI_BUS_ID, pci_bus_id_problem), (PCIE_ROOT, pcie_root_problem)];
+const STANDARD: [(&str, Problem); 3] = [
+    (StandardAttribute::NUMA_NODE, numa_node_problem),
+    (StandardAttribute::PCI_BUS_ID, pci_bus_id_problem),
+    (StandardAttribute::PCIE_ROOT, pcie_root_problem),
+];
 
 fn numa_node_problem(value: &DeviceAttribute) -> Option<String> {
     match NumaNodeValue::parse(value) {

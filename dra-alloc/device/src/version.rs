@@ -50,44 +50,44 @@ impl ResourceVersion {
     pub fn is_newer_than(self, other: Self) -> bool {
         other.is_older_than(self)
     }
-}
 
-/// Returns true if `object` is known to be an older state of `known`, an object of the same name: it has the same UID and a
-/// lower version. A version that is not known is not older; an object with another UID is another object.
-///
-/// ```
-/// use dra_device::version::is_older;
-/// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-///
-/// let state = |uid: &str, version: &str| ObjectMeta {
-///     uid: Some(uid.to_owned()),
-///     resource_version: Some(version.to_owned()),
-///     ..ObjectMeta::default()
-/// };
-/// assert!(is_older(&state("1", "9"), &state("1", "10")));
-/// assert!(!is_older(&state("2", "9"), &state("1", "10")));
-/// assert!(!is_older(&state("1", "?"), &state("1", "10")));
-/// ```
-#[must_use]
-pub fn is_older(object: &ObjectMeta, known: &ObjectMeta) -> bool {
-    uid_of(object) == uid_of(known) && ResourceVersion::of(object).is_older_than(ResourceVersion::of(known))
-}
+    /// Returns true if `object` is known to be an older state of `known`, an object of the same name: it has the same UID and a
+    /// lower version. A version that is not known is not older; an object with another UID is another object.
+    ///
+    /// ```
+    /// use dra_device::version::ResourceVersion;
+    /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    ///
+    /// let state = |uid: &str, version: &str| ObjectMeta {
+    ///     uid: Some(uid.to_owned()),
+    ///     resource_version: Some(version.to_owned()),
+    ///     ..ObjectMeta::default()
+    /// };
+    /// assert!(ResourceVersion::is_older(&state("1", "9"), &state("1", "10")));
+    /// assert!(!ResourceVersion::is_older(&state("2", "9"), &state("1", "10")));
+    /// assert!(!ResourceVersion::is_older(&state("1", "?"), &state("1", "10")));
+    /// ```
+    #[must_use]
+    pub fn is_older(object: &ObjectMeta, known: &ObjectMeta) -> bool {
+        uid_of(object) == uid_of(known) && Self::of(object).is_older_than(Self::of(known))
+    }
 
-/// Returns true if a deletion that names `uid` is that of the object `known`. It is not if the UIDs differ; a UID that is
-/// not known on either side tells nothing.
-///
-/// ```
-/// use dra_device::version::is_deleted_by;
-/// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-///
-/// let known = ObjectMeta { uid: Some("2".to_owned()), ..ObjectMeta::default() };
-/// assert!(is_deleted_by(&known, Some("2")) && is_deleted_by(&known, None));
-/// assert!(!is_deleted_by(&known, Some("1")));
-/// ```
-#[must_use]
-pub fn is_deleted_by(known: &ObjectMeta, uid: Option<&str>) -> bool {
-    let (known, uid) = (uid_of(known), uid.unwrap_or_default());
-    known.is_empty() || uid.is_empty() || known == uid
+    /// Returns true if a deletion that names `uid` is that of the object `known`. It is not if the UIDs differ; a UID that is
+    /// not known on either side tells nothing.
+    ///
+    /// ```
+    /// use dra_device::version::ResourceVersion;
+    /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    ///
+    /// let known = ObjectMeta { uid: Some("2".to_owned()), ..ObjectMeta::default() };
+    /// assert!(ResourceVersion::is_deleted_by(&known, Some("2")) && ResourceVersion::is_deleted_by(&known, None));
+    /// assert!(!ResourceVersion::is_deleted_by(&known, Some("1")));
+    /// ```
+    #[must_use]
+    pub fn is_deleted_by(known: &ObjectMeta, uid: Option<&str>) -> bool {
+        let (known, uid) = (uid_of(known), uid.unwrap_or_default());
+        known.is_empty() || uid.is_empty() || known == uid
+    }
 }
 
 fn uid_of(metadata: &ObjectMeta) -> &str {
@@ -118,9 +118,13 @@ mod tests {
         ];
         for (version, known, older) in rows {
             for uid in [None, Some("1")] {
-                assert_eq!(is_older(&state(uid, version), &state(uid, known)), older, "{version:?} {known:?}");
+                assert_eq!(
+                    ResourceVersion::is_older(&state(uid, version), &state(uid, known)),
+                    older,
+                    "{version:?} {known:?}"
+                );
             }
-            assert!(!is_older(&state(Some("2"), version), &state(Some("1"), known)), "another object");
+            assert!(!ResourceVersion::is_older(&state(Some("2"), version), &state(Some("1"), known)), "another object");
         }
     }
 
@@ -134,7 +138,7 @@ mod tests {
             (None, None, true),
         ];
         for (known, uid, is_it) in rows {
-            assert_eq!(is_deleted_by(&state(known, None), uid), is_it, "{known:?} {uid:?}");
+            assert_eq!(ResourceVersion::is_deleted_by(&state(known, None), uid), is_it, "{known:?} {uid:?}");
         }
     }
 }

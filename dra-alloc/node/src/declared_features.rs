@@ -8,18 +8,15 @@
 
 use dra_attrs::internal::{Decisions, Inference};
 use dra_attrs::{Profile, Version};
-use dra_device::skip::skips_node_operations;
+use dra_device::skip::SkipSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::Serialize;
 
-use crate::kubelet::{KubeletGate, KubeletOptions, claims_of_pod};
+use crate::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
 
 /// Reason in the status of a pod that the kubelet rejects for missing node features.
 const POD_FEATURE_UNSUPPORTED: &str = "PodFeatureUnsupported";
-
-/// Reason of the event for a pod that fits no node.
-pub const FAILED_SCHEDULING: &str = "FailedScheduling";
 
 /// Feature by which a kubelet declares that it can skip node operations.
 ///
@@ -121,11 +118,37 @@ impl DeclaredFeature {
     /// ```
     #[must_use]
     pub fn required_by_claim(&self, claim: &ResourceClaim) -> Option<&'static str> {
-        skips_node_operations(claim).then(|| self.name())
+        SkipSet::is_any_in(claim).then(|| self.name())
     }
 
     fn covers(&self, version: &Version) -> bool {
         self.max_version.as_ref().is_none_or(|max| version <= max)
+    }
+
+    /// Returns the required features that are not declared, sorted and without duplicates. The arguments need not be
+    /// sorted.
+    ///
+    /// ```
+    /// use dra_node::declared_features::DeclaredFeature;
+    /// assert_eq!(DeclaredFeature::missing(&["C", "A", "C"], &["B".to_owned(), "A".to_owned()]), ["C"]);
+    /// ```
+    #[must_use]
+    pub fn missing<'a>(required: &[&'a str], declared: &[String]) -> Vec<&'a str> {
+        let mut missing = required.to_vec();
+        missing.retain(|name| !declared.iter().any(|declared| declared == name));
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+
+    /// Checks that a kubelet admits a pod: the node declares all features that the pod requires. A kubelet with the gate
+    /// `NodeDeclaredFeatures` off does not check this.
+    ///
+    /// # Errors
+    /// Returns the features that the node does not declare.
+    pub fn check_admission(required: &[&str], declared: &[String]) -> Result<(), AdmissionError> {
+        let missing: Vec<String> = Self::missing(required, declared).into_iter().map(str::to_owned).collect();
+        if missing.is_empty() { Ok(()) } else { Err(AdmissionError { missing }) }
     }
 }
 
@@ -168,52 +191,36 @@ impl Stage {
             (stage, None) => Ok(matches!(stage, Self::Beta)),
         }
     }
-}
 
-/// Returns true if a scheduler must still check nodes for the feature: it is not stable, or the cluster may have
-/// kubelets without it.
-///
-/// `stage` is the stage of the gate in the release, `oldest_kubelet` the oldest kubelet version that the release
-/// supports, and `since` the first version with the feature.
-///
-/// ```
-/// use dra_node::declared_features::{restricts_nodes, Stage};
-/// let since = "1.37.0".parse()?;
-/// assert!(restricts_nodes(Stage::Stable, &"1.36.0".parse()?, &since));
-/// assert!(restricts_nodes(Stage::Beta, &"1.37.0".parse()?, &since));
-/// assert!(!restricts_nodes(Stage::Stable, &"1.37.0".parse()?, &since));
-/// # Ok::<(), dra_attrs::VersionError>(())
-/// ```
-#[must_use]
-pub fn restricts_nodes(stage: Stage, oldest_kubelet: &Version, since: &Version) -> bool {
-    stage != Stage::Stable || oldest_kubelet < since
+    /// Returns true if a scheduler must still check nodes for the feature: it is not stable, or the cluster may have
+    /// kubelets without it.
+    ///
+    /// The stage is that of the gate in the release, `oldest_kubelet` the oldest kubelet version that the release
+    /// supports, and `since` the first version with the feature.
+    ///
+    /// ```
+    /// use dra_node::declared_features::Stage;
+    /// let since = "1.37.0".parse()?;
+    /// assert!(Stage::Stable.restricts_nodes(&"1.36.0".parse()?, &since));
+    /// assert!(Stage::Beta.restricts_nodes(&"1.37.0".parse()?, &since));
+    /// assert!(!Stage::Stable.restricts_nodes(&"1.37.0".parse()?, &since));
+    /// # Ok::<(), dra_attrs::VersionError>(())
+    /// ```
+    #[must_use]
+    pub fn restricts_nodes(self, oldest_kubelet: &Version, since: &Version) -> bool {
+        self != Self::Stable || oldest_kubelet < since
+    }
 }
 
 fn uses_skipping(pod: &Pod, claims: &[ResourceClaim], profile: Profile) -> bool {
-    claims_of_pod(pod, KubeletOptions::new(profile)).filter_map(Result::ok).any(|used| {
+    ClaimCache::claims_of_pod(pod, KubeletOptions::new(profile)).filter_map(Result::ok).any(|used| {
         claims.iter().any(|claim| {
             let metadata = &claim.metadata;
             metadata.name.as_ref() == Some(&used.claim.name)
                 && metadata.namespace.as_deref().unwrap_or_default() == used.claim.namespace
-                && skips_node_operations(claim)
+                && SkipSet::is_any_in(claim)
         })
     })
-}
-
-/// Returns the required features that are not declared, sorted and without duplicates. The arguments need not be
-/// sorted.
-///
-/// ```
-/// use dra_node::declared_features::missing_features;
-/// assert_eq!(missing_features(&["C", "A", "C"], &["B".to_owned(), "A".to_owned()]), ["C"]);
-/// ```
-#[must_use]
-pub fn missing_features<'a>(required: &[&'a str], declared: &[String]) -> Vec<&'a str> {
-    let mut missing = required.to_vec();
-    missing.retain(|name| !declared.iter().any(|declared| declared == name));
-    missing.sort_unstable();
-    missing.dedup();
-    missing
 }
 
 /// Rejection of a pod by a kubelet's admission. The status of the pod gets this error as message and
@@ -234,16 +241,6 @@ impl AdmissionError {
     }
 }
 
-/// Checks that a kubelet admits a pod: the node declares all features that the pod requires. A kubelet with the gate
-/// `NodeDeclaredFeatures` off does not check this.
-///
-/// # Errors
-/// Returns the features that the node does not declare.
-pub fn check_admission(required: &[&str], declared: &[String]) -> Result<(), AdmissionError> {
-    let missing: Vec<String> = missing_features(required, declared).into_iter().map(str::to_owned).collect();
-    if missing.is_empty() { Ok(()) } else { Err(AdmissionError { missing }) }
-}
-
 /// Nodes for a pod, split into those that declare its required features and the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -255,6 +252,9 @@ pub struct CandidateNodes {
 }
 
 impl CandidateNodes {
+    /// Reason of the event for a pod that fits no node.
+    pub const FAILED_SCHEDULING: &str = "FailedScheduling";
+
     /// Splits nodes by the features that a pod requires.
     ///
     /// ```
@@ -275,7 +275,7 @@ impl CandidateNodes {
         for node in nodes {
             let name = node.metadata.name.clone().unwrap_or_default();
             let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref());
-            let missing = missing_features(required, declared.unwrap_or_default());
+            let missing = DeclaredFeature::missing(required, declared.unwrap_or_default());
             if missing.is_empty() {
                 candidates.fitting.push(name);
             } else {
@@ -285,7 +285,7 @@ impl CandidateNodes {
         candidates
     }
 
-    /// Returns the message of the event [`FAILED_SCHEDULING`], with the names of the missing features.
+    /// Returns the message of the event [`CandidateNodes::FAILED_SCHEDULING`], with the names of the missing features.
     #[must_use]
     pub fn message(&self) -> String {
         let mut names: Vec<&str> = self.rejected.iter().flat_map(|(_, missing)| missing).map(String::as_str).collect();

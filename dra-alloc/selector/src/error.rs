@@ -12,17 +12,8 @@ const MOST_SHOWN: usize = 100;
 const LONGEST_LINE: usize = 16_384;
 
 /// Problem of an expression with its place.
-///
-/// ```
-/// use dra_selector::{CompileError, Options, Selector};
-///
-/// let Err(CompileError::Type { report }) = Selector::compile("devise.driver == 'gpu'", &Options::stored()) else { panic!() };
-/// let [issue] = report.issues() else { panic!() };
-/// assert_eq!(issue.place(), Some((1, 1)));
-/// assert_eq!(issue.message(), "undeclared reference to 'devise' (in container '')");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Issue {
+pub(crate) struct Issue {
     pub(super) at: Position,
     pub(super) message: String,
 }
@@ -34,16 +25,9 @@ impl Issue {
 
     /// Returns line and column of the problem, both counted from 1 in code points; `None` if it concerns the whole
     /// expression.
-    #[must_use]
-    pub fn place(&self) -> Option<(u32, u32)> {
+    fn place(&self) -> Option<(u32, u32)> {
         let line = u32::try_from(self.at.line).ok()?;
         Some((line, u32::try_from(self.at.column + 1).ok()?))
-    }
-
-    /// Returns the message without place, in the words of Kubernetes.
-    #[must_use]
-    pub fn message(&self) -> &str {
-        &self.message
     }
 
     /// Returns the message with its place, and the line of the text with a mark under it.
@@ -93,10 +77,19 @@ impl Report {
         issues + self.shown.len()
     }
 
-    /// Returns the problems in the order of the text. There is at least one.
-    #[must_use]
-    pub fn issues(&self) -> &[Issue] {
-        &self.issues
+    /// Returns the problems in the order of the text, at least one: each with line and column, both counted from 1 in code
+    /// points, or `None` if it concerns the whole expression, and its message in the words of Kubernetes.
+    ///
+    /// ```
+    /// use dra_selector::{CompileError, Options, Selector};
+    ///
+    /// let refused = Selector::compile("devise.driver == 'gpu'", &Options::stored());
+    /// let Err(CompileError::Type { report }) = refused else { panic!() };
+    /// let message = "undeclared reference to 'devise' (in container '')";
+    /// assert_eq!(report.issues().collect::<Vec<_>>(), [(Some((1, 1)), message)]);
+    /// ```
+    pub fn issues(&self) -> impl Iterator<Item = (Option<(u32, u32)>, &str)> {
+        self.issues.iter().map(|issue| (issue.place(), issue.message.as_str()))
     }
 }
 

@@ -52,10 +52,10 @@ mod types;
 mod value;
 
 pub use cache::SelectorCache;
-pub use cost::too_complex::{CostCause, TooComplex};
-pub use error::{CompileError, EvaluationError, Issue, Report};
+pub use cost::too_complex::TooComplex;
+pub use error::{CompileError, EvaluationError, Report};
 pub use input::SelectorInput;
-pub use options::{COST_LIMIT, Mode, Options};
+pub use options::Options;
 pub use result::{Evaluation, Value};
 pub use selector::Selector;
 

@@ -11,7 +11,7 @@ use crate::error::{CompileError, EvaluationError, Report};
 use crate::facts::Facts;
 use crate::input::SelectorInput;
 use crate::meter::{Bound, Meter};
-use crate::options::{COST_LIMIT, Options};
+use crate::options::Options;
 use crate::program::{self, Program};
 use crate::result::{self, Evaluation, Value};
 use crate::syntax::grammar::parse;
@@ -145,7 +145,7 @@ impl Selector {
             memory,
             direct_parts: direct::parts(&checked),
             // The direct forms cost less than Kubernetes' limit, but do not say what they cost.
-            direct: direct.filter(|_| options.cost_limit >= COST_LIMIT),
+            direct: direct.filter(|_| options.cost_limit >= Options::COST_LIMIT),
         })
     }
 
@@ -174,7 +174,7 @@ impl Selector {
     }
 
     /// Returns the least and the most that an evaluation is estimated to cost, in Kubernetes' units. The API server
-    /// refuses an expression whose most is above [`COST_LIMIT`]; `u64::MAX` stands for a size that is not known.
+    /// refuses an expression whose most is above [`Options::COST_LIMIT`]; `u64::MAX` stands for a size that is not known.
     ///
     /// ```
     /// # use dra_selector::{Options, Selector};
@@ -218,18 +218,6 @@ impl Selector {
     #[must_use]
     pub const fn depends_only_on_driver(&self) -> bool {
         self.facts.only_driver
-    }
-
-    /// Returns true if the expression reads nothing of the device.
-    ///
-    /// ```
-    /// # use dra_selector::{Options, Selector};
-    /// assert!(Selector::compile("1 + 1 == 2", &Options::stored())?.is_constant());
-    /// # Ok::<(), dra_selector::CompileError>(())
-    /// ```
-    #[must_use]
-    pub const fn is_constant(&self) -> bool {
-        self.facts.is_constant
     }
 
     /// Returns the driver whose devices alone can match; `None` if the expression does not say so at its top.

@@ -5,15 +5,15 @@
 //! | Would one more node of this kind help, and which pods? | [`ScaleSimulator::scale_up`] |
 //! | Which of several kinds helps most for its price? | [`ScaleSimulator::expansion_options`] |
 //! | Which nodes can go, and where do their pods go? | [`ScaleSimulator::scale_down`], [`ScaleSimulator::remove_nodes`] |
-//! | Has a new node all the pools that its node group promises? | [`pools_ready`] |
-//! | How much of a node's devices is in use? | [`utilization`] |
+//! | Has a new node all the pools that its node group promises? | [`PoolReadiness::of_node`] |
+//! | How much of a node's devices is in use? | [`NodeUtilization::of_node`] |
 //! | Which slices would one more node of this kind have? | [`NodeCopy::slices`] |
 //! | Which claims would the pods on it have, those of daemon sets, say? | [`NodeCopy::claims`], [`NodeCopy::claim_names`] |
 //! | What becomes free if these pods go? | [`release`] |
 //! | Can this pod have all its claims? | [`reserve`] |
 //!
 //! ```
-//! use dra_alloc::autoscaler::{NodeCopy, TemplateRules, pools_ready, utilization};
+//! use dra_alloc::autoscaler::{NodeCopy, NodeUtilization, PoolReadiness, TemplateRules};
 //! use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 //! use serde_json::{from_value, json};
 //!
@@ -24,12 +24,12 @@
 //!     "allocation": {"devices": {"results": [
 //!         {"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}]}}}}))?;
 //!
-//! let used = utilization([&slice], [&claim])?;
+//! let used = NodeUtilization::of_node([&slice], [&claim])?;
 //! assert_eq!(used.highest().map(|(pool, used)| (pool.name.as_str(), used.billionths())), Some(("node-1", 500_000_000)));
 //!
 //! let template = NodeCopy::new("node-1", "template", "t").slices([&slice], TemplateRules::default())?;
 //! assert_eq!(template.slices[0].spec.pool.name, "node-1-t");
-//! assert!(pools_ready([&slice], &template.slices).is_ready());
+//! assert!(PoolReadiness::of_node([&slice], &template.slices).is_ready());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -54,11 +54,10 @@ pub use copied_claims::ClaimCopyError;
 pub use node_copy::NodeCopy;
 pub use node_template::{NodeTemplate, NodeTemplateError};
 pub use placing::PlacementError;
-pub use ready::{PoolReadiness, pools_ready};
-pub use release::{ClaimRelease, Departure, ReleasedClaim, ReservationError, release, reserve};
-pub use scale_down::{KeptNode, NodeRemoval, RemovalError, ScaleDown};
-pub use scale_up::{ExpansionOption, RefusedPod, ScaleUp, ScaleUpError};
+pub use ready::PoolReadiness;
+pub use release::{ClaimRelease, Departure, ReservationError, release, reserve};
+pub use scale_down::{NodeRemoval, RemovalError, ScaleDown};
+pub use scale_up::{ExpansionOption, ScaleUp, ScaleUpError};
 pub use simulator::ScaleSimulator;
-pub use template_slices::{SharedSliceError, TemplateRules, TemplateSlices};
-pub use unknown_attribute::UnknownAttributeError;
-pub use utilization::{NodeUtilization, PoolName, UsedShare, Utilization, UtilizationError, utilization};
+pub use template_slices::{TemplateRules, TemplateSlices};
+pub use utilization::{NodeUtilization, PoolName, UsedShare, Utilization, UtilizationError};

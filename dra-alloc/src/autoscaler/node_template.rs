@@ -44,6 +44,12 @@ pub enum NodeTemplateError {
         /// Name of the template's node.
         node: String,
     },
+    /// A slice is not of one node, so that one more node would not have it.
+    #[error("can't sanitize slice {slice} because it isn't node-local")]
+    NotNodeLocal {
+        /// Name of the slice.
+        slice: String,
+    },
 }
 
 impl NodeTemplate {
@@ -76,7 +82,7 @@ impl NodeTemplate {
 
     /// Names attributes, as `domain/name`, whose values are known only when the node exists.
     ///
-    /// A pod whose selectors may read one of them is refused with [`super::UnknownAttributeError`]; so is one with a constraint on
+    /// A pod whose selectors may read one of them is refused with [`super::PlacementError::UnknownInClaim`]; so is one with a constraint on
     /// it, unless devices of the template have placeholders for it: equal values for devices that will share a value, such as
     /// the `pcieRoot` of a GPU and a network card, and different ones for others. See
     /// [`super::TemplateRules::with_placeholders`].
@@ -100,7 +106,7 @@ impl NodeTemplate {
 
     /// Returns the attributes whose values are not known yet.
     #[must_use]
-    pub const fn unknown_attributes(&self) -> &BTreeSet<String> {
+    pub(super) const fn unknown_attributes(&self) -> &BTreeSet<String> {
         &self.unknown_attributes
     }
 

@@ -6,9 +6,8 @@ use dra_device::claims::ClaimKey;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
-use super::unknown_attribute::UnknownAttributeError;
 use crate::pods::{
-    ClaimFullError, ClaimTracker, GangPlacement, GangSearch, GroupRound, MAX_CONSUMERS, MemberError, PodCycle,
+    ClaimFullError, ClaimTracker, Consumer, GangPlacement, GangSearch, GroupRound, MemberError, PodCycle,
 };
 
 /// Reason why a question has no place for a pod.
@@ -27,9 +26,23 @@ pub enum PlacementError {
         #[source]
         full: ClaimFullError,
     },
-    /// The answer depends on something that nobody knows yet.
-    #[error(transparent)]
-    UnknownAttribute(#[from] UnknownAttributeError),
+    /// A selector or constraint of a claim, or a selector of one of its classes, depends on an attribute whose value is
+    /// not known before the node exists.
+    #[error("claim {claim} depends on attribute {attribute}, whose value is not known before the node exists")]
+    UnknownInClaim {
+        /// Namespace and name of the claim.
+        claim: ClaimKey,
+        /// The attribute, as `domain/name`.
+        attribute: String,
+    },
+    /// A selector of the class that provides an extended resource depends on such an attribute.
+    #[error("resource {resource} depends on attribute {attribute}, whose value is not known before the node exists")]
+    UnknownInClass {
+        /// Name of the extended resource.
+        resource: String,
+        /// The attribute, as `domain/name`.
+        attribute: String,
+    },
     /// The pod does not wait for a node.
     #[error("the pod is on node {node} already")]
     OnNode {
@@ -84,7 +97,7 @@ impl Placing {
             if consumers.contains(consumer) {
                 continue;
             }
-            if consumers.len() >= MAX_CONSUMERS {
+            if consumers.len() >= Consumer::MAX_PER_CLAIM {
                 return Err(PlacementError::ClaimFull {
                     claim: key,
                     full: ClaimFullError { consumers: consumers.len() },

@@ -22,18 +22,18 @@ impl PoolReadiness {
     pub fn is_ready(&self) -> bool {
         self.wanted.iter().all(|(driver, wanted)| self.complete.get(driver).is_some_and(|complete| complete >= wanted))
     }
-}
 
-/// Counts the complete pools of a node and of its template. A pool is complete if the slices of its newest generation are
-/// as many as the first of them says.
-///
-/// # Complexity
-/// n log n in slices.
-pub fn pools_ready<'a>(
-    slices_of_node: impl IntoIterator<Item = &'a ResourceSlice>,
-    slices_of_template: impl IntoIterator<Item = &'a ResourceSlice>,
-) -> PoolReadiness {
-    PoolReadiness { complete: complete_pools(slices_of_node), wanted: complete_pools(slices_of_template) }
+    /// Counts the complete pools of a node and of its template. A pool is complete if the slices of its newest generation are
+    /// as many as the first of them says.
+    ///
+    /// # Complexity
+    /// n log n in slices.
+    pub fn of_node<'a>(
+        slices_of_node: impl IntoIterator<Item = &'a ResourceSlice>,
+        slices_of_template: impl IntoIterator<Item = &'a ResourceSlice>,
+    ) -> Self {
+        Self { complete: complete_pools(slices_of_node), wanted: complete_pools(slices_of_template) }
+    }
 }
 
 fn complete_pools<'a>(slices: impl IntoIterator<Item = &'a ResourceSlice>) -> BTreeMap<String, usize> {

@@ -3,16 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_device::claims::{ClaimKey, PodClaim, PodClaimError, claim_of_entry};
+use dra_device::claims::{ClaimKey, PodClaim, PodClaimError};
 use dra_device::internal::{PodFields, extended_claim, is_for_pod};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
-use crate::claim_controller::{CleanStep, OwnerPhase, clean};
-use crate::pods::{
-    ClaimFullError, ClaimLookup, ConsumerError, PodOptions, can_reserve, consumer_of_entry, is_reserved_for,
-};
+use crate::claim_controller::{CleanStep, OwnerPhase};
+use crate::pods::{ClaimFullError, ClaimLookup, Consumer, ConsumerError, PodOptions, can_reserve, is_reserved_for};
 
 /// Way in which pods go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +19,7 @@ pub enum Departure {
     /// The pods lose their node and wait for another one: claims that nobody else has are deallocated.
     Unscheduled,
     /// The pods are deleted, or are done: their own claims are deleted, and other claims are cleaned as
-    /// [`clean`] says.
+    /// [`CleanStep::of_claim`] says.
     Removed,
     /// The same in the simulation of Cluster Autoscaler, where a claim of others stays allocated even if nobody is left.
     RemovedAsClusterAutoscaler,
@@ -51,16 +49,6 @@ impl ClaimRelease {
     }
 }
 
-/// Claim that changes because of pods that go.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ReleasedClaim {
-    /// The claim afterwards; one that is deleted has no consumer and no allocation.
-    pub claim: ResourceClaim,
-    /// Change of the claim.
-    pub release: ClaimRelease,
-}
-
 /// Returns the claims that change if pods go together, by namespace and name.
 ///
 /// A reservation for a pod group stays, whatever becomes of its pods.
@@ -71,7 +59,7 @@ pub fn release<'p, 'c>(
     pods: impl IntoIterator<Item = &'p Pod>,
     claims: impl IntoIterator<Item = &'c ResourceClaim>,
     departure: Departure,
-) -> Vec<ReleasedClaim> {
+) -> Vec<(ResourceClaim, ClaimRelease)> {
     let mut users: BTreeMap<ClaimKey, Vec<&Pod>> = BTreeMap::new();
     let mut going: BTreeSet<&str> = BTreeSet::new();
     for pod in pods {
@@ -96,7 +84,7 @@ pub fn release<'p, 'c>(
 /// Returns the claims of a pod whose names are known, that for its extended resources last.
 pub(super) fn claims_of(pod: &Pod) -> impl Iterator<Item = PodClaim> {
     let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
-    entries.filter_map(|entry| claim_of_entry(pod, entry).ok().flatten()).chain(extended_claim(pod))
+    entries.filter_map(|entry| PodClaim::of_entry(pod, entry).ok().flatten()).chain(extended_claim(pod))
 }
 
 fn released_claim(
@@ -104,7 +92,7 @@ fn released_claim(
     is_owned: bool,
     goes: impl Fn(&ResourceClaimConsumerReference) -> bool,
     departure: Departure,
-) -> Option<ReleasedClaim> {
+) -> Option<(ResourceClaim, ClaimRelease)> {
     let status = claim.status.clone().unwrap_or_default();
     let reserved = status.reserved_for.unwrap_or_default();
     let left: Vec<_> = reserved.iter().filter(|consumer| !goes(consumer)).cloned().collect();
@@ -113,7 +101,8 @@ fn released_claim(
         _ if is_owned && departure != Departure::Unscheduled => ClaimRelease::Deleted,
         Departure::Unscheduled if was_allocated && (is_owned || left.is_empty()) => ClaimRelease::Deallocated,
         Departure::Removed
-            if clean(claim, |consumer| !goes(consumer), OwnerPhase::Stays).contains(&CleanStep::Deallocate) =>
+            if CleanStep::of_claim(claim, |consumer| !goes(consumer), OwnerPhase::Stays)
+                .contains(&CleanStep::Deallocate) =>
         {
             ClaimRelease::Deallocated
         }
@@ -126,7 +115,7 @@ fn released_claim(
     if release != ClaimRelease::Unreserved {
         (status.allocation, status.devices) = (None, None);
     }
-    Some(ReleasedClaim { claim, release })
+    Some((claim, release))
 }
 
 /// Reason why the claims of a pod can't be reserved for it.
@@ -169,13 +158,13 @@ pub fn reserve(
 ) -> Result<Vec<ResourceClaim>, ReservationError> {
     let mut reserved: BTreeMap<ClaimKey, ResourceClaim> = BTreeMap::new();
     for entry in pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten()) {
-        let Some(named) = claim_of_entry(pod, entry)? else { continue };
+        let Some(named) = PodClaim::of_entry(pod, entry)? else { continue };
         let found: Option<&Arc<ResourceClaim>> = claims.claim(&named.claim.namespace, &named.claim.name);
         let claim = found.ok_or_else(|| ReservationError::NotFound { claim: named.claim.clone() })?;
         if reserved.contains_key(&named.claim) || is_reserved_for(pod, claim, options) {
             continue;
         }
-        let consumer = consumer_of_entry(pod, entry, group, options)?;
+        let consumer = Consumer::of_entry(pod, entry, group, options)?;
         can_reserve(claim, &consumer).map_err(|full| ReservationError::Full { claim: named.claim.clone(), full })?;
         let mut claim = ResourceClaim::clone(claim);
         claim.status.get_or_insert_default().reserved_for.get_or_insert_default().push(consumer.reference());

@@ -11,7 +11,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::cluster_snapshot::{ClusterSnapshot, ends_with_its_node, name_of};
 use super::placing::{PlacementError, Placing};
-use super::release::{ClaimRelease, Departure, ReleasedClaim, claims_of, release};
+use super::release::{ClaimRelease, Departure, claims_of, release};
 use super::simulator::ScaleSimulator;
 use crate::cluster::inventory::{Inventory, InventoryLayer};
 use crate::cluster::state::{AllocatedState, ClaimId, StateError};
@@ -21,8 +21,8 @@ use crate::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodIdentity};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct NodeRemoval {
-    /// Claims that change when the pods of the nodes go.
-    pub released: Vec<ReleasedClaim>,
+    /// Claims that change when the pods of the nodes go, as [`release`] returns them.
+    pub released: Vec<(ResourceClaim, ClaimRelease)>,
     /// Pods with their new nodes, each with the devices that it gets there.
     pub moved: Vec<GangPlacement>,
 }
@@ -35,18 +35,8 @@ pub struct ScaleDown {
     pub removable: Vec<String>,
     /// Plan for their pods and claims.
     pub removal: NodeRemoval,
-    /// Candidates that have to stay.
-    pub kept: Vec<KeptNode>,
-}
-
-/// Candidate that has to stay.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct KeptNode {
-    /// Name of the node.
-    pub node: String,
-    /// Reason, given that the removable candidates before it go.
-    pub obstacle: RemovalError,
+    /// Names of the candidates that have to stay, each with the reason, given that the removable candidates before it go.
+    pub kept: Vec<(String, RemovalError)>,
 }
 
 /// Reason why nodes can't go.
@@ -168,7 +158,7 @@ impl ScaleSimulator<'_> {
                     scale_down.removable.push(candidate.to_owned());
                     scale_down.removal = removal;
                 }
-                Err(obstacle) => scale_down.kept.push(KeptNode { node: candidate.to_owned(), obstacle: *obstacle }),
+                Err(obstacle) => scale_down.kept.push((candidate.to_owned(), *obstacle)),
             }
         }
         scale_down
@@ -179,7 +169,7 @@ impl ScaleSimulator<'_> {
 fn release_claims<'p>(
     going: impl Iterator<Item = &'p Pod> + Clone,
     tracker: &mut ClaimTracker,
-) -> Result<Vec<ReleasedClaim>, Box<RemovalError>> {
+) -> Result<Vec<(ResourceClaim, ClaimRelease)>, Box<RemovalError>> {
     let named = going.clone().flat_map(|pod| claims_of(pod).map(move |named| (ends_with_its_node(pod), named)));
     let mut used: BTreeMap<ClaimKey, (Arc<ResourceClaim>, bool)> = BTreeMap::new();
     for (ends, named) in named {
@@ -189,7 +179,7 @@ fn release_claims<'p>(
     }
     let released = release(going.clone(), used.values().map(|(claim, _)| &**claim), Departure::Removed);
     let leaving: BTreeSet<&str> = going.filter_map(|pod| pod.metadata.uid.as_deref()).collect();
-    for ReleasedClaim { claim, release } in &released {
+    for (claim, release) in &released {
         let key = ClaimKey::from_metadata(&claim.metadata);
         let before = used.get(&key);
         if *release != ClaimRelease::Deleted {

@@ -19,7 +19,7 @@ pub struct ScaleUp {
     /// Pods that the node would take together, each with the devices that it would get.
     pub placed: Vec<GangPlacement>,
     /// Pods that it would not take, with the reasons.
-    pub refused: Vec<RefusedPod>,
+    pub refused: Vec<(PodIdentity, PlacementError)>,
 }
 
 impl ScaleUp {
@@ -28,16 +28,6 @@ impl ScaleUp {
     pub const fn helps(&self) -> bool {
         !self.placed.is_empty()
     }
-}
-
-/// Pod that has no place.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct RefusedPod {
-    /// The pod.
-    pub pod: PodIdentity,
-    /// Reason why it has no place.
-    pub reason: PlacementError,
 }
 
 /// One of several templates, with what it costs and what it would take.
@@ -109,10 +99,10 @@ impl ScaleSimulator<'_> {
         self.search(&layer, &[template.node()], |search| {
             for pod in pods {
                 let placed = is_pending(pod)
-                    .and_then(|()| Ok(unknown.check(pod, tracker)?))
+                    .and_then(|()| unknown.check(pod, tracker))
                     .and_then(|()| placing.place(search, pod, self.group_of(pod)));
                 if let Err(reason) = placed {
-                    refused.push(RefusedPod { pod: PodIdentity::new(pod, self.options()), reason });
+                    refused.push((PodIdentity::new(pod, self.options()), reason));
                 }
             }
         });

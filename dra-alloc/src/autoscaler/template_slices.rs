@@ -7,15 +7,7 @@ use dra_device::pool::{LatestGeneration, group_by_pool};
 use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceSlice, ResourceSliceSpec};
 
 use super::node_copy::NodeCopy;
-
-/// A slice that is not of one node, so that one more node would not have it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("can't sanitize slice {slice} because it isn't node-local")]
-#[non_exhaustive]
-pub struct SharedSliceError {
-    /// Name of the slice.
-    pub slice: String,
-}
+use super::node_template::NodeTemplateError;
 
 /// Rules of making a template. The default is what Cluster Autoscaler does: everything is kept.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,11 +91,11 @@ impl NodeCopy<'_> {
         &self,
         slices: impl IntoIterator<Item = &'s ResourceSlice>,
         rules: TemplateRules,
-    ) -> Result<TemplateSlices, SharedSliceError> {
+    ) -> Result<TemplateSlices, NodeTemplateError> {
         let slices: Vec<&ResourceSlice> = slices.into_iter().collect();
         let is_shared = |slice: &&&ResourceSlice| slice.spec.node_name.as_deref().is_none_or(str::is_empty);
         if let Some(shared) = slices.iter().find(is_shared) {
-            return Err(SharedSliceError { slice: name_of(shared).to_owned() });
+            return Err(NodeTemplateError::NotNodeLocal { slice: name_of(shared).to_owned() });
         }
         let old_pools = slices.iter().map(|slice| slice.spec.pool.name.clone()).collect();
         let mut copies: Vec<ResourceSlice> = if rules.newest_generation {

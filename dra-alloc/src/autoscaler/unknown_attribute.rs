@@ -1,39 +1,16 @@
 //! Attributes that nobody knows before the node exists, and the claims that depend on them.
 
 use dra_attrs::lookup_by_name;
-use dra_device::claims::ClaimKey;
 use dra_device::pool::slice_devices;
 use dra_selector::SelectorCache;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceClaim, DeviceConstraint, DeviceRequest, ResourceClaim};
 
 use super::node_template::NodeTemplate;
+use super::placing::PlacementError;
 use super::release::claims_of;
 use crate::cluster::classes::{Class, Classes};
 use crate::pods::ClaimLookup;
-
-/// Reason why a template has no answer for a pod: something depends on an attribute whose value is not known before the node
-/// exists. Attributes are named as `domain/name`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum UnknownAttributeError {
-    /// A selector or constraint of a claim, or a selector of one of its classes, depends on the attribute.
-    #[error("claim {claim} depends on attribute {attribute}, whose value is not known before the node exists")]
-    InClaim {
-        /// Namespace and name of the claim.
-        claim: ClaimKey,
-        /// The attribute.
-        attribute: String,
-    },
-    /// A selector of the class that provides an extended resource depends on the attribute.
-    #[error("resource {resource} depends on attribute {attribute}, whose value is not known before the node exists")]
-    InClass {
-        /// Name of the extended resource.
-        resource: String,
-        /// The attribute.
-        attribute: String,
-    },
-}
 
 /// A template, and what is needed to find the attributes that claims read.
 #[derive(Clone, Copy)]
@@ -45,14 +22,14 @@ pub(super) struct UnknownAttributes<'t> {
 
 impl UnknownAttributes<'_> {
     /// Checks that no pending claim of a pod depends on an unknown attribute.
-    pub(super) fn check(self, pod: &Pod, claims: &impl ClaimLookup) -> Result<(), UnknownAttributeError> {
+    pub(super) fn check(self, pod: &Pod, claims: &impl ClaimLookup) -> Result<(), PlacementError> {
         if self.template.unknown_attributes().is_empty() {
             return Ok(());
         }
         for named in claims_of(pod) {
             let Some(claim) = claims.claim(&named.claim.namespace, &named.claim.name) else { continue };
             if let Some(attribute) = pending_devices(claim).and_then(|devices| self.read_by(devices)) {
-                return Err(UnknownAttributeError::InClaim { claim: named.claim, attribute: attribute.to_owned() });
+                return Err(PlacementError::UnknownInClaim { claim: named.claim, attribute: attribute.to_owned() });
             }
         }
         for resource in resources_of(pod) {
@@ -60,7 +37,7 @@ impl UnknownAttributes<'_> {
             let mut texts = class.into_iter().flat_map(|class| selectors_of(class, self.classes));
             if let Some(attribute) = texts.find_map(|text| self.read_in((text, false))) {
                 let (resource, attribute) = (resource.to_owned(), attribute.to_owned());
-                return Err(UnknownAttributeError::InClass { resource, attribute });
+                return Err(PlacementError::UnknownInClass { resource, attribute });
             }
         }
         Ok(())

@@ -121,38 +121,39 @@ impl NodeUtilization {
     pub fn highest(&self) -> Option<(&PoolName, &Utilization)> {
         self.pools.iter().min_by_key(|(name, used)| (Reverse(used.billionths()), *name))
     }
-}
 
-/// Computes the utilization of a node's pools: its slices, and the claims of its pods.
-///
-/// A device is in use if a result without admin access names it, once or more often; how much of its capacity is consumed
-/// makes no difference.
-///
-/// # Errors
-/// A claim without an allocation, a pool that is not complete, or a counter that can't be read.
-///
-/// # Complexity
-/// n log n in devices, counters and results.
-pub fn utilization<'a>(
-    slices: impl IntoIterator<Item = &'a ResourceSlice>,
-    claims: impl IntoIterator<Item = &'a ResourceClaim>,
-) -> Result<NodeUtilization, UtilizationError> {
-    let mut held: BTreeMap<[&str; 2], BTreeSet<&str>> = BTreeMap::new();
-    for claim in claims {
-        if claim.status.as_ref().is_none_or(|status| status.allocation.is_none()) {
-            return Err(UtilizationError::NotAllocated { claim: ClaimKey::from_metadata(&claim.metadata) });
+    /// Computes the utilization of a node's pools: its slices, and the claims of its pods.
+    ///
+    /// A device is in use if a result without admin access names it, once or more often; how much of its capacity is consumed
+    /// makes no difference.
+    ///
+    /// # Errors
+    /// A claim without an allocation, a pool that is not complete, or a counter that can't be read.
+    ///
+    /// # Complexity
+    /// n log n in devices, counters and results.
+    pub fn of_node<'a>(
+        slices: impl IntoIterator<Item = &'a ResourceSlice>,
+        claims: impl IntoIterator<Item = &'a ResourceClaim>,
+    ) -> Result<Self, UtilizationError> {
+        let mut held: BTreeMap<[&str; 2], BTreeSet<&str>> = BTreeMap::new();
+        for claim in claims {
+            if claim.status.as_ref().is_none_or(|status| status.allocation.is_none()) {
+                return Err(UtilizationError::NotAllocated { claim: ClaimKey::from_metadata(&claim.metadata) });
+            }
+            for result in allocated_devices(claim).iter().filter(|result| result.admin_access != Some(true)) {
+                held.entry([&result.driver, &result.pool]).or_default().insert(&result.device);
+            }
         }
-        for result in allocated_devices(claim).iter().filter(|result| result.admin_access != Some(true)) {
-            held.entry([&result.driver, &result.pool]).or_default().insert(&result.device);
+        let mut slices: Vec<&ResourceSlice> = slices.into_iter().collect();
+        let mut used = Self::default();
+        for pool in group_by_pool(&mut slices).filter_map(LatestGeneration::from_slices) {
+            let utilization =
+                pool_utilization(pool, held.get(&[pool.driver(), pool.pool()]).unwrap_or(&BTreeSet::new()))?;
+            used.pools.insert(PoolName { driver: pool.driver().to_owned(), name: pool.pool().to_owned() }, utilization);
         }
+        Ok(used)
     }
-    let mut slices: Vec<&ResourceSlice> = slices.into_iter().collect();
-    let mut used = NodeUtilization::default();
-    for pool in group_by_pool(&mut slices).filter_map(LatestGeneration::from_slices) {
-        let utilization = pool_utilization(pool, held.get(&[pool.driver(), pool.pool()]).unwrap_or(&BTreeSet::new()))?;
-        used.pools.insert(PoolName { driver: pool.driver().to_owned(), name: pool.pool().to_owned() }, utilization);
-    }
-    Ok(used)
 }
 
 fn pool_utilization(

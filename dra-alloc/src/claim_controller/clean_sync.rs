@@ -7,7 +7,7 @@ use dra_device::internal::{PodFields, controller as controller_of};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 
 use super::call::{ControllerCall, ControllerResponse};
-use super::clean::{CleanStep, OwnerPhase, clean};
+use super::clean::{CleanStep, OwnerPhase};
 use super::controller::{ClaimController, is_done};
 use super::error::SyncError;
 use super::step::SyncStep;
@@ -53,7 +53,7 @@ impl CleanSync {
             let going = consumers(claim).iter().zip(fates).filter(|(_, fate)| **fate == Fate::Goes);
             // The API server keeps entries unique by UID.
             let going: BTreeSet<&str> = going.map(|(consumer, _)| consumer.uid.as_str()).collect();
-            clean(claim, |consumer| !going.contains(consumer.uid.as_str()), owner).into()
+            CleanStep::of_claim(claim, |consumer| !going.contains(consumer.uid.as_str()), owner).into()
         });
         while let Some(step) = steps.front() {
             if let Some(call) = step.call(&self.claim) {

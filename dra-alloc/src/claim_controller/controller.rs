@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_attrs::DraGate;
-use dra_device::claims::{ClaimKey, ClaimOrigin, claim_of_entry};
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::{PodFields, controller, extended_claim};
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
@@ -189,7 +189,7 @@ impl ClaimController {
     /// Adds the claims of a pod that needs them no more, and the pod if it needs work.
     fn add_pod(&self, pod: &Pod, is_over: bool, keys: &mut DistinctKeys) {
         if is_over {
-            let named = pod_entries(pod).iter().filter_map(|entry| claim_of_entry(pod, entry).ok().flatten());
+            let named = pod_entries(pod).iter().filter_map(|entry| PodClaim::of_entry(pod, entry).ok().flatten());
             named.chain(extended_claim(pod)).for_each(|named| keys.add(QueueKind::Claim, &named.claim));
         }
         if self.pod_needs_work(pod) {
@@ -204,7 +204,7 @@ impl ClaimController {
             return false;
         }
         for entry in pod_entries(pod) {
-            let Ok(named) = claim_of_entry(pod, entry) else { return true };
+            let Ok(named) = PodClaim::of_entry(pod, entry) else { return true };
             let Some(named) = named else { return false };
             let Some(claim) = self.claims.get(&named.claim) else {
                 return entry.resource_claim_template_name.is_some();
@@ -279,7 +279,7 @@ fn used_by_pod(pod: &Pod) -> Vec<Used> {
     let entries = pod_entries(pod);
     let templates = entries.iter().filter_map(|entry| entry.resource_claim_template_name.as_deref());
     let templates = templates.map(|name| Used::Template(ClaimKey::new(pod.namespace(), name)));
-    let claims = entries.iter().filter_map(|entry| claim_of_entry(pod, entry).ok().flatten());
+    let claims = entries.iter().filter_map(|entry| PodClaim::of_entry(pod, entry).ok().flatten());
     let group = group.filter(|_| !entries.is_empty());
     group.into_iter().chain(templates).chain(claims.map(|named| Used::Claim(named.claim))).collect()
 }

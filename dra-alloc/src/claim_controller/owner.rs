@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_attrs::DraGate;
-use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError, claim_of_entry};
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
 use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ResourceClaim, ResourceClaimTemplate};
@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::controller::ClaimController;
 use super::error::ClaimMakingError;
 use super::made_claim::make_claim;
-use crate::pods::{Consumer, GroupClaimError, check_group_owner, check_owner, claim_of_group_entry, consumer_of_entry};
+use crate::pods::{Consumer, GroupClaimError, check_group_owner, check_owner, claim_of_group_entry};
 
 /// Situation of an entry of a pod or group.
 pub(super) enum EntrySituation {
@@ -29,7 +29,7 @@ pub(super) enum EntrySituation {
 impl ClaimController {
     /// Determines the situation of an entry of a pod.
     pub(super) fn pod_entry(&self, pod: &Pod, entry: &PodResourceClaim) -> Result<EntrySituation, ClaimMakingError> {
-        let named = match claim_of_entry(pod, entry) {
+        let named = match PodClaim::of_entry(pod, entry) {
             Err(PodClaimError::NotCreated { .. }) => None,
             Err(error) => return Err(ClaimMakingError::Name(error)),
             Ok(None) => return Ok(EntrySituation::Settled),
@@ -40,7 +40,7 @@ impl ClaimController {
             return Ok(EntrySituation::Settled);
         };
         let group = self.group_of(pod)?;
-        match consumer_of_entry(pod, entry, group.map(|group| &**group), self.options)? {
+        match Consumer::of_entry(pod, entry, group.map(|group| &**group), self.options)? {
             Consumer::PodGroup { uid, .. } => {
                 let made = self.made_claim(pod.namespace(), &uid, &entry.name);
                 Ok(made.map_or(EntrySituation::Settled, made_already))

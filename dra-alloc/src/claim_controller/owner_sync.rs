@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use dra_device::claims::{ClaimKey, ClaimOrigin, claim_of_entry};
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -15,7 +15,7 @@ use super::error::{ClaimMakingError, SyncError};
 use super::owner::{EntrySituation, recorded};
 use super::queue::{QueueKey, QueueKind};
 use super::step::SyncStep;
-use crate::pods::{can_reserve, check_owner, consumer_of_entry, is_reserved_for};
+use crate::pods::{Consumer, can_reserve, check_owner, is_reserved_for};
 
 /// Work on a pod or group.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ impl OwnerSync {
     /// Plans the reservations of a pod on a node. Names that have just been recorded count from the next look on.
     fn plan_reservations(&mut self, controller: &ClaimController, pod: &Pod) {
         for entry in pod_entries(pod) {
-            let named = match claim_of_entry(pod, entry) {
+            let named = match PodClaim::of_entry(pod, entry) {
                 Ok(Some(named)) => named,
                 Ok(None) => continue,
                 Err(error) => return self.steps.push_back(Step::Fail(SyncError::Name(error))),
@@ -97,7 +97,7 @@ impl OwnerSync {
             let consumer = controller.group_of(pod).map_err(|error| self.not_made(&entry.name, error));
             let consumer = consumer.and_then(|group| {
                 let group: Option<&PodGroup> = group.map(Arc::as_ref);
-                let consumer = consumer_of_entry(pod, entry, group, controller.options)?;
+                let consumer = Consumer::of_entry(pod, entry, group, controller.options)?;
                 can_reserve(claim, &consumer)
                     .map_err(|full| SyncError::Full { claim: ClaimKey::from_metadata(&claim.metadata), full })?;
                 Ok(consumer)

@@ -80,6 +80,14 @@ pub enum CapacityError {
     /// The consumed amount is negative.
     #[error("capacity value is negative")]
     Negative,
+    /// A field is not a valid quantity.
+    #[error("{field}: {source}")]
+    Quantity {
+        /// Path of the field.
+        field: String,
+        /// Reason why the text is not a valid quantity.
+        source: QuantityError,
+    },
 }
 
 /// An amount of capacity, with its original text unless the amount was computed.
@@ -306,62 +314,51 @@ fn amount_at<'a>(field: &str, text: &'a KubeQuantity) -> Result<Amount<'a>, Inva
     Amount::read(text).map_err(|error| InvalidCapacity { field: field.to_owned(), error })
 }
 
-/// Returns the amount that a request consumes of one capacity of a device.
-///
-/// `request` is the requested amount, or none if the request does not name the capacity.
-///
-/// # Errors
-/// The consumed amount is negative or too large, or a field is not a quantity.
-///
-/// ```
-/// use dra_alloc::capacity::{Rounding, consumed};
-/// use dra_attrs::Quantity;
-/// use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
-/// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
-///
-/// let quantity = |text: &str| KubeQuantity(text.to_owned());
-/// let range = CapacityRequestPolicyRange { min: quantity("1Gi"), step: Some(quantity("1Gi")), max: None };
-/// let policy = CapacityRequestPolicy { valid_range: Some(range), ..Default::default() };
-/// let memory = DeviceCapacity { value: quantity("80Gi"), request_policy: Some(policy) };
-/// assert_eq!(consumed(Some(&quantity("2500Mi")), &memory, Rounding::Whole)?.to_string(), "3Gi");
-/// assert_eq!(consumed(None, &memory, Rounding::Whole)?.to_string(), "80Gi");
-/// # Ok::<(), dra_alloc::capacity::ConsumedError>(())
-/// ```
-pub fn consumed(
-    request: Option<&KubeQuantity>,
-    capacity: &DeviceCapacity,
-    rounding: Rounding,
-) -> Result<Quantity, ConsumedError> {
-    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, source: invalid.error };
-    let request = request.map(|request| amount_at("request", request)).transpose().map_err(invalid)?;
-    let capacity = Capacity::read("", capacity).map_err(invalid)?;
-    Ok(capacity.consumed(request, rounding)?.quantity)
+impl Rounding {
+    /// Returns the amount that a request consumes of one capacity of a device.
+    ///
+    /// `request` is the requested amount, or none if the request does not name the capacity.
+    ///
+    /// # Errors
+    /// The consumed amount is negative or too large, or a field is not a quantity.
+    ///
+    /// ```
+    /// use dra_alloc::capacity::Rounding;
+    /// use dra_attrs::Quantity;
+    /// use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
+    /// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+    ///
+    /// let quantity = |text: &str| KubeQuantity(text.to_owned());
+    /// let range = CapacityRequestPolicyRange { min: quantity("1Gi"), step: Some(quantity("1Gi")), max: None };
+    /// let policy = CapacityRequestPolicy { valid_range: Some(range), ..Default::default() };
+    /// let memory = DeviceCapacity { value: quantity("80Gi"), request_policy: Some(policy) };
+    /// assert_eq!(Rounding::Whole.consumed(Some(&quantity("2500Mi")), &memory)?.to_string(), "3Gi");
+    /// assert_eq!(Rounding::Whole.consumed(None, &memory)?.to_string(), "80Gi");
+    /// # Ok::<(), dra_alloc::capacity::CapacityError>(())
+    /// ```
+    pub fn consumed(
+        self,
+        request: Option<&KubeQuantity>,
+        capacity: &DeviceCapacity,
+    ) -> Result<Quantity, CapacityError> {
+        let invalid =
+            |invalid: InvalidCapacity| CapacityError::Quantity { field: invalid.field, source: invalid.error };
+        let request = request.map(|request| amount_at("request", request)).transpose().map_err(invalid)?;
+        let capacity = Capacity::read("", capacity).map_err(invalid)?;
+        Ok(capacity.consumed(request, self)?.quantity)
+    }
 }
 
-/// Returns true if the request policy of a capacity allows a request to consume `amount`. Does not check that so much
-/// of the capacity is left.
-///
-/// # Errors
-/// A field is not a quantity.
-pub fn permits(amount: &KubeQuantity, capacity: &DeviceCapacity, rounding: Rounding) -> Result<bool, ConsumedError> {
-    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, source: invalid.error };
-    let amount = amount_at("amount", amount).map_err(invalid)?;
-    Ok(Capacity::read("", capacity).map_err(invalid)?.permits(amount.quantity, rounding))
-}
-
-/// Reason why the consumed amount of a capacity can't be computed from API objects.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConsumedError {
-    /// All quantities are valid, but the consumed amount can't be computed from them.
-    #[error(transparent)]
-    Capacity(#[from] CapacityError),
-    /// A field is not a valid quantity.
-    #[error("{field}: {source}")]
-    Quantity {
-        /// Path of the field.
-        field: String,
-        /// Reason why the text is not a valid quantity.
-        source: QuantityError,
-    },
+impl Rounding {
+    /// Returns true if the request policy of a capacity allows a request to consume `amount`. Does not check that so much
+    /// of the capacity is left.
+    ///
+    /// # Errors
+    /// A field is not a quantity.
+    pub fn permits(self, amount: &KubeQuantity, capacity: &DeviceCapacity) -> Result<bool, CapacityError> {
+        let invalid =
+            |invalid: InvalidCapacity| CapacityError::Quantity { field: invalid.field, source: invalid.error };
+        let amount = amount_at("amount", amount).map_err(invalid)?;
+        Ok(Capacity::read("", capacity).map_err(invalid)?.permits(amount.quantity, self))
+    }
 }

@@ -49,7 +49,7 @@ impl Classes {
     }
 
     /// Adds a class, or replaces the stored class of the same name. An older version of the stored class changes nothing
-    /// ([`version::is_older`]).
+    /// ([`version::ResourceVersion::is_older`]).
     ///
     /// ```
     /// use dra_alloc::version::ApplyOutcome;
@@ -72,7 +72,8 @@ impl Classes {
     pub fn set(&mut self, class: impl Into<Arc<DeviceClass>>) -> ApplyOutcome {
         let class = Class::new(class.into());
         let known = self.by_name.get(class.name());
-        if known.is_some_and(|known| version::is_older(&class.object.metadata, &known.object.metadata)) {
+        if known.is_some_and(|known| version::ResourceVersion::is_older(&class.object.metadata, &known.object.metadata))
+        {
             return ApplyOutcome::Older;
         }
         self.take(class.name());
@@ -89,7 +90,9 @@ impl Classes {
     pub fn remove(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
         match self.by_name.get(name) {
             None => ApplyOutcome::Unknown,
-            Some(known) if !version::is_deleted_by(&known.object.metadata, uid) => ApplyOutcome::OtherObject,
+            Some(known) if !version::ResourceVersion::is_deleted_by(&known.object.metadata, uid) => {
+                ApplyOutcome::OtherObject
+            }
             Some(_) => {
                 self.take(name);
                 ApplyOutcome::Applied

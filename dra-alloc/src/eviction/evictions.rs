@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::DraGate;
 use dra_device::allocated_devices;
-use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, claim_of_entry};
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::extended_claim;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -62,7 +62,7 @@ impl<'a> Evictions<'a> {
     pub fn of_pod(&self, pod: &Pod) -> Option<Eviction<'a>> {
         let spec = pod.spec.as_ref().filter(|spec| spec.node_name.as_deref().is_some_and(|node| !node.is_empty()))?;
         let entries = spec.resource_claims.iter().flatten();
-        let named = entries.filter_map(|entry| claim_of_entry(pod, entry).ok().flatten());
+        let named = entries.filter_map(|entry| PodClaim::of_entry(pod, entry).ok().flatten());
         let evictions = named.chain(extended_claim(pod)).filter_map(|claim| self.of_claim(pod, &claim));
         evictions.fold(None, |joined: Option<Eviction<'a>>, eviction| match joined {
             Some(joined) => Some(joined.join(eviction)),

@@ -3,7 +3,7 @@
 //! A taint with the effect `NoExecute`, in a slice or by a [`DeviceTaintRule`], evicts the pods that use the device, unless
 //! the allocation tolerates it, or when it no longer does. [`TaintIndex`] has the taints of a cluster, [`Evictions`] says
 //! which pod goes and when, [`evict`] has the calls that evict it, [`RulePreview`] counts before a rule is written what it
-//! would do, and [`rule_update`] is the condition that the controller writes into the rule. [`rule_warning`] finds rules
+//! would do, and [`RuleUpdate::of_rule`] is the condition that the controller writes into the rule. [`RuleWarning::of_rule`] finds rules
 //! that probably select more than was meant.
 //!
 //! ```
@@ -52,6 +52,6 @@ pub use evict::{EvictionCall, evict};
 pub use evictions::Evictions;
 pub use preview::{PendingPod, RulePreview};
 pub use reason::{Eviction, EvictionReason};
-pub use rule_status::{RuleUpdate, rule_update};
+pub use rule_status::RuleUpdate;
 pub use taint_index::TaintIndex;
-pub use warning::{RuleWarning, rule_warning};
+pub use warning::RuleWarning;

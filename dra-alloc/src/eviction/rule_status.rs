@@ -29,50 +29,52 @@ pub enum RuleUpdate {
     Write(Condition),
 }
 
-/// Decides about the condition `EvictionInProgress` of a rule.
-///
-/// `evicted` is the number of pods that the controller has evicted because of the rule since it started. `preview` is asked
-/// only if the pods matter: for the effect `NoExecute` beside all other rules, for `None` without them.
-///
-/// ```
-/// use dra_alloc::eviction::{RulePreview, RuleUpdate, rule_update};
-/// use k8s_openapi::api::resource::v1::DeviceTaintRule;
-/// use k8s_openapi::jiff::Timestamp;
-/// let mut rule = DeviceTaintRule::default();
-/// rule.spec.taint.effect = "NoExecute".into();
-/// let update = rule_update(&rule, 1, Timestamp::UNIX_EPOCH, RulePreview::default);
-/// let RuleUpdate::Write(condition) = update else { panic!("there is none yet") };
-/// assert_eq!((condition.reason.as_str(), condition.status.as_str()), ("Completed", "False"));
-/// assert_eq!(condition.message, "1 pod evicted since starting the controller.");
-/// ```
-pub fn rule_update(
-    rule: &DeviceTaintRule,
-    evicted: u64,
-    now: Timestamp,
-    preview: impl FnOnce() -> RulePreview,
-) -> RuleUpdate {
-    let conditions = rule.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let existing = conditions.into_iter().find(|condition| condition.type_ == EVICTION_IN_PROGRESS);
-    let generation = rule.metadata.generation.unwrap_or_default();
-    if let Some(existing) = existing {
-        let next = existing.last_transition_time.0.checked_add(RULE_STATUS_PERIOD).unwrap_or(Timestamp::MAX);
-        if existing.observed_generation.unwrap_or_default() == generation && now < next {
-            return RuleUpdate::Wait(next);
+impl RuleUpdate {
+    /// Decides about the condition `EvictionInProgress` of a rule.
+    ///
+    /// `evicted` is the number of pods that the controller has evicted because of the rule since it started. `preview` is asked
+    /// only if the pods matter: for the effect `NoExecute` beside all other rules, for `None` without them.
+    ///
+    /// ```
+    /// use dra_alloc::eviction::{RulePreview, RuleUpdate};
+    /// use k8s_openapi::api::resource::v1::DeviceTaintRule;
+    /// use k8s_openapi::jiff::Timestamp;
+    /// let mut rule = DeviceTaintRule::default();
+    /// rule.spec.taint.effect = "NoExecute".into();
+    /// let update = RuleUpdate::of_rule(&rule, 1, Timestamp::UNIX_EPOCH, RulePreview::default);
+    /// let RuleUpdate::Write(condition) = update else { panic!("there is none yet") };
+    /// assert_eq!((condition.reason.as_str(), condition.status.as_str()), ("Completed", "False"));
+    /// assert_eq!(condition.message, "1 pod evicted since starting the controller.");
+    /// ```
+    pub fn of_rule(
+        rule: &DeviceTaintRule,
+        evicted: u64,
+        now: Timestamp,
+        preview: impl FnOnce() -> RulePreview,
+    ) -> Self {
+        let conditions = rule.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let existing = conditions.into_iter().find(|condition| condition.type_ == EVICTION_IN_PROGRESS);
+        let generation = rule.metadata.generation.unwrap_or_default();
+        if let Some(existing) = existing {
+            let next = existing.last_transition_time.0.checked_add(RULE_STATUS_PERIOD).unwrap_or(Timestamp::MAX);
+            if existing.observed_generation.unwrap_or_default() == generation && now < next {
+                return Self::Wait(next);
+            }
         }
+        let (status, reason, message) = text(&rule.spec.taint.effect, evicted, preview);
+        let condition = Condition {
+            last_transition_time: existing.map_or(Time(now), |existing| existing.last_transition_time.clone()),
+            message,
+            observed_generation: Some(generation),
+            reason: reason.to_owned(),
+            status: status.to_owned(),
+            type_: EVICTION_IN_PROGRESS.to_owned(),
+        };
+        if existing == Some(&condition) {
+            return Self::Unchanged;
+        }
+        Self::Write(Condition { last_transition_time: Time(now), ..condition })
     }
-    let (status, reason, message) = text(&rule.spec.taint.effect, evicted, preview);
-    let condition = Condition {
-        last_transition_time: existing.map_or(Time(now), |existing| existing.last_transition_time.clone()),
-        message,
-        observed_generation: Some(generation),
-        reason: reason.to_owned(),
-        status: status.to_owned(),
-        type_: EVICTION_IN_PROGRESS.to_owned(),
-    };
-    if existing == Some(&condition) {
-        return RuleUpdate::Unchanged;
-    }
-    RuleUpdate::Write(Condition { last_transition_time: Time(now), ..condition })
 }
 
 /// Returns status, reason and message.

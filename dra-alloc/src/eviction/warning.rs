@@ -33,24 +33,26 @@ impl fmt::Display for RuleWarning {
     }
 }
 
-/// Returns the reason to look at a rule again: with `NoExecute` an empty selector, with any effect a selector that names
-/// a device and neither driver nor pool.
-///
-/// ```
-/// use dra_alloc::eviction::{RuleWarning, rule_warning};
-/// use k8s_openapi::api::resource::v1::{DeviceTaintRule, DeviceTaintSelector};
-/// let mut rule = DeviceTaintRule::default();
-/// rule.spec.taint.effect = "NoExecute".into();
-/// assert_eq!(rule_warning(&rule), None, "without a selector it selects nothing");
-/// rule.spec.device_selector = Some(DeviceTaintSelector::default());
-/// assert_eq!(rule_warning(&rule), Some(RuleWarning::SelectsAll));
-/// ```
-#[must_use]
-pub fn rule_warning(rule: &DeviceTaintRule) -> Option<RuleWarning> {
-    let DeviceTaintSelector { driver, pool, device } = rule.spec.device_selector.as_ref()?;
-    match (driver, pool, device) {
-        (None, None, None) => (rule.spec.taint.effect == NO_EXECUTE).then_some(RuleWarning::SelectsAll),
-        (None, None, Some(device)) => Some(RuleWarning::SelectsByDeviceAlone { device: device.clone() }),
-        _ => None,
+impl RuleWarning {
+    /// Returns the reason to look at a rule again: with `NoExecute` an empty selector, with any effect a selector that names
+    /// a device and neither driver nor pool.
+    ///
+    /// ```
+    /// use dra_alloc::eviction::RuleWarning;
+    /// use k8s_openapi::api::resource::v1::{DeviceTaintRule, DeviceTaintSelector};
+    /// let mut rule = DeviceTaintRule::default();
+    /// rule.spec.taint.effect = "NoExecute".into();
+    /// assert_eq!(RuleWarning::of_rule(&rule), None, "without a selector it selects nothing");
+    /// rule.spec.device_selector = Some(DeviceTaintSelector::default());
+    /// assert_eq!(RuleWarning::of_rule(&rule), Some(RuleWarning::SelectsAll));
+    /// ```
+    #[must_use]
+    pub fn of_rule(rule: &DeviceTaintRule) -> Option<Self> {
+        let DeviceTaintSelector { driver, pool, device } = rule.spec.device_selector.as_ref()?;
+        match (driver, pool, device) {
+            (None, None, None) => (rule.spec.taint.effect == NO_EXECUTE).then_some(Self::SelectsAll),
+            (None, None, Some(device)) => Some(Self::SelectsByDeviceAlone { device: device.clone() }),
+            _ => None,
+        }
     }
 }

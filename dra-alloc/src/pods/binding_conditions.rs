@@ -79,40 +79,40 @@ impl BindingReport {
             BindingState::Failed(_) => true,
         }
     }
-}
 
-/// Returns the binding conditions of a claim's devices. Assumes that the gates of the feature are on.
-///
-/// Devices are looked at in the order of the results, as kube-scheduler does: one without binding conditions is passed
-/// over, its failure conditions too; a failure counts before readiness; a device that is not ready hides the failure of a
-/// later one.
-///
-/// ```
-/// use dra_alloc::pods::{BindingState, binding_report};
-/// use k8s_openapi::api::resource::v1::ResourceClaim;
-/// use k8s_openapi::jiff::{SignedDuration, Timestamp};
-/// use serde_json::{from_value, json};
-/// let claim: ResourceClaim = from_value(json!({"status": {"allocation": {"allocationTimestamp": "2026-01-01T00:00:00Z",
-///     "devices": {"results": [{"request": "r", "driver": "d.example.com", "pool": "p", "device": "a",
-///         "bindingConditions": ["attached"]}]}}}}))?;
-/// let report = |now: &str| binding_report(&claim, now.parse().unwrap(), SignedDuration::from_secs(600));
-/// let early = report("2026-01-01T00:10:00Z");
-/// assert_eq!((&early.state, early.timed_out), (&BindingState::Pending, false));
-/// assert!(report("2026-01-01T00:10:01Z").is_lost());
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[must_use]
-pub fn binding_report(claim: &ResourceClaim, now: Timestamp, timeout: SignedDuration) -> BindingReport {
-    let Some(allocation) = allocation_of(claim) else {
-        return BindingReport { state: BindingState::Pending, timed_out: false, devices: Vec::new() };
-    };
-    let results = allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten());
-    let waiting: Vec<_> = results.filter(|result| has_conditions(result)).collect();
-    let limit = |begin: Timestamp| begin.checked_add(timeout).unwrap_or(Timestamp::MAX);
-    let timed_out =
-        !waiting.is_empty() && allocation.allocation_timestamp.as_ref().is_some_and(|begin| limit(begin.0) < now);
-    let devices: Vec<DeviceBinding> = waiting.iter().map(|result| device_binding(claim, result)).collect();
-    BindingReport { state: state_of(claim, &devices), timed_out, devices }
+    /// Returns the binding conditions of a claim's devices. Assumes that the gates of the feature are on.
+    ///
+    /// Devices are looked at in the order of the results, as kube-scheduler does: one without binding conditions is passed
+    /// over, its failure conditions too; a failure counts before readiness; a device that is not ready hides the failure of a
+    /// later one.
+    ///
+    /// ```
+    /// use dra_alloc::pods::{BindingReport, BindingState};
+    /// use k8s_openapi::api::resource::v1::ResourceClaim;
+    /// use k8s_openapi::jiff::{SignedDuration, Timestamp};
+    /// use serde_json::{from_value, json};
+    /// let claim: ResourceClaim = from_value(json!({"status": {"allocation": {"allocationTimestamp": "2026-01-01T00:00:00Z",
+    ///     "devices": {"results": [{"request": "r", "driver": "d.example.com", "pool": "p", "device": "a",
+    ///         "bindingConditions": ["attached"]}]}}}}))?;
+    /// let report = |now: &str| BindingReport::of_claim(&claim, now.parse().unwrap(), SignedDuration::from_secs(600));
+    /// let early = report("2026-01-01T00:10:00Z");
+    /// assert_eq!((&early.state, early.timed_out), (&BindingState::Pending, false));
+    /// assert!(report("2026-01-01T00:10:01Z").is_lost());
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn of_claim(claim: &ResourceClaim, now: Timestamp, timeout: SignedDuration) -> Self {
+        let Some(allocation) = allocation_of(claim) else {
+            return Self { state: BindingState::Pending, timed_out: false, devices: Vec::new() };
+        };
+        let results = allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten());
+        let waiting: Vec<_> = results.filter(|result| has_conditions(result)).collect();
+        let limit = |begin: Timestamp| begin.checked_add(timeout).unwrap_or(Timestamp::MAX);
+        let timed_out =
+            !waiting.is_empty() && allocation.allocation_timestamp.as_ref().is_some_and(|begin| limit(begin.0) < now);
+        let devices: Vec<DeviceBinding> = waiting.iter().map(|result| device_binding(claim, result)).collect();
+        Self { state: state_of(claim, &devices), timed_out, devices }
+    }
 }
 
 /// Returns true if a claim is allocated with a device that has binding conditions.

@@ -9,7 +9,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::lookup::uid_of;
 use super::tracker::ClaimTracker;
-use super::write::{ATTEMPTS, ApiResponse, ClaimWrite, FINALIZER};
+use super::write::{ATTEMPTS, ApiResponse, ClaimWrite};
 use crate::cluster::state::ClaimId;
 
 /// Calls that [`PodCycle::unreserve`](super::PodCycle::unreserve) and [`PostFilter`](super::PostFilter) decide on: writes of
@@ -208,7 +208,7 @@ impl Call {
 
 fn unprotect(mut claim: ResourceClaim) -> Call {
     if let Some(finalizers) = &mut claim.metadata.finalizers {
-        finalizers.retain(|finalizer| finalizer != FINALIZER);
+        finalizers.retain(|finalizer| finalizer != ClaimWrite::FINALIZER);
     }
     Call::Unprotect(Box::new(claim))
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use dra_attrs::Index;
-use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, claim_of_entry};
+use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
@@ -92,7 +92,7 @@ fn claim_in_cache<'c>(
     claims: &'c impl ClaimLookup,
     options: PodOptions,
 ) -> Result<Option<&'c Arc<ResourceClaim>>, BlockedError> {
-    let Some(PodClaim { claim: key, origin }) = claim_of_entry(pod, entry)? else { return Ok(None) };
+    let Some(PodClaim { claim: key, origin }) = PodClaim::of_entry(pod, entry)? else { return Ok(None) };
     let Some(claim) = claims.claim(&key.namespace, &key.name) else {
         return Err(BlockedError::NotFound { claim: key });
     };

@@ -12,9 +12,6 @@ use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
 use super::identity::PodIdentity;
 use super::options::PodOptions;
 
-/// Largest number of entries of `status.reservedFor`.
-pub const MAX_CONSUMERS: usize = 256;
-
 /// Consumer of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "kube-scheduler reserves claims for these two")]
@@ -36,6 +33,9 @@ pub enum Consumer {
 }
 
 impl Consumer {
+    /// Largest number of entries of `status.reservedFor`.
+    pub const MAX_PER_CLAIM: usize = 256;
+
     pub(super) fn pod(pod: &PodIdentity) -> Self {
         Self::Pod { name: pod.name.clone(), uid: pod.uid.clone() }
     }
@@ -67,6 +67,40 @@ impl Consumer {
             name: name.clone(),
             uid: uid.clone(),
         }
+    }
+
+    /// Returns the consumer for which the claim of a pod's entry is reserved: the pod's group if an entry of the group has the
+    /// same name and source, the pod otherwise. Without [`DraGate::WorkloadResourceClaims`] always the pod.
+    ///
+    /// # Errors
+    /// An entry without a source, or a group that is not the pod's.
+    pub fn of_entry(
+        pod: &Pod,
+        entry: &PodResourceClaim,
+        group: Option<&PodGroup>,
+        options: PodOptions,
+    ) -> Result<Self, ConsumerError> {
+        let source = (&entry.resource_claim_name, &entry.resource_claim_template_name);
+        if source == (&None, &None) {
+            let owner = format!("Pod {}", pod.full_name());
+            return Err(ConsumerError::NoSource { owner, entry: entry.name.clone() });
+        }
+        let Some(group) = group.filter(|_| options.has(DraGate::WorkloadResourceClaims)) else {
+            return Ok(Self::pod(&PodIdentity::new(pod, options)));
+        };
+        check_membership(pod, group)?;
+        for of_group in group.spec.resource_claims.iter().flatten() {
+            let PodGroupResourceClaim { name, resource_claim_name, resource_claim_template_name } = of_group;
+            if (resource_claim_name, resource_claim_template_name) == (&None, &None) {
+                let owner = format!("PodGroup {}", ClaimKey::from_metadata(&group.metadata));
+                return Err(ConsumerError::NoSource { owner, entry: name.clone() });
+            }
+            if (name, (resource_claim_name, resource_claim_template_name)) == (&entry.name, source) {
+                let (name, uid) = (group.metadata.name.clone(), group.metadata.uid.clone());
+                return Ok(Self::PodGroup { name: name.unwrap_or_default(), uid: uid.unwrap_or_default() });
+            }
+        }
+        Ok(Self::pod(&PodIdentity::new(pod, options)))
     }
 }
 
@@ -100,40 +134,6 @@ pub enum ConsumerError {
     },
 }
 
-/// Returns the consumer for which the claim of a pod's entry is reserved: the pod's group if an entry of the group has the
-/// same name and source, the pod otherwise. Without [`DraGate::WorkloadResourceClaims`] always the pod.
-///
-/// # Errors
-/// An entry without a source, or a group that is not the pod's.
-pub fn consumer_of_entry(
-    pod: &Pod,
-    entry: &PodResourceClaim,
-    group: Option<&PodGroup>,
-    options: PodOptions,
-) -> Result<Consumer, ConsumerError> {
-    let source = (&entry.resource_claim_name, &entry.resource_claim_template_name);
-    if source == (&None, &None) {
-        let owner = format!("Pod {}", pod.full_name());
-        return Err(ConsumerError::NoSource { owner, entry: entry.name.clone() });
-    }
-    let Some(group) = group.filter(|_| options.has(DraGate::WorkloadResourceClaims)) else {
-        return Ok(Consumer::pod(&PodIdentity::new(pod, options)));
-    };
-    check_membership(pod, group)?;
-    for of_group in group.spec.resource_claims.iter().flatten() {
-        let PodGroupResourceClaim { name, resource_claim_name, resource_claim_template_name } = of_group;
-        if (resource_claim_name, resource_claim_template_name) == (&None, &None) {
-            let owner = format!("PodGroup {}", ClaimKey::from_metadata(&group.metadata));
-            return Err(ConsumerError::NoSource { owner, entry: name.clone() });
-        }
-        if (name, (resource_claim_name, resource_claim_template_name)) == (&entry.name, source) {
-            let (name, uid) = (group.metadata.name.clone(), group.metadata.uid.clone());
-            return Ok(Consumer::PodGroup { name: name.unwrap_or_default(), uid: uid.unwrap_or_default() });
-        }
-    }
-    Ok(Consumer::pod(&PodIdentity::new(pod, options)))
-}
-
 fn check_membership(pod: &Pod, group: &PodGroup) -> Result<(), ConsumerError> {
     let Some(name) = pod.group_name() else {
         return Err(ConsumerError::NoGroup { pod: pod.full_name() });
@@ -158,7 +158,7 @@ pub(super) fn is_reserved(pod: &PodIdentity, claim: &ResourceClaim) -> bool {
 
 /// Error of a claim that has as many consumers as a claim may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the claim is reserved for {consumers} consumers, of at most {MAX_CONSUMERS}")]
+#[error("the claim is reserved for {consumers} consumers, of at most {}", Consumer::MAX_PER_CLAIM)]
 #[non_exhaustive]
 pub struct ClaimFullError {
     /// Number of entries of `status.reservedFor`.
@@ -169,11 +169,11 @@ pub struct ClaimFullError {
 /// at the limit, so that its last write is refused by the API server.
 ///
 /// # Errors
-/// `status.reservedFor` has [`MAX_CONSUMERS`] entries, and the consumer is not among them.
+/// `status.reservedFor` has [`Consumer::MAX_PER_CLAIM`] entries, and the consumer is not among them.
 pub fn can_reserve(claim: &ResourceClaim, consumer: &Consumer) -> Result<(), ClaimFullError> {
     let reserved = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let is_among = || reserved.iter().any(|entry| entry.uid == consumer.uid());
-    if reserved.len() < MAX_CONSUMERS || is_among() {
+    if reserved.len() < Consumer::MAX_PER_CLAIM || is_among() {
         Ok(())
     } else {
         Err(ClaimFullError { consumers: reserved.len() })

@@ -11,7 +11,7 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use super::blocked::BlockedError;
 use super::claims::{claims_of_entries, entries};
-use super::consumer::{Consumer, consumer_of_entry};
+use super::consumer::Consumer;
 use super::extended_requests::ExtendedRequests;
 use super::extended_resources::ExtendedResources;
 use super::identity::PodIdentity;
@@ -212,7 +212,7 @@ impl PodCycle {
         let mut claims: Vec<CycleClaim> = Vec::with_capacity(found.len());
         for (entry, claim) in found {
             let Some(entry) = entry.of(entries(pod)) else { continue };
-            let consumer = consumer_of_entry(pod, entry, group, options)?;
+            let consumer = Consumer::of_entry(pod, entry, group, options)?;
             if !claims.iter().any(|known| uid_of(&known.claim) == uid_of(claim)) {
                 claims.push(CycleClaim::new(claim, consumer));
             }

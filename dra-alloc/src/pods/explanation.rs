@@ -7,7 +7,7 @@ use dra_attrs::GateName;
 use dra_device::DeviceId;
 use serde::Serialize;
 
-use super::extended_resources::ExtendedResourceError;
+use super::extended_requests::ExtendedResourceError;
 use super::filter::{FilterVerdict, NodeFilterError};
 use crate::explain::{Cause, Explanation, Reason, Suggestion};
 

@@ -22,10 +22,24 @@ pub struct ExtendedRequests {
     pub mappings: Vec<ContainerExtendedResourceRequest>,
 }
 
-/// Reason why the requests of a claim for extended resources can't be made.
+/// Reason why the extended resources of a pod can't be provided on a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ExtendedRequestsError {
+pub enum ExtendedResourceError {
+    /// Neither the node nor a device class knows the resource.
+    #[error("cannot fit resource")]
+    NoProvider {
+        /// Name of the resource.
+        resource: String,
+    },
+    /// The node's amount of the resource is not a quantity.
+    #[error("node allocatable, resource {resource}: {source}")]
+    Allocatable {
+        /// Name of the resource.
+        resource: String,
+        /// Reason why the amount is not a quantity.
+        source: QuantityError,
+    },
     /// An amount in a container's requests is not a quantity.
     #[error("container {container}, resource {resource}: {source}")]
     Quantity {
@@ -45,6 +59,9 @@ pub enum ExtendedRequestsError {
 }
 
 impl ExtendedRequests {
+    /// Annotation of a claim that a scheduler has made for a pod's extended resources; its value is `true`.
+    pub const CLAIM_ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
+
     /// Makes the requests for extended resources of a pod that device classes serve. A resource without a device class is
     /// left out.
     ///
@@ -81,7 +98,7 @@ impl ExtendedRequests {
         pod: &Pod,
         resources: impl IntoIterator<Item = &'r str>,
         classes: &Classes,
-    ) -> Result<Self, ExtendedRequestsError> {
+    ) -> Result<Self, ExtendedResourceError> {
         let mut resources: Vec<&str> = resources.into_iter().collect();
         resources.sort_unstable();
         resources.dedup();
@@ -91,14 +108,14 @@ impl ExtendedRequests {
             let Some(class) = class else { continue };
             made.add(&Self::for_resource(pod, resource, class)?);
             if made.requests.len() > MAX_REQUESTS_PER_CLAIM {
-                return Err(ExtendedRequestsError::TooMany { resource: resource.to_owned() });
+                return Err(ExtendedResourceError::TooMany { resource: resource.to_owned() });
             }
         }
         Ok(made)
     }
 
     /// Makes the requests for one resource.
-    pub(super) fn for_resource(pod: &Pod, resource: &str, class: &str) -> Result<Self, ExtendedRequestsError> {
+    pub(super) fn for_resource(pod: &Pod, resource: &str, class: &str) -> Result<Self, ExtendedResourceError> {
         let users = users(pod, resource)?;
         let request = |user: &User<'_>, count: i64| DeviceRequest {
             name: user.request_name(resource),
@@ -118,7 +135,7 @@ impl ExtendedRequests {
         let (long_lived, short_lived): (Vec<&User<'_>>, Vec<&User<'_>>) =
             users.iter().partition(|user| user.is_long_lived);
         if long_lived.len() > MAX_REQUESTS_PER_CLAIM {
-            return Err(ExtendedRequestsError::TooMany { resource: resource.to_owned() });
+            return Err(ExtendedResourceError::TooMany { resource: resource.to_owned() });
         }
         let missing = |user: &User<'_>| {
             user.shared(&long_lived).fold(user.wanted, |missing, other| missing.saturating_sub(other.wanted))
@@ -186,7 +203,7 @@ impl User<'_> {
 }
 
 /// Returns the containers of a pod that request a resource, in the order of their numbers.
-fn users<'p>(pod: &'p Pod, resource: &str) -> Result<Vec<User<'p>>, ExtendedRequestsError> {
+fn users<'p>(pod: &'p Pod, resource: &str) -> Result<Vec<User<'p>>, ExtendedResourceError> {
     let Some(spec) = &pod.spec else { return Ok(Vec::new()) };
     let init = spec.init_containers.iter().flatten();
     let init = init.map(|container| (container, container.restart_policy.as_deref() == Some("Always")));
@@ -195,7 +212,7 @@ fn users<'p>(pod: &'p Pod, resource: &str) -> Result<Vec<User<'p>>, ExtendedRequ
     for (number, (container, is_long_lived)) in containers.enumerate() {
         let requests = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
         let Some(amount) = requests.and_then(|requests| requests.get(resource)) else { continue };
-        let amount = Quantity::from_kube(amount).map_err(|source| ExtendedRequestsError::Quantity {
+        let amount = Quantity::from_kube(amount).map_err(|source| ExtendedResourceError::Quantity {
             container: container.name.clone(),
             resource: resource.to_owned(),
             source,

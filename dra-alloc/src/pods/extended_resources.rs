@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use serde::Serialize;
 
 use super::blocked::BlockedError;
-use super::extended_requests::{ExtendedRequests, ExtendedRequestsError};
+use super::extended_requests::{ExtendedRequests, ExtendedResourceError};
 use super::options::PodOptions;
 use crate::cluster::classes::Classes;
 
@@ -69,29 +69,6 @@ impl ResourceProvider {
     }
 }
 
-/// Reason why the extended resources of a pod can't be provided on a node.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExtendedResourceError {
-    /// Neither the node nor a device class knows the resource.
-    #[error("cannot fit resource")]
-    NoProvider {
-        /// Name of the resource.
-        resource: String,
-    },
-    /// The node's amount of the resource is not a quantity.
-    #[error("node allocatable, resource {resource}: {source}")]
-    Allocatable {
-        /// Name of the resource.
-        resource: String,
-        /// Reason why the amount is not a quantity.
-        source: QuantityError,
-    },
-    /// The requests of the claim can't be made.
-    #[error(transparent)]
-    Requests(#[from] ExtendedRequestsError),
-}
-
 /// Extended resources that a pod requests, of which a device class serves at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ExtendedResources {
@@ -99,7 +76,7 @@ pub(super) struct ExtendedResources {
 }
 
 /// Requests with which a device class serves a resource; `None` without a class.
-type Need = Option<Result<ExtendedRequests, ExtendedRequestsError>>;
+type Need = Option<Result<ExtendedRequests, ExtendedResourceError>>;
 
 impl ExtendedResources {
     /// Returns the extended resources of a pod; `None` if no device class serves any of them.
@@ -138,7 +115,7 @@ impl ExtendedResources {
                 (ResourceProvider::Node | ResourceProvider::DeviceClass, _) => {}
             }
             if made.requests.len() > MAX_REQUESTS_PER_CLAIM {
-                return Err(ExtendedRequestsError::TooMany { resource: resource() }.into());
+                return Err(ExtendedResourceError::TooMany { resource: resource() });
             }
         }
         Ok((!made.requests.is_empty()).then_some(made))

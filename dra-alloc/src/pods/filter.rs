@@ -9,10 +9,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerExtendedResourceRequest, Node};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
-use super::binding_conditions::binding_report;
+use super::binding_conditions::BindingReport;
 use super::cycle::{ClaimSituation, CycleClaim, NodeResults, PodCycle};
-use super::extended_requests::ExtendedRequests;
-use super::extended_resources::ExtendedResourceError;
+use super::extended_requests::{ExtendedRequests, ExtendedResourceError};
 use super::status_code::StatusCode;
 use crate::allocator::{Allocator, Verdict};
 use crate::cluster::state::AllocatedState;
@@ -206,7 +205,7 @@ impl PodCycle {
             return Err(NodeFilterError::FeatureNotDeclared { claim: claim.key(), feature });
         }
         let conditions = self.options.has(DraGate::DeviceBindingConditions);
-        Ok(!conditions || !binding_report(&claim.claim, now, self.options.binding_timeout()).is_lost())
+        Ok(!conditions || !BindingReport::of_claim(&claim.claim, now, self.options.binding_timeout()).is_lost())
     }
 
     fn allocate(

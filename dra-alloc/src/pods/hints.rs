@@ -24,52 +24,49 @@ pub enum QueueHint {
     Skip,
 }
 
-/// Decides if a pod is tried again after a claim was added (`old` is `None`), updated or deleted (`new` is `None`).
-/// `claims` is the cache after the event.
-///
-/// A pod with a claim in trouble waits for that claim. Otherwise devices that become free help, whoever had them, and so
-/// does a change in the status of one of the pod's claims, and the deletion of a claim for its extended resources that was left
-/// over.
-///
-/// # Complexity
-/// Linear in the pod's claims.
-pub fn hint_after_claim_change(
-    pod: &Pod,
-    old: Option<&ResourceClaim>,
-    new: Option<&ResourceClaim>,
-    claims: &impl ClaimLookup,
-    options: PodOptions,
-) -> QueueHint {
-    let mut is_used = false;
-    for claim in claims_of_entries(pod, claims, options) {
-        let Ok((_, claim)) = claim else { return QueueHint::Skip };
-        is_used |= new.is_some_and(|new| uid_of(new) == uid_of(claim));
+impl QueueHint {
+    /// Decides if a pod is tried again after a claim was added (`old` is `None`), updated or deleted (`new` is `None`).
+    /// `claims` is the cache after the event.
+    ///
+    /// A pod with a claim in trouble waits for that claim. Otherwise devices that become free help, whoever had them, and so
+    /// does a change in the status of one of the pod's claims, and the deletion of a claim for its extended resources that was left
+    /// over.
+    ///
+    /// # Complexity
+    /// Linear in the pod's claims.
+    pub fn after_claim_change(
+        pod: &Pod,
+        old: Option<&ResourceClaim>,
+        new: Option<&ResourceClaim>,
+        claims: &impl ClaimLookup,
+        options: PodOptions,
+    ) -> Self {
+        let mut is_used = false;
+        for claim in claims_of_entries(pod, claims, options) {
+            let Ok((_, claim)) = claim else { return Self::Skip };
+            is_used |= new.is_some_and(|new| uid_of(new) == uid_of(claim));
+        }
+        let was_allocated = old.is_some_and(|old| allocation_of(old).is_some());
+        if was_allocated && new.is_none_or(|new| allocation_of(new).is_none()) {
+            return Self::Queue;
+        }
+        let was_made_for = |claim: &ResourceClaim| special_claim::is_made_for(&PodIdentity::new(pod, options), claim);
+        if new.is_none() && old.is_some_and(was_made_for) {
+            return Self::Queue;
+        }
+        let is_news = match (old, new) {
+            (None, Some(_)) => true,
+            (Some(old), Some(new)) => !same_or_empty(old.status.as_ref(), new.status.as_ref(), TaintTimes::Exact),
+            (_, None) => false,
+        };
+        if is_used && is_news { Self::Queue } else { Self::Skip }
     }
-    let was_allocated = old.is_some_and(|old| allocation_of(old).is_some());
-    if was_allocated && new.is_none_or(|new| allocation_of(new).is_none()) {
-        return QueueHint::Queue;
-    }
-    let was_made_for = |claim: &ResourceClaim| special_claim::is_made_for(&PodIdentity::new(pod, options), claim);
-    if new.is_none() && old.is_some_and(was_made_for) {
-        return QueueHint::Queue;
-    }
-    let is_news = match (old, new) {
-        (None, Some(_)) => true,
-        (Some(old), Some(new)) => !same_or_empty(old.status.as_ref(), new.status.as_ref(), TaintTimes::Exact),
-        (_, None) => false,
-    };
-    if is_used && is_news { QueueHint::Queue } else { QueueHint::Skip }
-}
 
-/// Decides if a waiting pod is tried again after a pod was updated: its generated claims may be recorded now.
-pub fn hint_after_pod_change(
-    waiting: &Pod,
-    updated: &Pod,
-    claims: &impl ClaimLookup,
-    options: PodOptions,
-) -> QueueHint {
-    if waiting.uid() != updated.uid() || claims_of_entries(updated, claims, options).any(|claim| claim.is_err()) {
-        return QueueHint::Skip;
+    /// Decides if a waiting pod is tried again after a pod was updated: its generated claims may be recorded now.
+    pub fn after_pod_change(waiting: &Pod, updated: &Pod, claims: &impl ClaimLookup, options: PodOptions) -> Self {
+        if waiting.uid() != updated.uid() || claims_of_entries(updated, claims, options).any(|claim| claim.is_err()) {
+            return Self::Skip;
+        }
+        Self::Queue
     }
-    QueueHint::Queue
 }

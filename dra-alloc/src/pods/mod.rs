@@ -18,7 +18,7 @@
 //! | `PostFilter` | [`PodCycle::post_filter`] | [`PostFilter`] |
 //! | a whole pod group | [`GangSearch::place`] | all pods or none |
 //! | the pod is gone | [`claim_controller`](crate::claim_controller) frees its claims, [`ClaimTracker::observe`] sees it | devices are free again |
-//! | queueing hints | [`hint_after_claim_change`], [`hint_after_pod_change`] | [`QueueHint`] |
+//! | queueing hints | [`QueueHint::after_claim_change`], [`QueueHint::after_pod_change`] | [`QueueHint`] |
 //!
 //! A pod with extended resources that a device class serves (KEP-5004) has one more claim, the last of its cycle
 //! ([`CycleClaim::is_for_extended_resources`]): its requests depend on the node ([`ExtendedRequests`]), and the binding
@@ -114,32 +114,29 @@ mod tracker;
 mod write;
 
 pub use best_fit::RoomLeft;
-pub use binding_conditions::{BindingFailure, BindingReport, BindingState, DeviceBinding, binding_report};
+pub use binding_conditions::{BindingFailure, BindingReport, BindingState, DeviceBinding};
 pub use blocked::BlockedError;
 pub use claim_calls::ClaimCalls;
 pub use claims::{GroupClaimError, claim_of_group_entry, pre_enqueue};
-pub use consumer::{
-    ClaimFullError, Consumer, ConsumerError, MAX_CONSUMERS, can_reserve, consumer_of_entry, is_reserved_for,
-};
+pub use consumer::{ClaimFullError, Consumer, ConsumerError, can_reserve, is_reserved_for};
 pub use cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
 pub use explanation::{GangHolding, PodExplanation, RefusedNodes, SuggestedChange};
-pub use extended_requests::{ExtendedRequests, ExtendedRequestsError};
-pub use extended_resources::{ExtendedResourceError, ResourceProvider};
+pub use extended_requests::{ExtendedRequests, ExtendedResourceError};
+pub use extended_resources::ResourceProvider;
 pub use filter::{FilterVerdict, NodeFilterError};
 pub use gang::{GangError, GangFit, GangPlacement, GangSearch, MemberError};
-pub use hints::{QueueHint, hint_after_claim_change, hint_after_pod_change};
+pub use hints::QueueHint;
 pub use identity::PodIdentity;
 pub use lookup::ClaimLookup;
 pub use node_allocatable::{ClaimDevice, NodeResourcesRefusal, PodNodeResources, PodNodeResourcesError};
 pub use node_allocatable_wire::{claim_amounts_from_json, with_node_allocatable_resources};
 pub use observed::{ClaimChange, ClaimDeletion, Observed};
-pub use options::{GroupAllocations, PodOptions};
+pub use options::PodOptions;
 pub use owner::{OwnerError, check_group_owner, check_owner};
 pub use post_filter::PostFilter;
-pub use pre_bind::{BindAction, BindError, BindStep, PreBind};
+pub use pre_bind::{BindError, BindStep, PreBind};
 pub use reserve::ReserveError;
 pub use score::{ScoreError, claims_score, normalize_scores};
-pub use special_claim::EXTENDED_RESOURCE_CLAIM;
 pub use status_code::StatusCode;
 pub use tracker::ClaimTracker;
-pub use write::{ApiResponse, ClaimWrite, FINALIZER};
+pub use write::{ApiResponse, ClaimWrite};

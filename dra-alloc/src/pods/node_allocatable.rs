@@ -7,7 +7,7 @@ use std::fmt;
 
 use dra_attrs::{ClaimAmounts, DeviceOverhead, Quantity, QuantityError, Resources, lookup_by_name};
 use dra_device::DeviceId;
-use dra_device::claims::{ClaimKey, claim_of_entry};
+use dra_device::claims::{ClaimKey, PodClaim};
 use dra_device::internal::of_allocation;
 use dra_device::pool::slice_devices;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -278,7 +278,7 @@ fn sum(amounts: &[ClaimAmounts]) -> Resources {
 /// Returns the names of a pod's containers that use a claim, init containers first.
 fn containers_of(pod: &Pod, claim: &ResourceClaim) -> Vec<String> {
     let key = ClaimKey::from_metadata(&claim.metadata);
-    let is_it = |entry: &&_| matches!(claim_of_entry(pod, entry), Ok(Some(found)) if found.claim == key);
+    let is_it = |entry: &&_| matches!(PodClaim::of_entry(pod, entry), Ok(Some(found)) if found.claim == key);
     let names: Vec<&str> = entries(pod).iter().filter(is_it).map(|entry| entry.name.as_str()).collect();
     let containers = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
     let users = containers.filter(|container| {

@@ -9,17 +9,6 @@ use k8s_openapi::api::core::v1::Pod;
 /// otherwise: ten minutes.
 const DEFAULT_BINDING_TIMEOUT: SignedDuration = SignedDuration::from_secs(600);
 
-/// Treatment of a claim that another pod of the same group has allocated while this pod's binding was under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the allocation is accepted or it is not")]
-pub enum GroupAllocations {
-    /// The binding fails, as in kube-scheduler 1.36 and 1.37 (`got allocated elsewhere in the meantime`).
-    #[default]
-    Refused,
-    /// The binding goes on if the allocation is the one that this pod was going to write.
-    Accepted,
-}
-
 /// Configuration of a scheduler's decisions about pods. The default gates are those of Kubernetes 1.37.
 ///
 /// ```
@@ -35,7 +24,7 @@ pub struct PodOptions {
     profile: Profile,
     gates: GateSet<DraGate>,
     binding_timeout: SignedDuration,
-    group_allocations: GroupAllocations,
+    accepts_group_allocations: bool,
 }
 
 impl PodOptions {
@@ -46,7 +35,7 @@ impl PodOptions {
             profile,
             gates: GateSet::default(),
             binding_timeout: DEFAULT_BINDING_TIMEOUT,
-            group_allocations: GroupAllocations::default(),
+            accepts_group_allocations: false,
         }
     }
 
@@ -62,10 +51,11 @@ impl PodOptions {
         Self { binding_timeout: timeout, ..self }
     }
 
-    /// Sets the treatment of claims that another pod of the group has allocated in the meantime.
+    /// Lets a binding go on if another pod of the same group has allocated a claim in the meantime just as this pod was going
+    /// to. Otherwise it fails, as in kube-scheduler 1.36 and 1.37 (`got allocated elsewhere in the meantime`).
     #[must_use]
-    pub const fn with_group_allocations(self, group_allocations: GroupAllocations) -> Self {
-        Self { group_allocations, ..self }
+    pub const fn accepting_group_allocations(self) -> Self {
+        Self { accepts_group_allocations: true, ..self }
     }
 
     /// Returns the profile.
@@ -86,10 +76,9 @@ impl PodOptions {
         self.binding_timeout
     }
 
-    /// Returns the treatment of claims that another pod of the group has allocated in the meantime.
-    #[must_use]
-    pub const fn group_allocations(self) -> GroupAllocations {
-        self.group_allocations
+    /// Returns true if an allocation by another pod of the group is accepted.
+    pub(super) const fn accepts_group_allocations(self) -> bool {
+        self.accepts_group_allocations
     }
 
     /// Returns true if a gate is on.

@@ -11,11 +11,10 @@ use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::binding_conditions::{BindingFailure, BindingState, binding_report, has_binding_conditions};
+use super::binding_conditions::{BindingFailure, BindingReport, BindingState, has_binding_conditions};
 use super::consumer::{Consumer, is_reserved};
 use super::cycle::{CycleClaim, PodCycle};
 use super::lookup::{ClaimLookup, allocation_of, uid_of};
-use super::options::GroupAllocations;
 use super::reserve::{add_finalizer, has_finalizer, with_allocation};
 use super::special_claim;
 use super::status_code::StatusCode;
@@ -52,10 +51,10 @@ pub enum BindError {
         claim: ClaimKey,
     },
     /// The API server has refused a call.
-    #[error("{}: {answer}", action.on(claim))]
+    #[error("{call}: {answer}")]
     Refused {
-        /// Purpose of the call that was refused.
-        action: BindAction,
+        /// The call that was refused, in kube-scheduler's words.
+        call: String,
         /// Namespace and name of the claim.
         claim: ClaimKey,
         /// Text of the API server.
@@ -95,9 +94,8 @@ impl BindError {
 }
 
 /// Purpose of a call to the API server in a binding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum BindAction {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BindAction {
     /// Creates the claim for the pod's extended resources.
     Create,
     /// Reads a claim anew after a conflict.
@@ -362,7 +360,7 @@ impl PreBind {
         let is_chosen = match (&wanted.chosen, stored) {
             (Some(chosen), Some(stored)) if chosen.devices == stored.devices => match wanted.consumer {
                 // Another pod of the group may have allocated it.
-                Consumer::PodGroup { .. } => cycle.options.group_allocations() == GroupAllocations::Accepted,
+                Consumer::PodGroup { .. } => cycle.options.accepts_group_allocations(),
                 // Nobody else reserves it for this pod with the devices that were chosen here.
                 Consumer::Pod { .. } => is_reserved,
             },
@@ -409,7 +407,7 @@ impl PreBind {
                 return Err(BindError::NotFound { claim: key });
             };
             claim.claim = Arc::clone(current);
-            let report = binding_report(current, now, timeout);
+            let report = BindingReport::of_claim(current, now, timeout);
             match report.state {
                 BindingState::Ready => {}
                 BindingState::Failed(failure) => return Err(BindError::Binding(failure)),
@@ -498,7 +496,7 @@ fn refused(call: &Call, answer: String, cycle: &mut PodCycle, tracker: &mut Clai
         let pod = ClaimKey::new(&cycle.pod.namespace, &cycle.pod.name).to_string();
         BindError::PodStatus { pod, answer }
     } else {
-        BindError::Refused { action: call.action, claim, answer }
+        BindError::Refused { call: call.action.on(&claim), claim, answer }
     };
     fail(call.index, error, cycle, tracker)
 }

@@ -11,7 +11,7 @@ use super::post_filter::deallocated;
 use super::special_claim;
 use super::status_code::StatusCode;
 use super::tracker::ClaimTracker;
-use super::write::{ClaimWrite, FINALIZER};
+use super::write::ClaimWrite;
 use crate::cluster::state::StateError;
 
 /// Reason why the claims can't be reserved on a node.
@@ -162,10 +162,10 @@ pub(super) fn with_allocation(claim: &ResourceClaim, allocation: AllocationResul
 /// Adds the finalizer of allocated claims, unless it is there already.
 pub(super) fn add_finalizer(claim: &mut ResourceClaim) {
     if !has_finalizer(claim) {
-        claim.metadata.finalizers.get_or_insert_default().push(FINALIZER.to_owned());
+        claim.metadata.finalizers.get_or_insert_default().push(ClaimWrite::FINALIZER.to_owned());
     }
 }
 
 pub(super) fn has_finalizer(claim: &ResourceClaim) -> bool {
-    claim.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
+    claim.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == ClaimWrite::FINALIZER)
 }

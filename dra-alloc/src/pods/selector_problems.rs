@@ -3,8 +3,7 @@
 //! Source: `component-helpers/scheduling/corev1/nodeaffinity`, `NewNodeSelector`; `apimachinery/pkg/labels`,
 //! `NewRequirement`.
 
-use dra_attrs::label::{key_problems, value_problems};
-use dra_attrs::{BadValue, FieldError, FieldErrors, FieldPath};
+use dra_attrs::{BadValue, FieldError, FieldErrors, FieldPath, NameFormat};
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement};
 
 const LABEL_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
@@ -33,7 +32,7 @@ fn check_label(requirement: &NodeSelectorRequirement, at: &FieldPath<'_>, errors
     if !LABEL_OPERATORS.contains(&operator.as_str()) {
         return errors.push(FieldError::not_supported(&at.child("operator"), operator, &LABEL_OPERATORS));
     }
-    let problems = key_problems(key);
+    let problems = NameFormat::LabelKey.problems(key);
     if !problems.is_empty() {
         errors.push(FieldError::invalid(&at.child("key"), key, problems.join("; ")));
     }
@@ -52,7 +51,7 @@ fn check_label(requirement: &NodeSelectorRequirement, at: &FieldPath<'_>, errors
             let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
             errors.push(FieldError::invalid(&at_values.index(index), value, detail));
         }
-        let problems = value_problems(value);
+        let problems = NameFormat::LabelValue.problems(value);
         if !problems.is_empty() {
             errors.push(FieldError::invalid(&at_values.index(index), value, problems.join("; ")));
         }

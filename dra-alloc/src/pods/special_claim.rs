@@ -12,9 +12,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use super::extended_requests::ExtendedRequests;
 use super::identity::PodIdentity;
 
-/// Annotation of a claim that a scheduler has made for a pod's extended resources; its value is `true`.
-pub const EXTENDED_RESOURCE_CLAIM: &str = "resource.kubernetes.io/extended-resource-claim";
-
 /// Name of the claim before it is created.
 const NAME_IN_MEMORY: &str = "<extended-resources>";
 
@@ -33,7 +30,7 @@ pub(super) fn template(pod: &PodIdentity) -> ResourceClaim {
         name: Some(NAME_IN_MEMORY.to_owned()),
         uid: Some(format!("{} extended resources", pod.uid)),
         generate_name: Some(format!("{}-extended-resources-", pod.name)),
-        annotations: Some(BTreeMap::from([(EXTENDED_RESOURCE_CLAIM.to_owned(), "true".to_owned())])),
+        annotations: Some(BTreeMap::from([(ExtendedRequests::CLAIM_ANNOTATION.to_owned(), "true".to_owned())])),
         owner_references: Some(vec![owner]),
         ..ObjectMeta::default()
     };
@@ -61,7 +58,7 @@ pub(super) fn is_in_memory(claim: &ResourceClaim) -> bool {
 /// Returns the UID of the pod for whose extended resources a scheduler has made a claim.
 pub(super) fn pod_of(claim: &ResourceClaim) -> Option<&str> {
     let annotations = claim.metadata.annotations.as_ref()?;
-    annotations.get(EXTENDED_RESOURCE_CLAIM).filter(|value| *value == "true")?;
+    annotations.get(ExtendedRequests::CLAIM_ANNOTATION).filter(|value| *value == "true")?;
     controller(&claim.metadata).map(|owner| owner.uid.as_str())
 }
 

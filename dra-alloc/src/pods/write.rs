@@ -4,9 +4,6 @@ use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json};
 
-/// Finalizer that keeps an allocated claim from being removed.
-pub const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
-
 /// Number of times that a claim is written before conflicts are an error.
 pub(super) const ATTEMPTS: u32 = 5;
 
@@ -69,6 +66,9 @@ pub enum ClaimWrite {
 }
 
 impl ClaimWrite {
+    /// Finalizer that keeps an allocated claim from being removed.
+    pub const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
+
     /// Returns the body of a patch; `None` for other calls.
     ///
     /// ```

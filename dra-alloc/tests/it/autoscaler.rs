@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_alloc::autoscaler::{
-    ClaimRelease, Departure, NodeCopy, NodeUtilization, PoolName, ReservationError, TemplateRules, UtilizationError,
-    pools_ready, release, reserve, utilization,
+    ClaimRelease, Departure, NodeCopy, NodeUtilization, PoolName, PoolReadiness, ReservationError, TemplateRules,
+    UtilizationError, release, reserve,
 };
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
@@ -73,7 +73,7 @@ fn the_examples_of_partitions() {
         ),
         slice("s", "p", 1, 2, json!({"sharedCounters": [set("g0"), set("unused")]})),
     ];
-    let used = |names: &[&str]| billionths(utilization(&one, [&claim("c", names, &[], None)]));
+    let used = |names: &[&str]| billionths(NodeUtilization::of_node(&one, [&claim("c", names, &[], None)]));
     assert_eq!(used(&["half"]), 500_000_000);
     assert_eq!(used(&["quarter"]), 400_000_000);
     assert_eq!(used(&["half", "quarter", "quarter"]), 900_000_000);
@@ -88,7 +88,7 @@ fn the_examples_of_partitions() {
         ),
         slice("s", "p", 1, 2, json!({"sharedCounters": [set("g0"), set("g1")]})),
     ];
-    assert_eq!(billionths(utilization(&two, [&claim("c", &["half"], &[], None)])), 250_000_000);
+    assert_eq!(billionths(NodeUtilization::of_node(&two, [&claim("c", &["half"], &[], None)])), 250_000_000);
 }
 
 #[test]
@@ -99,22 +99,22 @@ fn devices_of_the_newest_generation_are_counted() {
         [0]
     .admin_access = Some(true);
     let claims = [claim("c", &["0", "2"], &[], None), claim("d", &["0"], &[], None), admin];
-    assert_eq!(billionths(utilization(&slices, &claims)), 500_000_000);
+    assert_eq!(billionths(NodeUtilization::of_node(&slices, &claims)), 500_000_000);
     let incomplete = [slice("a", "p", 3, 2, devices(&["0"]))];
-    let error = utilization(&incomplete, []).unwrap_err();
+    let error = NodeUtilization::of_node(&incomplete, []).unwrap_err();
     assert_eq!(error.to_string(), "pool \"p\" error: newest generation: 3, slice count: 2 - found only 1 slices");
     let pending: ResourceClaim = from_value(json!({"metadata": {"namespace": "ns", "name": "c"}, "spec": {}})).unwrap();
-    assert_eq!(utilization([], [&pending]).unwrap_err().to_string(), "claim ns/c not allocated");
+    assert_eq!(NodeUtilization::of_node([], [&pending]).unwrap_err().to_string(), "claim ns/c not allocated");
 }
 
 #[test]
 fn the_fullest_pool_stands_for_the_node() {
     let slices = [slice("b", "b", 1, 1, devices(&["0"])), slice("a", "a", 1, 1, devices(&["0"]))];
-    let used = utilization(&slices, []).unwrap();
+    let used = NodeUtilization::of_node(&slices, []).unwrap();
     assert_eq!(used.highest().map(|(pool, _)| pool.name.as_str()), Some("a"), "the first of equal ones");
     let pool = PoolName { driver: "gpu.example.com".to_owned(), name: "b".to_owned() };
     assert_eq!(used.pools[&pool].billionths(), 0);
-    assert!(utilization([], []).unwrap().highest().is_none());
+    assert!(NodeUtilization::of_node([], []).unwrap().highest().is_none());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn templates_that_are_better_than_copies() {
     assert_eq!(names(&plain.slices), ["old-1", "new-1"]);
     assert_eq!(plain.slices[0].metadata.resource_version.as_deref(), Some("7"));
     assert!(
-        !pools_ready(&slices, &plain.slices).wanted.contains_key("gpu.example.com"),
+        !PoolReadiness::of_node(&slices, &plain.slices).wanted.contains_key("gpu.example.com"),
         "an incomplete pool wants nothing"
     );
 
@@ -213,18 +213,18 @@ fn what_becomes_free() {
     ];
     for (departure, expected) in rows {
         let released = release([&going], &claims, departure);
-        let names: Vec<_> = released.iter().map(|released| released.claim.metadata.name.as_deref().unwrap()).collect();
+        let names: Vec<_> = released.iter().map(|(claim, _)| claim.metadata.name.as_deref().unwrap()).collect();
         assert_eq!(names, ["last", "own", "shared"], "by name");
-        assert_eq!(released.iter().map(|released| released.release).collect::<Vec<_>>(), expected, "{departure:?}");
-        for released in &released {
-            let status = released.claim.status.as_ref().unwrap();
-            assert_eq!(status.allocation.is_some(), released.release == ClaimRelease::Unreserved);
+        assert_eq!(released.iter().map(|(_, release)| *release).collect::<Vec<_>>(), expected, "{departure:?}");
+        for (claim, release) in &released {
+            let status = claim.status.as_ref().unwrap();
+            assert_eq!(status.allocation.is_some(), *release == ClaimRelease::Unreserved);
             assert!(status.reserved_for.iter().flatten().all(|entry| entry.uid == "q-uid"));
         }
     }
     // Both pods of the shared claim go: nobody has it.
     let released = release([&going, &pod("q", &["shared", "others"])], &claims, Departure::Removed);
-    assert!(released.iter().all(|released| released.release != ClaimRelease::Unreserved));
+    assert!(released.iter().all(|(_, release)| *release != ClaimRelease::Unreserved));
     assert_eq!(released.len(), 4);
 }
 
@@ -273,11 +273,11 @@ proptest! {
     #[test]
     fn a_template_is_ready_for_itself(slices in any_slices()) {
         let template = NodeCopy::new("n1", "t", "1").slices(&slices, TemplateRules::default()).unwrap();
-        prop_assert!(pools_ready(&slices, &template.slices).is_ready());
-        prop_assert!(pools_ready(&template.slices, &slices).is_ready());
-        prop_assert!(pools_ready(&template.slices, &template.slices).is_ready());
+        prop_assert!(PoolReadiness::of_node(&slices, &template.slices).is_ready());
+        prop_assert!(PoolReadiness::of_node(&template.slices, &slices).is_ready());
+        prop_assert!(PoolReadiness::of_node(&template.slices, &template.slices).is_ready());
         let counted = NodeCopy::new("n1", "t", "1").slices(&slices, TemplateRules::default().with_counted_slices()).unwrap();
-        prop_assert!(utilization(&counted.slices, []).is_ok(), "each pool is complete");
+        prop_assert!(NodeUtilization::of_node(&counted.slices, []).is_ok(), "each pool is complete");
     }
 
     #[test]
@@ -289,7 +289,7 @@ proptest! {
             .map(|(pool, slice, device)| json!({"request": "r", "driver": "gpu.example.com", "pool": format!("p{pool}"), "device": format!("{slice}-{device}")}))
             .collect();
         claim.status.as_mut().unwrap().allocation = from_value(json!({"devices": {"results": results}})).unwrap();
-        for used in utilization(&slices, [&claim]).unwrap().pools.values() {
+        for used in NodeUtilization::of_node(&slices, [&claim]).unwrap().pools.values() {
             prop_assert!(used.billionths() <= 1_000_000_000);
             prop_assert!(used.shares().iter().all(|share| share.all > 0));
         }

@@ -1,6 +1,6 @@
 //! Tests of the amount that a request consumes of a capacity with a range, and of the error messages.
 
-use dra_alloc::capacity::{Rounding, consumed, permits};
+use dra_alloc::capacity::Rounding;
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -19,7 +19,7 @@ fn capacity([min, max, step]: Range) -> DeviceCapacity {
 }
 
 fn answer(request: &str, range: Range, rounding: Rounding) -> String {
-    let consumed = consumed(Some(&quantity(request)), &capacity(range), rounding);
+    let consumed = rounding.consumed(Some(&quantity(request)), &capacity(range));
     consumed.map_or_else(|error| error.to_string(), |amount| amount.to_string())
 }
 
@@ -83,7 +83,7 @@ fn what_a_range_cannot_say_is_an_error_with_its_reason() {
 fn only_amounts_on_a_step_are_permitted() {
     let rows = [("1500m", true), ("1200m", false), ("1500u", false), ("9Pi", false)];
     for (amount, expected) in rows {
-        let permitted = permits(&quantity(amount), &capacity(["500m", "", "500m"]), Rounding::Fractional).unwrap();
+        let permitted = Rounding::Fractional.permits(&quantity(amount), &capacity(["500m", "", "500m"])).unwrap();
         assert_eq!(permitted, expected, "{amount}");
     }
 }
@@ -94,8 +94,8 @@ fn a_range_without_a_minimum_rounds_nothing() {
     let policy = CapacityRequestPolicy { valid_range: Some(max), ..CapacityRequestPolicy::default() };
     let memory = DeviceCapacity { value: quantity("10"), request_policy: Some(policy) };
     for rounding in [Rounding::Whole, Rounding::Fractional] {
-        assert_eq!(consumed(Some(&quantity("1500m")), &memory, rounding).unwrap().to_string(), "1500m");
-        assert!(permits(&quantity("4"), &memory, rounding).unwrap());
-        assert!(!permits(&quantity("5"), &memory, rounding).unwrap());
+        assert_eq!(rounding.consumed(Some(&quantity("1500m")), &memory).unwrap().to_string(), "1500m");
+        assert!(rounding.permits(&quantity("4"), &memory).unwrap());
+        assert!(!rounding.permits(&quantity("5"), &memory).unwrap());
     }
 }

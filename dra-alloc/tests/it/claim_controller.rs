@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_alloc::claim_controller::{
     ClaimController, CleanStep, ControllerCall, ControllerResponse, OwnerPhase, PodGroupVersion, QueueKey, SyncStep,
-    clean, generate_name,
+    generate_name,
 };
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
@@ -471,7 +471,7 @@ proptest! {
             stays[consumer.uid.parse::<usize>().unwrap()]
         };
         let (mut cleaned, mut is_deleted) = (claim.clone(), false);
-        for step in clean(&claim, stays, owner) {
+        for step in CleanStep::of_claim(&claim, stays, owner) {
             match step.call(&cleaned) {
                 Some(ControllerCall::UpdateStatus { claim } | ControllerCall::Update { claim }) => cleaned = *claim,
                 Some(ControllerCall::DeleteClaim { .. }) => is_deleted = true,
@@ -479,7 +479,7 @@ proptest! {
             }
         }
         let left = if is_deleted { vec![CleanStep::Delete] } else { Vec::new() };
-        prop_assert_eq!(clean(&cleaned, stays, owner), left);
+        prop_assert_eq!(CleanStep::of_claim(&cleaned, stays, owner), left);
         // What is reserved keeps its devices, and what is free has no finalizer that it got with them.
         let status = cleaned.status.unwrap();
         let kept = claim.status.as_ref().unwrap().reserved_for.iter().flatten().filter(|consumer| stays(consumer)).count();

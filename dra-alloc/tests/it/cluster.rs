@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::skip::wire;
+use dra_alloc::skip::SkipField;
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, Share, Verdict,
 };
@@ -29,7 +29,7 @@ impl Cluster {
     /// Creates a cluster with a class for each driver, named like the driver up to the first dot.
     pub(crate) fn new(slices: impl IntoIterator<Item = Value>) -> Self {
         let slices: Vec<Arc<ResourceSlice>> =
-            slices.into_iter().map(|slice| Arc::new(wire::read(slice).unwrap())).collect();
+            slices.into_iter().map(|slice| Arc::new(SkipField::read(slice).unwrap())).collect();
         let mut drivers: Vec<&str> = slices.iter().map(|slice| slice.spec.driver.as_str()).collect();
         drivers.sort_unstable();
         drivers.dedup();

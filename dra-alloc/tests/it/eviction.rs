@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::eviction::{
-    EvictionCall, Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict, rule_update, rule_warning,
-};
+use dra_alloc::eviction::{EvictionCall, Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
@@ -448,7 +446,7 @@ fn conditions_of_a_rule() {
         let mut rule = rule_of(effect, &selector);
         let taints = TaintIndex::new([&slice]);
         let preview = |rule: &DeviceTaintRule| RulePreview::new(rule, &taints, [&claim], &pods, options());
-        let RuleUpdate::Write(condition) = rule_update(&rule, evicted, now, || preview(&rule)) else {
+        let RuleUpdate::Write(condition) = RuleUpdate::of_rule(&rule, evicted, now, || preview(&rule)) else {
             panic!("{effect}")
         };
         assert_eq!(
@@ -460,11 +458,11 @@ fn conditions_of_a_rule() {
         // Nothing is written twice, and nothing within ten seconds.
         rule.status.get_or_insert_default().conditions = Some(vec![condition]);
         let later = now + SignedDuration::from_secs(10);
-        let soon = rule_update(&rule, 7, now, || panic!("nobody is counted"));
+        let soon = RuleUpdate::of_rule(&rule, 7, now, || panic!("nobody is counted"));
         assert_eq!(soon, RuleUpdate::Wait(later));
-        assert_eq!(rule_update(&rule, evicted, later, || preview(&rule)), RuleUpdate::Unchanged);
+        assert_eq!(RuleUpdate::of_rule(&rule, evicted, later, || preview(&rule)), RuleUpdate::Unchanged);
         rule.metadata.generation = Some(4);
-        assert!(matches!(rule_update(&rule, evicted, now, || preview(&rule)), RuleUpdate::Write(_)));
+        assert!(matches!(RuleUpdate::of_rule(&rule, evicted, now, || preview(&rule)), RuleUpdate::Write(_)));
     }
 }
 
@@ -501,7 +499,7 @@ fn warnings_about_selectors() {
         ("NoExecute", json!({"pool": "p"}), None),
     ];
     for (effect, selector, expected) in rows {
-        assert_eq!(rule_warning(&rule_of(effect, &selector)), expected, "{effect} {selector}");
+        assert_eq!(RuleWarning::of_rule(&rule_of(effect, &selector)), expected, "{effect} {selector}");
     }
 }
 

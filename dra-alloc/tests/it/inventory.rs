@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::skip::wire;
+use dra_alloc::skip::SkipField;
 use dra_alloc::{
     AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, InventoryEvent, Outcome, Profile, Verdict,
 };
@@ -29,7 +29,7 @@ fn slice(name: u8, pool: u8, place: u8, generation: i64, count: i64, devices: &[
         }
         node => spec["nodeName"] = json!(format!("node-{node}")),
     }
-    Arc::new(wire::read(json!({"metadata": {"name": format!("slice-{name}")}, "spec": spec})).unwrap())
+    Arc::new(SkipField::read(json!({"metadata": {"name": format!("slice-{name}")}, "spec": spec})).unwrap())
 }
 
 fn rule(name: u8, device: u8) -> Arc<DeviceTaintRule> {

@@ -376,8 +376,8 @@ fn what_can_go_leaves_every_pod_its_devices() {
         removed += gone.len();
         several += usize::from(gone.len() > 1 && !answer.removal.moved.is_empty());
         moved += answer.removal.moved.iter().filter(|moved| moved.cycle.is_some()).count();
-        for node in &answer.kept {
-            let kind = match &node.obstacle {
+        for (_, obstacle) in &answer.kept {
+            let kind = match obstacle {
                 RemovalError::NoPlace { .. } => "no place",
                 RemovalError::DeviceHeld { .. } => "held",
                 RemovalError::ClaimStranded { .. } => "stranded",

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dra_alloc::autoscaler::{
-    NodeTemplate, NodeTemplateError, PlacementError, ScaleSimulator, ScaleUp, ScaleUpError, UnknownAttributeError,
-};
-use dra_alloc::pods::{ClaimTracker, MAX_CONSUMERS, MemberError, PodCycle, PodOptions};
+use dra_alloc::autoscaler::{NodeTemplate, NodeTemplateError, PlacementError, ScaleSimulator, ScaleUp, ScaleUpError};
+use dra_alloc::pods::{ClaimTracker, Consumer, MemberError, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -166,8 +164,8 @@ fn the_answer_is_that_of_a_new_inventory() {
         assert_eq!(answer.placed.len() + answer.refused.len(), question.pods.len());
 
         let is_blocked = |pod: &&Pod| {
-            let reason = answer.refused.iter().find(|refused| Some(&refused.pod.name) == pod.metadata.name.as_ref());
-            let reason = reason.map(|refused| &refused.reason);
+            let reason = answer.refused.iter().find(|(refused, _)| Some(&refused.name) == pod.metadata.name.as_ref());
+            let reason = reason.map(|(_, reason)| reason);
             matches!(reason, Some(PlacementError::Unschedulable(MemberError::Blocked(_))))
         };
         // Claims that no scheduler tries on a node at all are not the allocator's.
@@ -241,7 +239,7 @@ fn refusals_have_reasons() {
     in_flight.status = from_value(json!({"allocation": {"devices": {"results": []}}})).unwrap();
     tracker.begin_allocation(in_flight).unwrap();
     let mut full = claim("full", json!({}), json!([]));
-    let consumers: Vec<Value> = (0..MAX_CONSUMERS)
+    let consumers: Vec<Value> = (0..Consumer::MAX_PER_CLAIM)
         .map(|index| json!({"resource": "pods", "name": index.to_string(), "uid": index.to_string()}))
         .collect();
     full.status = from_value(json!({"allocation": {}, "reservedFor": consumers})).unwrap();
@@ -264,7 +262,7 @@ fn refusals_have_reasons() {
     let answer = simulator.scale_up(&mut inventory, &tracker, &template, &pods).unwrap();
     assert_eq!(names(&answer), ["first", "shares"]);
     let reasons: Vec<(&str, String)> =
-        answer.refused.iter().map(|refused| (refused.pod.name.as_str(), refused.reason.to_string())).collect();
+        answer.refused.iter().map(|(pod, reason)| (pod.name.as_str(), reason.to_string())).collect();
     let expected = [
         (
             "big",
@@ -354,8 +352,8 @@ fn an_attribute_that_nobody_knows_is_neither_yes_nor_no() {
         let template =
             NodeTemplate::new(node("new"), [slice("new", devices)]).unwrap().with_unknown_attributes([&root]);
         let answer = simulator.scale_up(&mut Inventory::default(), &tracker, &template, &pods).unwrap();
-        let unknown = answer.refused.iter().filter_map(|refused| match &refused.reason {
-            PlacementError::UnknownAttribute(UnknownAttributeError::InClaim { claim, attribute }) => {
+        let unknown = answer.refused.iter().filter_map(|(_, reason)| match reason {
+            PlacementError::UnknownInClaim { claim, attribute } => {
                 assert_eq!(*attribute, root);
                 Some(claim.name.clone())
             }

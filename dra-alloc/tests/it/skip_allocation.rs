@@ -1,8 +1,7 @@
 //! Tests of `skipNodeOperations` in allocations, with the gate on and off (KEP-5945).
 
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::skip::wire::{read, write};
-use dra_alloc::skip::{SkipDeclaration, WireForm};
+use dra_alloc::skip::{SkipDeclaration, SkipField, WireForm};
 use dra_alloc::{Allocator, Budget, Classes, DraGate, Inventory, InventoryEvent, NodeError, Outcome, Share};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
@@ -48,24 +47,24 @@ fn slices_and_results_are_read_in_either_form() {
         (json!(["*"]), all, json!(true), json!(["*"])),
     ];
     for (wire, kube, as_bool, as_list) in rows {
-        let slice: ResourceSlice = read(json!({"spec": {"driver": CPU, KEY: wire}})).unwrap();
+        let slice: ResourceSlice = SkipField::read(json!({"spec": {"driver": CPU, KEY: wire}})).unwrap();
         assert_eq!(slice.spec.skip_node_operations, kube);
-        assert_eq!(write(&slice, WireForm::Bool).unwrap()["spec"][KEY], as_bool);
-        assert_eq!(write(&slice, WireForm::List).unwrap()["spec"][KEY], as_list);
+        assert_eq!(SkipField::write(&slice, WireForm::Bool).unwrap()["spec"][KEY], as_bool);
+        assert_eq!(SkipField::write(&slice, WireForm::List).unwrap()["spec"][KEY], as_list);
 
         let result = json!({"devices": {"results": [{"request": "r", KEY: wire}, {"request": "s"}]}});
-        let result: AllocationResult = read(result).unwrap();
+        let result: AllocationResult = SkipField::read(result).unwrap();
         let devices = result.devices.as_ref().unwrap().results.as_ref().unwrap();
         assert_eq!(devices[0].skip_node_operations, kube);
         assert_eq!(devices[1].skip_node_operations, None);
-        assert_eq!(write(&result, WireForm::Bool).unwrap()["devices"]["results"][0][KEY], as_bool);
+        assert_eq!(SkipField::write(&result, WireForm::Bool).unwrap()["devices"]["results"][0][KEY], as_bool);
 
-        let claim: ResourceClaim = read(json!({"status": {"allocation": result}})).unwrap();
+        let claim: ResourceClaim = SkipField::read(json!({"status": {"allocation": result}})).unwrap();
         assert_eq!(claim.status.as_ref().unwrap().allocation, Some(result));
     }
-    assert!(read::<ResourceSlice>(json!({"spec": {KEY: 1}})).is_err());
-    let half: ResourceSlice = read(json!({"spec": {KEY: ["NodePrepareResources"]}})).unwrap();
-    assert!(write(&half, WireForm::Bool).is_err(), "the bool form has no value for one operation");
+    assert!(ResourceSlice::read(json!({"spec": {KEY: 1}})).is_err());
+    let half: ResourceSlice = SkipField::read(json!({"spec": {KEY: ["NodePrepareResources"]}})).unwrap();
+    assert!(SkipField::write(&half, WireForm::Bool).is_err(), "the bool form has no value for one operation");
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn the_key_means_nothing_elsewhere() {
     for profile in PROFILES {
         for features in [cluster.gates, cluster.gates.without(DraGate::OptionalNodeOperations)] {
             (loud.profile, loud.gates) = (profile, features);
-            let outcome = loud.allocate("node-1", &[read(claim_json.clone()).unwrap()]);
+            let outcome = loud.allocate("node-1", &[SkipField::read(claim_json.clone()).unwrap()]);
             assert_eq!(recorded(&outcome), [None]);
         }
     }

@@ -1,7 +1,7 @@
 //! Validation of a `DeviceClass`.
 
 use dra_attrs::release::StoredPart;
-use dra_attrs::{FieldPath, format};
+use dra_attrs::{FieldPath, NameFormat};
 use dra_device::internal::{TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassSpec};
 
@@ -54,6 +54,6 @@ fn check_config(
 
 fn check_extended_resource(name: Option<&String>, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if let Some(name) = name {
-        context.extend(format::extended_resource_name(name, at));
+        context.extend(NameFormat::ExtendedResource.check(name, at));
     }
 }

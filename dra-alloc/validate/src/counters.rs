@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::dns::MAX_LABEL_LEN;
 use dra_attrs::release::{CounterLimits, CounterSets};
-use dra_attrs::{FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath, NameFormat};
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSliceSpec};
 
 use super::context::ValidationContext;
@@ -159,7 +158,7 @@ fn check_counters(
         return context.push(FieldError::too_many(at, counters.len(), max));
     }
     // Every quantity is accepted, also a negative one.
-    each_entry(counters, MAX_LABEL_LEN, at, context, names::declared_label, |counter, at, context| {
+    each_entry(counters, NameFormat::MAX_LABEL_LEN, at, context, names::declared_label, |counter, at, context| {
         quantity::read(&counter.value, &at.child("value"), context);
     });
 }

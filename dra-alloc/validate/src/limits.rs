@@ -1,14 +1,13 @@
 //! Size limits of the API, as the documentation of its types states them.
 
-use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
-use dra_attrs::{MAX_ATTRIBUTE_TEXT_LEN, MAX_DOMAIN_LEN, MAX_ENTRIES_PER_DEVICE, MAX_ID_LEN, MAX_VALUES_PER_DEVICE};
+use dra_attrs::{AttributeValue, NameFormat, QualifiedName};
 use dra_device::MAX_DEVICES_PER_CLAIM;
 use dra_device::internal::{MAX_DEVICES, MAX_REQUESTS_PER_CLAIM};
 use dra_selector::internal::EXPRESSION_LIMIT;
 
-pub(super) const DRIVER_NAME: usize = MAX_DOMAIN_LEN;
-pub(super) const POOL_NAME: usize = MAX_SUBDOMAIN_LEN;
-pub(super) const ID: usize = MAX_ID_LEN;
+pub(super) const DRIVER_NAME: usize = QualifiedName::MAX_DOMAIN_LEN;
+pub(super) const POOL_NAME: usize = NameFormat::MAX_SUBDOMAIN_LEN;
+pub(super) const ID: usize = QualifiedName::MAX_ID_LEN;
 /// Largest length in bytes of a qualified name: domain, slash and identifier.
 pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
 /// Largest size of all annotations of an object, keys and values.
@@ -16,9 +15,9 @@ pub(super) const ANNOTATIONS: usize = 256 * 1024;
 
 pub(super) const DEVICES: usize = MAX_DEVICES;
 pub(super) const COMPATIBILITY_GROUPS: usize = 2;
-pub(super) const ATTRIBUTES_AND_CAPACITIES: usize = MAX_ENTRIES_PER_DEVICE;
-pub(super) const ATTRIBUTE_VALUES: usize = MAX_VALUES_PER_DEVICE;
-pub(super) const ATTRIBUTE_VALUE_LEN: usize = MAX_ATTRIBUTE_TEXT_LEN;
+pub(super) const ATTRIBUTES_AND_CAPACITIES: usize = AttributeValue::MAX_ENTRIES_PER_DEVICE;
+pub(super) const ATTRIBUTE_VALUES: usize = AttributeValue::MAX_PER_DEVICE;
+pub(super) const ATTRIBUTE_VALUE_LEN: usize = AttributeValue::MAX_TEXT_LEN;
 pub(super) const BINDING_CONDITIONS: usize = 4;
 pub(super) const VALID_VALUES: usize = 10;
 

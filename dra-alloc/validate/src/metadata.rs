@@ -2,7 +2,7 @@
 //!
 //! An absent name is not checked: the API server takes it from the path of the HTTP request or from `generateName`.
 
-use dra_attrs::{FieldError, FieldPath, label};
+use dra_attrs::{FieldError, FieldPath, NameFormat};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub(super) fn check_template(metadata: &ObjectMeta, at: &FieldPath<'_>, context:
     let annotations = metadata.annotations.iter().flatten();
     let at_annotations = at.child("annotations");
     for (key, _) in annotations.clone() {
-        for problem in label::key_problems(&key.to_lowercase()) {
+        for problem in NameFormat::LabelKey.problems(&key.to_lowercase()) {
             context.push(FieldError::invalid(&at_annotations, key, problem));
         }
     }

@@ -3,9 +3,8 @@
 //! Kubernetes has many rules twice, in code and declared on a type. Where the declared rule is on by default (its tag
 //! says `beta` since 1.37), its messages replace those of the code.
 
-use dra_attrs::dns::{label_problems, subdomain_problems};
 use dra_attrs::release::{AbsentValue, EmptyDriver, Strictness};
-use dra_attrs::{FieldError, FieldPath, format, label as labels};
+use dra_attrs::{FieldError, FieldPath, NameFormat};
 
 use super::context::ValidationContext;
 use super::limits;
@@ -25,7 +24,7 @@ pub(super) fn driver(name: &str, at: &FieldPath<'_>, context: &mut ValidationCon
     if name.len() > limits::DRIVER_NAME {
         context.push(FieldError::too_long(at, limits::DRIVER_NAME));
     }
-    invalid(name, subdomain_problems(&name.to_lowercase()), at, context);
+    invalid(name, NameFormat::Subdomain.problems(&name.to_lowercase()), at, context);
 }
 
 /// Checks the name of a driver by the declared rule, which has other messages than [`driver`].
@@ -42,7 +41,7 @@ pub(super) fn declared_driver(name: &str, at: &FieldPath<'_>, context: &mut Vali
     } else if name.len() > limits::DRIVER_NAME {
         context.push(FieldError::too_long(at, limits::DRIVER_NAME));
     }
-    context.extend(format::long_name_caseless(name, at));
+    context.extend(NameFormat::LongNameCaseless.check(name, at));
 }
 
 /// Checks the name of a pool by the declared rule, which has other messages than [`pool`].
@@ -50,7 +49,7 @@ pub(super) fn declared_pool(name: &str, at: &FieldPath<'_>, context: &mut Valida
     if name.is_empty() {
         return context.push(FieldError::required(at, ""));
     }
-    context.extend(format::resource_pool_name(name, at));
+    context.extend(NameFormat::PoolName.check(name, at));
 }
 
 /// Checks the name of a pool: DNS subdomains with slashes between them.
@@ -66,22 +65,22 @@ pub(super) fn pool(name: &str, at: &FieldPath<'_>, context: &mut ValidationConte
 
 /// Checks the name of a device or request: a DNS label.
 pub(super) fn label(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    invalid(name, label_problems(name), at, context);
+    invalid(name, NameFormat::Label.problems(name), at, context);
 }
 
 /// Checks the name of a counter or counter set by the declared rule, which has other messages than [`label`].
 pub(super) fn declared_label(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    context.extend(format::short_name(name, at));
+    context.extend(NameFormat::ShortName.check(name, at));
 }
 
 /// Checks the name of a class by the declared rule, which has other messages than [`subdomain`].
 pub(super) fn declared_subdomain(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    context.extend(format::long_name(name, at));
+    context.extend(NameFormat::LongName.check(name, at));
 }
 
 /// Checks the name of an object or node: a DNS subdomain.
 pub(super) fn subdomain(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    invalid(name, subdomain_problems(name), at, context);
+    invalid(name, NameFormat::Subdomain.problems(name), at, context);
 }
 
 /// Checks the name of an attribute or capacity: an identifier, optionally after `domain/`. The domain has the form of a
@@ -103,7 +102,7 @@ pub(super) fn fully_qualified(name: &str, at: &FieldPath<'_>, context: &mut Vali
 /// those of [`fully_qualified`], and it accepts names with several slashes.
 pub(super) fn declared_fully_qualified(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     match context.rules.validation.absent_name {
-        AbsentValue::Invalid => context.extend(format::resource_fully_qualified_name(name, at)),
+        AbsentValue::Invalid => context.extend(NameFormat::QualifiedAttribute.check(name, at)),
         // The rule was not declared yet.
         AbsentValue::Required => fully_qualified(name, at, context),
     }
@@ -119,17 +118,17 @@ pub(super) fn one_slash(name: &str, at: &FieldPath<'_>, context: &mut Validation
 
 /// Checks the key of a label or taint, or the type of a condition.
 pub(super) fn label_key(key: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    invalid(key, labels::key_problems(key), at, context);
+    invalid(key, NameFormat::LabelKey.problems(key), at, context);
 }
 
 /// Checks the value of a label or taint.
 pub(super) fn label_value(value: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    invalid(value, labels::value_problems(value), at, context);
+    invalid(value, NameFormat::LabelValue.problems(value), at, context);
 }
 
 /// Checks the ID of a share: a UUID in lower case.
 pub(super) fn uuid(id: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    context.extend(format::uuid(id, at));
+    context.extend(NameFormat::Uuid.check(id, at));
 }
 
 /// Returns true for a native node resource that a device can account for: CPU, memory and huge pages, but not ephemeral
@@ -143,10 +142,10 @@ pub(super) fn is_node_allocatable(name: &str) -> bool {
 pub(super) fn is_fully_qualified(name: &str) -> bool {
     let is_domain = |domain: &str| {
         let lower = domain.to_lowercase();
-        domain.len() <= limits::DRIVER_NAME && subdomain_problems(&lower).is_empty()
+        domain.len() <= limits::DRIVER_NAME && NameFormat::Subdomain.problems(&lower).is_empty()
     };
     match name.split_once('/') {
-        Some((domain, id)) => is_domain(domain) && format::identifier(id, &FieldPath::new("")).is_empty(),
+        Some((domain, id)) => is_domain(domain) && NameFormat::Identifier.problems(id).is_empty(),
         None => false,
     }
 }
@@ -161,7 +160,7 @@ fn domain_and_id(
         None if name.is_empty() && context.rules.validation.absent_name == AbsentValue::Required => {
             context.push(FieldError::required(at, "name required"));
         }
-        None => context.extend(format::identifier(name, at)),
+        None => context.extend(NameFormat::Identifier.check(name, at)),
         Some((_, id)) if id.contains('/') => one_slash(name, at, context),
         Some((domain, id)) => {
             let absent = context.rules.validation.absent_name;
@@ -173,7 +172,7 @@ fn domain_and_id(
             if id.is_empty() {
                 context.push(absent_value(absent, at, "the name must not be empty"));
             } else {
-                context.extend(format::identifier(id, at));
+                context.extend(NameFormat::Identifier.check(id, at));
             }
         }
     }

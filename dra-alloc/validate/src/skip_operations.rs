@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use dra_attrs::{FieldError, FieldPath};
-use dra_device::skip::{ALL_OPERATIONS, NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES, WireForm};
+use dra_device::skip::{SkipSet, WireForm};
 
 use super::context::{ValidationContext, json};
 
 pub(super) const FIELD: &str = "skipNodeOperations";
 
-const KNOWN: [&str; 3] = [ALL_OPERATIONS, NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES];
+const KNOWN: [&str; 3] = [SkipSet::ALL_OPERATIONS, SkipSet::NODE_PREPARE_RESOURCES, SkipSet::NODE_UNPREPARE_RESOURCES];
 
 /// Checks `skipNodeOperations`; `old` is the stored list, if there is a stored object. Unknown names are accepted if
 /// they are stored. Skipping prepare without unprepare is never accepted.
@@ -23,7 +23,8 @@ pub(super) fn check(new: &[String], old: Option<&[String]>, at: &FieldPath<'_>, 
         check_names(new, old_list, at, context);
     }
     let has = |operation: &str| new.iter().any(|name| name == operation);
-    if has(NODE_PREPARE_RESOURCES) && !has(NODE_UNPREPARE_RESOURCES) && !has(ALL_OPERATIONS) {
+    if has(SkipSet::NODE_PREPARE_RESOURCES) && !has(SkipSet::NODE_UNPREPARE_RESOURCES) && !has(SkipSet::ALL_OPERATIONS)
+    {
         let detail = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped";
         context.push(FieldError::invalid(at, json(&new), detail));
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::local_nodes::{Diagnostic, LocalNodes};
-use super::topology::{MAX_NODES, NumaTopology, TopologyError, cpus_of, online_nodes};
+use super::topology::{NumaTopology, TopologyError, cpus_of, online_nodes};
 use crate::k8s::DeviceAttribute;
 use crate::pci::PciAddress;
-use crate::standard::{NUMA_NODE, StandardAttribute};
+use crate::standard::StandardAttribute;
 use crate::sysfs::{Sysfs, SysfsError, trimmed};
-use crate::value::{AttributeValue, MAX_VALUES_PER_DEVICE, ValueError};
+use crate::value::{AttributeValue, ValueError};
 
 /// Form in which a driver publishes a device's NUMA node. The driver's operator chooses it; no cluster state is
 /// consulted.
@@ -51,8 +51,8 @@ pub enum NumaError {
         /// The negative node that the kernel reports.
         node: i64,
     },
-    /// The NUMA node is not below [`MAX_NODES`].
-    #[error("NUMA node {node} is not in 0..{MAX_NODES}")]
+    /// The NUMA node is not below [`NumaTopology::MAX_NODES`].
+    #[error("NUMA node {node} is not in 0..{}", NumaTopology::MAX_NODES)]
     OutOfRange {
         /// The NUMA node that is out of range.
         node: i64,
@@ -86,7 +86,7 @@ pub enum NumaError {
     #[error(transparent)]
     Topology(#[from] TopologyError),
     /// The list has more nodes than a device may have attribute values.
-    #[error("{count} local NUMA nodes, more than the {MAX_VALUES_PER_DEVICE} values of a device")]
+    #[error("{count} local NUMA nodes, more than the {} values of a device", AttributeValue::MAX_PER_DEVICE)]
     TooManyValues {
         /// Number of nodes in the list.
         count: usize,
@@ -125,7 +125,7 @@ impl NumaNodeAttribute {
     /// ```
     pub fn list(local: LocalNodes) -> Result<Self, NumaError> {
         let LocalNodes { nodes, diagnostics } = local;
-        if nodes.len() > MAX_VALUES_PER_DEVICE {
+        if nodes.len() > AttributeValue::MAX_PER_DEVICE {
             return Err(NumaError::TooManyValues { count: nodes.len() });
         }
         Ok(Self { value: DeviceAttribute { ints: Some(nodes), ..DeviceAttribute::default() }, diagnostics })
@@ -134,7 +134,7 @@ impl NumaNodeAttribute {
     /// Returns the value together with the attribute's full name, for publishing.
     #[must_use]
     pub fn into_standard(self) -> StandardAttribute {
-        StandardAttribute::new(NUMA_NODE, self.value)
+        StandardAttribute::new(StandardAttribute::NUMA_NODE, self.value)
     }
 }
 
@@ -244,7 +244,7 @@ fn attribute_on(
 fn check_node(node: i64) -> Result<(), NumaError> {
     match node {
         i64::MIN..0 => Err(NumaError::NoAffinity { node }),
-        MAX_NODES.. => Err(NumaError::OutOfRange { node }),
+        NumaTopology::MAX_NODES.. => Err(NumaError::OutOfRange { node }),
         _ => Ok(()),
     }
 }
@@ -289,26 +289,28 @@ pub fn publish(
     attributes: &mut BTreeMap<String, DeviceAttribute>,
     outcome: Result<NumaNodeAttribute, NumaError>,
 ) -> Result<Vec<Diagnostic>, NumaError> {
-    attributes.remove(NUMA_NODE);
+    attributes.remove(StandardAttribute::NUMA_NODE);
     let NumaNodeAttribute { value, diagnostics } = outcome?;
-    attributes.insert(NUMA_NODE.to_owned(), value);
+    attributes.insert(StandardAttribute::NUMA_NODE.to_owned(), value);
     Ok(diagnostics)
 }
 
-/// Returns the physical NUMA node of a device from either form: the scalar, or the first element of the list.
-///
-/// `None` means unknown, never node 0: the attribute has neither form. The list is not sorted before reading.
-///
-/// ```
-/// use dra_attrs::numa::physical_node;
-/// use k8s_openapi::api::resource::v1::DeviceAttribute;
-/// let list = DeviceAttribute { ints: Some(vec![6, 4, 5, 7]), ..Default::default() };
-/// assert_eq!(physical_node(&list), Some(6));
-/// assert_eq!(physical_node(&DeviceAttribute::default()), None);
-/// ```
-#[must_use]
-pub fn physical_node(attribute: &DeviceAttribute) -> Option<i64> {
-    attribute.int.or_else(|| attribute.ints.as_ref().and_then(|nodes| nodes.first().copied()))
+impl NumaNodeValue<'_> {
+    /// Returns the physical NUMA node of a device from either form: the scalar, or the first element of the list.
+    ///
+    /// `None` means unknown, never node 0: the attribute has neither form. The list is not sorted before reading.
+    ///
+    /// ```
+    /// use dra_attrs::numa::NumaNodeValue;
+    /// use k8s_openapi::api::resource::v1::DeviceAttribute;
+    /// let list = DeviceAttribute { ints: Some(vec![6, 4, 5, 7]), ..Default::default() };
+    /// assert_eq!(NumaNodeValue::physical(&list), Some(6));
+    /// assert_eq!(NumaNodeValue::physical(&DeviceAttribute::default()), None);
+    /// ```
+    #[must_use]
+    pub fn physical(attribute: &DeviceAttribute) -> Option<i64> {
+        attribute.int.or_else(|| attribute.ints.as_ref().and_then(|nodes| nodes.first().copied()))
+    }
 }
 
 /// Valid value of the attribute `resource.kubernetes.io/numaNode`.

@@ -13,20 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Distances, NumaNode, NumaTopology, Socket, SocketUnknown, UNREACHABLE};
 
-/// Treatment of nearest nodes whose socket is unknown and can't be inferred.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_enums, reason = "a node is in the list or it is not")]
-pub enum UnknownSockets {
-    /// Lists a nearest node of unknown socket, as upstream does. A memory node that is nearest to every node is then
-    /// local to all devices of the machine.
-    #[default]
-    Include,
-    /// Leaves a nearest node of unknown socket out of the list.
-    Exclude,
-}
-
 /// NUMA nodes that are local to a device, with diagnostics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -119,7 +105,9 @@ impl fmt::Display for Diagnostic {
 }
 
 impl NumaTopology {
-    /// Returns the nodes that are local to a device on the node `physical`, including nodes of unknown socket.
+    /// Returns the nodes that are local to a device on the node `physical`, including nearest nodes of
+    /// unknown socket, as upstream does: a memory node that is nearest to every node is then local to all devices of the
+    /// machine.
     ///
     /// # Complexity
     /// Linear in the number of nodes.
@@ -136,21 +124,26 @@ impl NumaTopology {
     /// ```
     #[must_use]
     pub fn local_nodes(&self, physical: i64) -> LocalNodes {
-        self.local_nodes_with(physical, UnknownSockets::Include)
+        self.local_nodes_with(physical, true)
     }
 
-    /// Returns the nodes that are local to a device on the node `physical`, with or without nodes of unknown socket.
+    /// Returns the nodes that are local to a device on the node `physical`, without nearest nodes whose socket is unknown and
+    /// can't be inferred.
     ///
     /// # Complexity
     /// Linear in the number of nodes.
     #[must_use]
-    pub fn local_nodes_with(&self, physical: i64, unknown: UnknownSockets) -> LocalNodes {
+    pub fn local_nodes_of_known_sockets(&self, physical: i64) -> LocalNodes {
+        self.local_nodes_with(physical, false)
+    }
+
+    fn local_nodes_with(&self, physical: i64, keeps_unknown: bool) -> LocalNodes {
         let alone = |diagnostic| LocalNodes { nodes: vec![physical], diagnostics: Vec::from_iter(diagnostic) };
         let Some(own) = self.placed().find(|placed| placed.node.id() == physical) else {
             return alone(Some(Diagnostic::NotOnline { node: physical }));
         };
         match self.nearest(own.node) {
-            Ok(nearest) => self.same_socket(own, &nearest, unknown),
+            Ok(nearest) => self.same_socket(own, &nearest, keeps_unknown),
             Err(diagnostic) => alone(diagnostic),
         }
     }
@@ -180,7 +173,7 @@ impl NumaTopology {
         Diagnostic::NoDistances { node: node.id(), reason }
     }
 
-    fn same_socket(&self, own: Placed<'_>, nearest: &[Placed<'_>], unknown: UnknownSockets) -> LocalNodes {
+    fn same_socket(&self, own: Placed<'_>, nearest: &[Placed<'_>], keeps_unknown: bool) -> LocalNodes {
         let mut list = LocalNodes { nodes: vec![own.node.id()], diagnostics: Vec::new() };
         let sockets_known = self.nodes.iter().any(|node| matches!(node.socket(), Socket::Id(_)));
         let socket = own.own_socket();
@@ -190,11 +183,11 @@ impl NumaTopology {
         }
         for other in nearest.iter().filter(|other| !own.is_elsewhere(**other)) {
             let (node, reason) = (other.node.id(), other.why_unknown());
-            match (other.own_socket(), unknown) {
+            match (other.own_socket(), keeps_unknown) {
                 (Some(its), _) if Some(its) == socket => list.nodes.push(node),
                 (Some(_), _) => {}
-                (None, UnknownSockets::Exclude) => list.diagnostics.push(Diagnostic::LeftOutUnknown { node, reason }),
-                (None, UnknownSockets::Include) => {
+                (None, false) => list.diagnostics.push(Diagnostic::LeftOutUnknown { node, reason }),
+                (None, true) => {
                     list.nodes.push(node);
                     // If no socket is known at all, the filter is off: then no diagnostic for a single node.
                     list.diagnostics.extend(sockets_known.then_some(Diagnostic::KeptUnknown { node, reason }));

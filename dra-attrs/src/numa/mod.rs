@@ -10,8 +10,8 @@ mod topology;
 
 pub use attribute::{
     NumaError, NumaForm, NumaNodeAttribute, NumaNodeValue, NumaPlace, NumaValueError, numa_node, numa_node_attribute,
-    physical_node, publish,
+    publish,
 };
 pub use cpu_set::{CpuSet, CpuSetError};
-pub use local_nodes::{Diagnostic, LocalNodes, UnknownSockets};
-pub use topology::{Distances, MAX_NODES, NumaNode, NumaTopology, SlitFinding, Socket, SocketUnknown, TopologyError};
+pub use local_nodes::{Diagnostic, LocalNodes};
+pub use topology::{Distances, NumaNode, NumaTopology, SlitFinding, Socket, SocketUnknown, TopologyError};

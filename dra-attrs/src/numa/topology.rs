@@ -8,9 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::cpu_set::CpuSet;
 use crate::sysfs::{Sysfs, trimmed};
 
-/// Exclusive upper bound of node ids (Linux allows at most `NODES_SHIFT` = 10).
-pub const MAX_NODES: i64 = 1024;
-
 /// Distance of a node to itself in an ACPI SLIT; all others are larger.
 const LOCAL_DISTANCE: u32 = 10;
 
@@ -169,8 +166,8 @@ impl NumaNode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// A node's id is negative, or not below [`MAX_NODES`].
-    #[error("NUMA node id {id} is not in 0..{MAX_NODES}")]
+    /// A node's id is negative, or not below [`NumaTopology::MAX_NODES`].
+    #[error("NUMA node id {id} is not in 0..{}", NumaTopology::MAX_NODES)]
     NodeOutOfRange {
         /// The id that is out of range.
         id: i64,
@@ -263,6 +260,9 @@ pub struct NumaTopology {
 }
 
 impl NumaTopology {
+    /// Exclusive upper bound of node ids (Linux allows at most `NODES_SHIFT` = 10).
+    pub const MAX_NODES: i64 = 1024;
+
     /// Builds a topology of the given nodes, which may be in any order.
     ///
     /// # Errors
@@ -271,7 +271,7 @@ impl NumaTopology {
     /// # Complexity
     /// `O(n log n)`, plus `O(n)` for each node whose socket has to be inferred.
     pub fn new(mut nodes: Vec<NumaNode>) -> Result<Self, TopologyError> {
-        if let Some(node) = nodes.iter().find(|node| !(0..MAX_NODES).contains(&node.id)) {
+        if let Some(node) = nodes.iter().find(|node| !(0..Self::MAX_NODES).contains(&node.id)) {
             return Err(TopologyError::NodeOutOfRange { id: node.id });
         }
         nodes.sort_by_key(|node| node.id);
@@ -353,7 +353,7 @@ pub(super) fn online_nodes(sysfs: &impl Sysfs) -> Result<CpuSet, TopologyError> 
     let text = sysfs.read(&format!("{NODES}/online"));
     let text = text.map_err(|error| TopologyError::Online { reason: error.to_string() })?;
     let online: CpuSet = text.parse().map_err(|error| TopologyError::Online { reason: format!("{error}") })?;
-    let too_large = online.iter().map(i64::from).find(|id| *id >= MAX_NODES);
+    let too_large = online.iter().map(i64::from).find(|id| *id >= NumaTopology::MAX_NODES);
     match too_large {
         Some(id) => Err(TopologyError::NodeOutOfRange { id }),
         None => Ok(online),

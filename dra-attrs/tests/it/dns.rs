@@ -1,8 +1,6 @@
 //! DNS labels and subdomains, with the messages of both rules.
 
-use dra_attrs::dns::{is_subdomain, label_problems, subdomain_problems};
-use dra_attrs::format::short_name;
-use dra_attrs::{FieldErrors, FieldPath};
+use dra_attrs::{FieldErrors, FieldPath, NameFormat};
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
                      end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
@@ -12,21 +10,21 @@ const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alpha
 fn labels() {
     let most = "a".repeat(63);
     for label in ["a", "0", "gpu-0", "a--b", &most] {
-        assert_eq!(label_problems(label), [""; 0], "{label}");
+        assert_eq!(NameFormat::Label.problems(label), [""; 0], "{label}");
     }
     for text in ["", "-a", "a-", "A", "a_b", "ä", "a b", "a.", ".a", "a..b", "A.b"] {
-        assert_eq!(label_problems(text), [LABEL], "{text}");
+        assert_eq!(NameFormat::Label.problems(text), [LABEL], "{text}");
     }
-    assert_eq!(label_problems("a.b"), ["must not contain dots"]);
+    assert_eq!(NameFormat::Label.problems("a.b"), ["must not contain dots"]);
     let long = "a".repeat(64);
-    assert_eq!(label_problems(&long), ["must be no more than 63 characters"]);
-    assert_eq!(label_problems(&long.to_uppercase()), ["must be no more than 63 characters", LABEL]);
+    assert_eq!(NameFormat::Label.problems(&long), ["must be no more than 63 characters"]);
+    assert_eq!(NameFormat::Label.problems(&long.to_uppercase()), ["must be no more than 63 characters", LABEL]);
 }
 
 #[test]
 fn the_declared_rule_counts_bytes() {
     let name = FieldPath::new("name");
-    let problems = |text: &str| short_name(text, &name);
+    let problems = |text: &str| NameFormat::ShortName.check(text, &name);
     assert_eq!(problems("gpu-0"), FieldErrors::new());
     let long = "a".repeat(64);
     assert_eq!(problems(&long).to_string(), format!("name: Invalid value: \"{long}\": must be no more than 63 bytes"));
@@ -40,14 +38,12 @@ fn subdomains() {
     let long = format!("{most}a");
     assert_eq!((most.len(), long.len()), (253, 254));
     for text in ["a", "a.b", "0.example-1.com", &most] {
-        assert!(subdomain_problems(text).is_empty() && is_subdomain(text), "{text}");
+        assert!(NameFormat::Subdomain.problems(text).is_empty(), "{text}");
     }
     for text in ["", ".", "a.", "-a.b", "a-.b", "a.B", "a_b"] {
-        assert!(!is_subdomain(text), "{text}");
-        let [problem] = subdomain_problems(text).try_into().unwrap();
+        let [problem] = NameFormat::Subdomain.problems(text).try_into().unwrap();
         assert!(problem.starts_with("a lowercase RFC 1123 subdomain must consist of "), "{text}: {problem}");
     }
-    assert!(!is_subdomain(&long));
-    assert_eq!(subdomain_problems(&long), ["must be no more than 253 characters"]);
-    assert_eq!(subdomain_problems(&".".repeat(254)).len(), 2);
+    assert_eq!(NameFormat::Subdomain.problems(&long), ["must be no more than 253 characters"]);
+    assert_eq!(NameFormat::Subdomain.problems(&".".repeat(254)).len(), 2);
 }

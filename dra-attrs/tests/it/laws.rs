@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::numa::{CpuSet, Distances, NumaForm, NumaNode, NumaTopology, Socket, physical_node};
+use dra_attrs::numa::{CpuSet, Distances, NumaForm, NumaNode, NumaNodeValue, NumaTopology, Socket};
 use dra_attrs::{DistinctState, ListTypes, MatchState, PciAddress, QualifiedName, Quantity, QuantityFormat, ValueSet};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use proptest::prelude::*;
@@ -102,7 +102,7 @@ proptest! {
         for node in topology.nodes() {
             for form in [NumaForm::Scalar, NumaForm::OwnNode, NumaForm::LocalNodes] {
                 let attribute = topology.attribute(node.id(), form).unwrap();
-                prop_assert_eq!(physical_node(&attribute.value), Some(node.id()));
+                prop_assert_eq!(NumaNodeValue::physical(&attribute.value), Some(node.id()));
             }
         }
     }

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{
-    FullyQualifiedName, NUMA_NODE, NameError, PCI_BUS_ID, PCIE_ROOT, QualifiedName, STANDARD_DOMAIN, lookup_by_name,
-};
+use dra_attrs::{FullyQualifiedName, NameError, QualifiedName, StandardAttribute, lookup_by_name};
 
 #[test]
 fn standard_names() {
     // req: 6072-NAME-1
-    for (name, id) in [(NUMA_NODE, "numaNode"), (PCIE_ROOT, "pcieRoot"), (PCI_BUS_ID, "pciBusID")] {
+    for (name, id) in [
+        (StandardAttribute::NUMA_NODE, "numaNode"),
+        (StandardAttribute::PCIE_ROOT, "pcieRoot"),
+        (StandardAttribute::PCI_BUS_ID, "pciBusID"),
+    ] {
         let name = FullyQualifiedName::parse(name).unwrap();
-        assert_eq!((name.domain(), name.id()), (STANDARD_DOMAIN, id));
-        assert_eq!(name.to_string(), format!("{STANDARD_DOMAIN}/{id}"));
+        assert_eq!((name.domain(), name.id()), ("resource.kubernetes.io", id));
+        assert_eq!(name.to_string(), format!("resource.kubernetes.io/{id}"));
     }
-    assert_eq!(NUMA_NODE, "resource.kubernetes.io/numaNode");
+    assert_eq!(StandardAttribute::NUMA_NODE, "resource.kubernetes.io/numaNode");
 }
 
 #[test]
@@ -62,7 +64,7 @@ fn explicit_key_wins_over_the_bare_id_of_the_driver() {
     assert_eq!(lookup_by_name(&bare, "gpu.example/numa", "nic.example"), None);
     // A bare key of a driver is not the standard attribute.
     let numa_node = BTreeMap::from([("numaNode".to_owned(), 3)]);
-    assert_eq!(lookup_by_name(&numa_node, NUMA_NODE, "gpu.amd.com"), None);
+    assert_eq!(lookup_by_name(&numa_node, StandardAttribute::NUMA_NODE, "gpu.amd.com"), None);
     // A name without a domain only finds the identical key.
     assert_eq!(lookup_by_name(&bare, "numa", "gpu.example"), Some(&2));
 }

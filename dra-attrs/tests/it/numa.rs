@@ -1,9 +1,9 @@
 //! Decision table of the list algorithm, and the forms of the attribute.
 
-use dra_attrs::NUMA_NODE;
+use dra_attrs::StandardAttribute;
 use dra_attrs::numa::{
-    CpuSet, Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaTopology, SlitFinding, Socket,
-    SocketUnknown, TopologyError, UnknownSockets, physical_node, publish,
+    CpuSet, Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaNodeValue, NumaTopology,
+    SlitFinding, Socket, SocketUnknown, TopologyError, publish,
 };
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use std::collections::BTreeMap;
@@ -165,7 +165,7 @@ fn unreachable_nodes() {
     assert_eq!(machine([[10, 256], [256, 10]], [Some(0), Some(0)]).local_nodes(0).nodes, [0]);
     // A memory node has no socket of a node that it does not reach.
     let one_way = machine([[10, 20], [255, 10]], [Some(0), None]);
-    assert_eq!(one_way.local_nodes_with(0, UnknownSockets::Exclude).nodes, [0]);
+    assert_eq!(one_way.local_nodes_of_known_sockets(0).nodes, [0]);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_memory_node_belongs_to_its_nearest_socket() {
     assert_eq!(local.nodes, [0, 2, 3]);
     assert_eq!(local.diagnostics, [Diagnostic::KeptUnknown { node: 3, reason: SocketUnknown::NoCpus }]);
     assert_eq!(topology.local_nodes(1).nodes, [1, 3]);
-    assert_eq!(topology.local_nodes_with(0, UnknownSockets::Exclude).nodes, [0, 2]);
+    assert_eq!(topology.local_nodes_of_known_sockets(0).nodes, [0, 2]);
     // The device's own node is such a memory node.
     assert_eq!(topology.local_nodes(2).nodes, [2, 0]);
     // A package id of -1 means unknown.
@@ -249,7 +249,7 @@ fn without_any_known_socket_the_filter_is_off() {
     assert_eq!(power7.nodes()[0].socket(), &Socket::Unknown(SocketUnknown::Negative(-1)));
     assert_eq!(power7.local_nodes(1).nodes, [1, 0, 2]);
     assert!(power7.local_nodes(1).diagnostics.is_empty());
-    assert_eq!(power7.local_nodes_with(1, UnknownSockets::Exclude).nodes, [1]);
+    assert_eq!(power7.local_nodes_of_known_sockets(1).nodes, [1]);
 }
 
 #[test]
@@ -313,12 +313,12 @@ fn node_of_a_cpu() {
 #[test]
 fn physical_node_from_either_form() {
     // req: 6072-READ-1, 6072-READ-2, 6072-READ-4
-    assert_eq!(physical_node(&int(4)), Some(4));
-    assert_eq!(physical_node(&ints(&[6, 4, 5, 7])), Some(6), "read as it is, not sorted");
-    assert_eq!(physical_node(&int(0)), Some(0));
-    assert_eq!(physical_node(&ints(&[0, 1])), Some(0));
+    assert_eq!(NumaNodeValue::physical(&int(4)), Some(4));
+    assert_eq!(NumaNodeValue::physical(&ints(&[6, 4, 5, 7])), Some(6), "read as it is, not sorted");
+    assert_eq!(NumaNodeValue::physical(&int(0)), Some(0));
+    assert_eq!(NumaNodeValue::physical(&ints(&[0, 1])), Some(0));
     for unknown in [DeviceAttribute::default(), ints(&[]), string("0")] {
-        assert_eq!(physical_node(&unknown), None);
+        assert_eq!(NumaNodeValue::physical(&unknown), None);
     }
 }
 
@@ -327,12 +327,12 @@ fn publishing_leaves_other_attributes_alone() {
     // req: 6072-FORM-9
     let before = BTreeMap::from([("model".to_owned(), string("x"))]);
     let mut attributes = before.clone();
-    attributes.insert(NUMA_NODE.to_owned(), int(3));
+    attributes.insert(StandardAttribute::NUMA_NODE.to_owned(), int(3));
     let error = NumaError::NoAffinity { node: -1 };
     assert_eq!(publish(&mut attributes, Err(error.clone())), Err(error));
     assert_eq!(attributes, before);
     assert_eq!(publish(&mut attributes, epyc().attribute(2, NumaForm::Scalar)), Ok(Vec::new()));
-    assert_eq!(attributes.remove(NUMA_NODE), Some(int(2)));
+    assert_eq!(attributes.remove(StandardAttribute::NUMA_NODE), Some(int(2)));
     assert_eq!(attributes, before);
 }
 
@@ -340,7 +340,7 @@ fn publishing_leaves_other_attributes_alone() {
 fn a_value_made_by_hand_is_the_same_value() {
     // req: 6072-NAME-3
     let computed = epyc().attribute(4, NumaForm::Scalar).unwrap().into_standard();
-    assert_eq!(computed.name, NUMA_NODE);
+    assert_eq!(computed.name, StandardAttribute::NUMA_NODE);
     assert_eq!(computed.value, DeviceAttribute { int: Some(4), ..DeviceAttribute::default() });
 }
 
@@ -374,7 +374,7 @@ fn nodes_of_other_sockets_are_left_out_also_where_a_node_spans_several() {
     for other in [node(1, [21, 10], "2-3").on_socket(2), spans(node(1, [21, 10], "2-3"), &[2, 3])] {
         let topology = NumaTopology::new(vec![wide(), other]).unwrap();
         assert_eq!(lists(&topology), [[0], [1]]);
-        assert_eq!(topology.local_nodes_with(1, UnknownSockets::Exclude).nodes, [1]);
+        assert_eq!(topology.local_nodes_of_known_sockets(1).nodes, [1]);
     }
     // With a common or unknown socket, the node may be on the same socket.
     let reason = SocketUnknown::Spans(vec![0, 1]);
@@ -384,5 +384,5 @@ fn nodes_of_other_sockets_are_left_out_also_where_a_node_spans_several() {
     let negative = node(0, [10, 21], "0-1").on_unknown_socket(SocketUnknown::Negative(-1));
     let topology = NumaTopology::new(vec![negative, node(1, [21, 10], "2-3").on_socket(1)]).unwrap();
     assert_eq!(topology.local_nodes(1).diagnostics.len(), 1, "no socket of its neighbour");
-    assert_eq!(topology.local_nodes_with(1, UnknownSockets::Exclude).nodes, [1]);
+    assert_eq!(topology.local_nodes_of_known_sockets(1).nodes, [1]);
 }

@@ -1,6 +1,6 @@
 //! PCI addresses and roots.
 
-use dra_attrs::{PCIE_ROOT, PciAddress, PciAddressError, PcieRootError, SysfsMap, pcie_root, pcie_root_attribute};
+use dra_attrs::{PciAddress, PciAddressError, PcieRootError, StandardAttribute, SysfsMap};
 
 #[test]
 fn strict_addresses() {
@@ -41,7 +41,7 @@ fn roots_from_links() {
         (wide, "../../../devices/pci10000:00/10000:00:04.0/", "pci10000:00"),
     ];
     for (address, target, root) in good {
-        assert_eq!(pcie_root(address, target).as_deref(), Ok(root), "{target}");
+        assert_eq!(address.pcie_root(target).as_deref(), Ok(root), "{target}");
     }
     let bad = [
         "/sys/devices/pci0000:40/0000:41:00.0",
@@ -58,7 +58,7 @@ fn roots_from_links() {
         "",
     ];
     for target in bad {
-        assert!(matches!(pcie_root(address, target), Err(PcieRootError::Link { .. })), "{target}");
+        assert!(matches!(address.pcie_root(target), Err(PcieRootError::Link { .. })), "{target}");
     }
 }
 
@@ -67,11 +67,11 @@ fn root_attribute_through_sysfs() {
     let address = PciAddress::parse("0000:41:00.0").unwrap();
     let machine = SysfsMap::default()
         .with_link("bus/pci/devices/0000:41:00.0", "../../../devices/pci0000:40/0000:40:01.1/0000:41:00.0");
-    let root = pcie_root_attribute(&machine, address).unwrap();
-    assert_eq!((root.name.as_str(), root.value.string.as_deref()), (PCIE_ROOT, Some("pci0000:40")));
-    let mut attributes = [(PCIE_ROOT.to_owned(), super::string("pci0000:00"))].into();
+    let root = address.pcie_root_attribute(&machine).unwrap();
+    assert_eq!((root.name.as_str(), root.value.string.as_deref()), (StandardAttribute::PCIE_ROOT, Some("pci0000:40")));
+    let mut attributes = [(StandardAttribute::PCIE_ROOT.to_owned(), super::string("pci0000:00"))].into();
     root.clone().insert_into(&mut attributes);
     assert_eq!(attributes, [(root.name, root.value)].into());
-    let absent = pcie_root_attribute(&SysfsMap::default(), address).unwrap_err();
+    let absent = address.pcie_root_attribute(&SysfsMap::default()).unwrap_err();
     assert_eq!(absent.to_string(), "/sys/bus/pci/devices/0000:41:00.0: no such link");
 }

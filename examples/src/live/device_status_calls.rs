@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dra_alloc::driver::{DeviceReport, merge_device_status};
+use dra_alloc::driver::DeviceReport;
 use dra_alloc::kubelet::ClaimRef;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::api::{Patch, PatchParams};
@@ -68,7 +68,7 @@ async fn write(client: &Client, driver: &str, claim: &ClaimRef, reports: &[Devic
         if found.metadata.uid.as_deref() != Some(&claim.uid) {
             return Err(ReportError::Stale("another claim has the name now".to_owned()));
         }
-        let merged = merge_device_status(&found, driver, reports, now());
+        let merged = DeviceReport::merge(&found, driver, reports, now());
         let Some(devices) = merged.map_err(|error| ReportError::Stale(error.to_string()))? else { return Ok(()) };
         let patch = Patch::Merge(json!({
             "metadata": {"uid": claim.uid, "resourceVersion": found.metadata.resource_version},

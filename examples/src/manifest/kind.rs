@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::skip::SkipDeclaration;
-use dra_alloc::skip::wire::{SkipField, normalize_to_list};
+use dra_alloc::skip::{SkipDeclaration, SkipField};
 use dra_alloc::{AllocatedState, GateSet, StateError};
 use dra_attrs::Quantity;
 use k8s_openapi::Resource;
@@ -322,7 +321,7 @@ fn check_amounts(place: &[Step], field: &str, amounts: Option<&BTreeMap<String, 
 /// Reads an object with either form of `skipNodeOperations`.
 fn carrier<T: KubeObject + SkipField>(json: Value) -> Result<T, Fault> {
     let broken = broken_declaration(&json, T::PATH);
-    match (normalize_to_list::<T>(json), broken) {
+    match (T::normalize_to_list(json), broken) {
         (Ok(json), _) => traced(json),
         (Err(_), Some(path)) => Err(Fault { path, reason: "neither a bool nor a list of operation names".to_owned() }),
         (Err(error), None) => Err(Fault::new(&[], error.to_string())),

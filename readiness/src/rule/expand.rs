@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::label::{LabelSelectorError, key_problems, name_problems, prefix_problems, selector_matches};
+use dra_attrs::{LabelSelectorError, NameFormat, label_selector_matches};
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -91,7 +91,9 @@ fn name(rule: &NodeReadinessRule) -> &str {
 fn check(rule: &NodeReadinessRule) -> Result<(), ExpandError> {
     let (spec, name) = (&rule.spec, name(rule));
     let rule = || name.to_owned();
-    if let Some(detail) = name_problems(name).into_iter().chain(prefix_problems(name)).next() {
+    if let Some(detail) =
+        NameFormat::LabelKeyName.problems(name).into_iter().chain(NameFormat::LabelKeyPrefix.problems(name)).next()
+    {
         return Err(ExpandError::Name { rule: rule(), detail });
     }
     let count = spec.conditions.len();
@@ -108,7 +110,7 @@ fn check(rule: &NodeReadinessRule) -> Result<(), ExpandError> {
         return Err(ExpandError::Status { rule: rule(), status: status.clone() });
     }
     let key = &spec.taint.key;
-    if domain(key) != Some(RULE_DOMAIN) || !key_problems(key).is_empty() {
+    if domain(key) != Some(RULE_DOMAIN) || !NameFormat::LabelKey.problems(key).is_empty() {
         return Err(ExpandError::TaintKey { rule: rule(), key: spec.taint.key.clone() });
     }
     if !is_usable(&spec.taint) {
@@ -134,7 +136,7 @@ fn selects(rule: &NodeReadinessRule, node: &Node) -> Result<bool, ExpandError> {
     let labels = node.metadata.labels.as_ref().unwrap_or(&no_labels);
     let unknown =
         |error: LabelSelectorError| ExpandError::Operator { rule: name(rule).to_owned(), operator: error.operator };
-    selector_matches(selector, labels).map_err(unknown)
+    label_selector_matches(selector, labels).map_err(unknown)
 }
 
 /// Returns true if an annotation of the node marks a bootstrap-only rule as completed, so that its taint is never added

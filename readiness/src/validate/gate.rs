@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
-use dra_attrs::label::{key_problems, name_problems, prefix_problems, value_problems};
-use dra_attrs::{BadValue, ErrorType, FieldError, FieldPath};
+use dra_attrs::{BadValue, ErrorType, FieldError, FieldPath, NameFormat};
 use k8s_openapi::api::core::v1::Taint;
 
 use super::options::ValidationOptions;
@@ -15,7 +13,7 @@ use crate::taint::{EFFECTS, NO_EXECUTE, PREFER_NO_SCHEDULE, is_managed};
 
 /// Maximum length of a condition type in bytes: 253 for the domain of a label key, minus 15 for the prefix
 /// `readiness-gate.`.
-const MAX_TYPE_LEN: usize = MAX_SUBDOMAIN_LEN - GATE_LABEL_PREFIX.len();
+const MAX_TYPE_LEN: usize = NameFormat::MAX_SUBDOMAIN_LEN - GATE_LABEL_PREFIX.len();
 
 /// Errors and warnings from validating one gate.
 #[derive(Default)]
@@ -91,7 +89,12 @@ pub(super) fn type_errors(condition_type: &str, field: &FieldPath<'_>, options: 
     if domain.len() > MAX_TYPE_LEN {
         return too_long("the domain ");
     }
-    prefix_problems(domain).into_iter().chain(name_problems(name)).map(invalid).collect()
+    NameFormat::LabelKeyPrefix
+        .problems(domain)
+        .into_iter()
+        .chain(NameFormat::LabelKeyName.problems(name))
+        .map(invalid)
+        .collect()
 }
 
 fn check_timeout(
@@ -135,13 +138,13 @@ fn check_presence(gate: &NodeReadinessGate, field: &FieldPath<'_>, findings: &mu
 fn check_taint(taint: &Taint, path: &FieldPath<'_>, findings: &mut GateFindings) {
     let field = path.child("key");
     let invalid = |problem| FieldError::invalid(&field, &taint.key, problem);
-    findings.errors.extend(key_problems(&taint.key).into_iter().map(invalid));
+    findings.errors.extend(NameFormat::LabelKey.problems(&taint.key).into_iter().map(invalid));
     if is_managed(&taint.key) {
         let detail = "taints with this key are added and removed by the node lifecycle controller or a cloud provider";
         findings.errors.push(FieldError::forbidden(&field, detail));
     }
     let value = taint.value.as_deref().unwrap_or_default();
-    let problems = value_problems(value);
+    let problems = NameFormat::LabelValue.problems(value);
     if !problems.is_empty() {
         findings.errors.push(FieldError::invalid(&path.child("value"), value, problems.join(";")));
     }

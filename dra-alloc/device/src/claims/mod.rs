@@ -5,4 +5,4 @@ pub(crate) mod pod_claims;
 pub(crate) mod pod_fields;
 
 pub use key::ClaimKey;
-pub use pod_claims::{ClaimOrigin, PodClaim, PodClaimError, claim_of_entry};
+pub use pod_claims::{ClaimOrigin, PodClaim, PodClaimError};

@@ -57,22 +57,25 @@ pub fn extended_claim(pod: &Pod) -> Option<PodClaim> {
     Some(PodClaim { claim, origin: ClaimOrigin::Named })
 }
 
-/// Returns the claim of one entry of `spec.resourceClaims`; `None` if its template needed no claim.
-///
-/// # Errors
-/// The entry names nothing, or its claim is not made yet.
-pub fn claim_of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
-    let found = |name: &str, origin| PodClaim { claim: ClaimKey::new(pod.namespace(), name), origin };
-    if let Some(name) = &entry.resource_claim_name {
-        return Ok(Some(found(name, ClaimOrigin::Named)));
-    }
-    if entry.resource_claim_template_name.is_none() {
-        return Err(PodClaimError::NoSource { pod: pod.full_name(), entry: entry.name.clone() });
-    }
-    let statuses = pod.status.as_ref().and_then(|status| status.resource_claim_statuses.as_deref()).unwrap_or_default();
-    match statuses.iter().find(|status| status.name == entry.name) {
-        Some(status) => Ok(status.resource_claim_name.as_deref().map(|name| found(name, ClaimOrigin::Template))),
-        None => Err(PodClaimError::NotCreated { pod: pod.full_name() }),
+impl PodClaim {
+    /// Returns the claim of one entry of `spec.resourceClaims`; `None` if its template needed no claim.
+    ///
+    /// # Errors
+    /// The entry names nothing, or its claim is not made yet.
+    pub fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<Self>, PodClaimError> {
+        let found = |name: &str, origin| Self { claim: ClaimKey::new(pod.namespace(), name), origin };
+        if let Some(name) = &entry.resource_claim_name {
+            return Ok(Some(found(name, ClaimOrigin::Named)));
+        }
+        if entry.resource_claim_template_name.is_none() {
+            return Err(PodClaimError::NoSource { pod: pod.full_name(), entry: entry.name.clone() });
+        }
+        let statuses =
+            pod.status.as_ref().and_then(|status| status.resource_claim_statuses.as_deref()).unwrap_or_default();
+        match statuses.iter().find(|status| status.name == entry.name) {
+            Some(status) => Ok(status.resource_claim_name.as_deref().map(|name| found(name, ClaimOrigin::Template))),
+            None => Err(PodClaimError::NotCreated { pod: pod.full_name() }),
+        }
     }
 }
 

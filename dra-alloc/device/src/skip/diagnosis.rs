@@ -12,7 +12,7 @@ use super::{SkipDeclaration, SkipSet};
 use crate::allocated::published;
 use crate::{DeviceId, allocated_devices};
 
-/// Observed problem, as input of [`diagnose_skip`].
+/// Observed problem, as input of [`SkipEvidence::diagnose`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkipSymptom<'a> {
@@ -30,7 +30,7 @@ pub enum SkipSymptom<'a> {
     HardwareMissing,
 }
 
-/// Objects and observed problem from which [`diagnose_skip`] finds causes.
+/// Objects and observed problem from which [`SkipEvidence::diagnose`] finds causes.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "made by the caller; the KEP's advice looks at these")]
 pub struct SkipEvidence<'a> {
@@ -127,47 +127,49 @@ impl fmt::Display for SkipDiagnosis {
     }
 }
 
-/// Returns the likely causes of a problem, the most likely first: causes found in the symptom, then causes found in the
-/// objects. Linear in the devices of the claim times the slices.
-///
-/// ```
-/// use dra_device::skip::{diagnose_skip, SkipDiagnosis, SkipEvidence, SkipSymptom};
-/// use dra_attrs::Profile;
-/// use k8s_openapi::api::resource::v1::ResourceClaim;
-/// let evidence = SkipEvidence {
-///     profile: Profile::Kep,
-///     slices: &[],
-///     claim: &ResourceClaim::default(),
-///     symptom: SkipSymptom::PrepareFailed("… DRAOptionalNodePreparationDisabled: …"),
-/// };
-/// assert_eq!(diagnose_skip(evidence), [SkipDiagnosis::KubeletGateOff { gate: "DRAOptionalNodePreparation" }]);
-/// ```
-#[must_use]
-pub fn diagnose_skip(evidence: SkipEvidence<'_>) -> Vec<SkipDiagnosis> {
-    let gate = DraGate::OptionalNodeOperations.name(evidence.profile);
-    let feature = Decisions::from_profile(evidence.profile).declared_feature;
-    let mut causes = Vec::new();
-    match evidence.symptom {
-        SkipSymptom::AllocationFailed(message) if message.contains(gate) || message.contains(feature) => {
-            // A node that does not declare the feature has a kubelet with the gate off. In Kubernetes 1.37, the feature
-            // has the name of the gate.
-            let is_of_node = ["declares the feature", "not declared by the node", "required features"]
-                .iter()
-                .any(|words| message.contains(words));
-            let (of_node, of_scheduler) =
-                (SkipDiagnosis::KubeletGateOff { gate }, SkipDiagnosis::SchedulerGateOff { gate });
-            causes.push(if is_of_node { of_node } else { of_scheduler });
+impl SkipEvidence<'_> {
+    /// Returns the likely causes of a problem, the most likely first: causes found in the symptom, then causes found in the
+    /// objects. Linear in the devices of the claim times the slices.
+    ///
+    /// ```
+    /// use dra_device::skip::{SkipDiagnosis, SkipEvidence, SkipSymptom};
+    /// use dra_attrs::Profile;
+    /// use k8s_openapi::api::resource::v1::ResourceClaim;
+    /// let evidence = SkipEvidence {
+    ///     profile: Profile::Kep,
+    ///     slices: &[],
+    ///     claim: &ResourceClaim::default(),
+    ///     symptom: SkipSymptom::PrepareFailed("… DRAOptionalNodePreparationDisabled: …"),
+    /// };
+    /// assert_eq!(evidence.diagnose(), [SkipDiagnosis::KubeletGateOff { gate: "DRAOptionalNodePreparation" }]);
+    /// ```
+    #[must_use]
+    pub fn diagnose(self) -> Vec<SkipDiagnosis> {
+        let gate = DraGate::OptionalNodeOperations.name(self.profile);
+        let feature = Decisions::from_profile(self.profile).declared_feature;
+        let mut causes = Vec::new();
+        match self.symptom {
+            SkipSymptom::AllocationFailed(message) if message.contains(gate) || message.contains(feature) => {
+                // A node that does not declare the feature has a kubelet with the gate off. In Kubernetes 1.37, the feature
+                // has the name of the gate.
+                let is_of_node = ["declares the feature", "not declared by the node", "required features"]
+                    .iter()
+                    .any(|words| message.contains(words));
+                let (of_node, of_scheduler) =
+                    (SkipDiagnosis::KubeletGateOff { gate }, SkipDiagnosis::SchedulerGateOff { gate });
+                causes.push(if is_of_node { of_node } else { of_scheduler });
+            }
+            SkipSymptom::PrepareFailed(message) if message.contains(gate) || message.contains(feature) => {
+                causes.push(SkipDiagnosis::KubeletGateOff { gate });
+            }
+            SkipSymptom::PrepareFailed(message) => causes.extend(missing_driver(message)),
+            _ => {}
         }
-        SkipSymptom::PrepareFailed(message) if message.contains(gate) || message.contains(feature) => {
-            causes.push(SkipDiagnosis::KubeletGateOff { gate });
+        for result in allocated_devices(self.claim) {
+            causes.extend(of_device(result, self.slices, self.symptom));
         }
-        SkipSymptom::PrepareFailed(message) => causes.extend(missing_driver(message)),
-        _ => {}
+        causes
     }
-    for result in allocated_devices(evidence.claim) {
-        causes.extend(of_device(result, evidence.slices, evidence.symptom));
-    }
-    causes
 }
 
 fn missing_driver(message: &str) -> Option<SkipDiagnosis> {

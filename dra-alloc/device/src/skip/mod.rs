@@ -16,21 +16,12 @@
 
 pub(crate) mod aggregate;
 mod diagnosis;
-pub mod wire;
+mod wire;
 
-pub use aggregate::{skipped_operations_by_driver, skips_node_operations};
-pub use diagnosis::{SkipDiagnosis, SkipEvidence, SkipSymptom, diagnose_skip};
+pub use diagnosis::{SkipDiagnosis, SkipEvidence, SkipSymptom};
 use dra_attrs::Profile;
 use serde::{Deserialize, Serialize};
-
-/// Name of the gRPC method that prepares a claim's devices.
-pub const NODE_PREPARE_RESOURCES: &str = "NodePrepareResources";
-
-/// Name of the gRPC method that cleans up after a claim.
-pub const NODE_UNPREPARE_RESOURCES: &str = "NodeUnprepareResources";
-
-/// Name in a list that stands for all operations, including operations that later versions of Kubernetes add.
-pub const ALL_OPERATIONS: &str = "*";
+pub use wire::SkipField;
 
 /// Value of `skipNodeOperations` in an object. Order, duplicates and unknown names are kept; absent, `false` and the
 /// empty list are different values.
@@ -65,11 +56,11 @@ pub enum SkipDeclaration {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[expect(clippy::exhaustive_structs, reason = "a new operation is a new decision for every caller")]
 pub struct SkipSet {
-    /// True if [`NODE_PREPARE_RESOURCES`] is skipped.
+    /// True if [`SkipSet::NODE_PREPARE_RESOURCES`] is skipped.
     pub prepare: bool,
-    /// True if [`NODE_UNPREPARE_RESOURCES`] is skipped.
+    /// True if [`SkipSet::NODE_UNPREPARE_RESOURCES`] is skipped.
     pub unprepare: bool,
-    /// True if operations that later versions of Kubernetes add are skipped too, as by `true` and [`ALL_OPERATIONS`].
+    /// True if operations that later versions of Kubernetes add are skipped too, as by `true` and [`SkipSet::ALL_OPERATIONS`].
     pub future: bool,
 }
 
@@ -85,13 +76,28 @@ pub enum WireForm {
     List,
 }
 
-/// Error of a set of operations that a wire form can't express.
+/// Reason why `skipNodeOperations` can't be read, or written in a wire form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("skipNodeOperations: the bool form can't say that only {operation} is skipped")]
 #[non_exhaustive]
-pub struct WireFormError {
-    /// The only operation that is skipped.
-    pub operation: &'static str,
+pub enum WireFormError {
+    /// The bool form can't express that only one operation is skipped.
+    #[error("skipNodeOperations: the bool form can't say that only {operation} is skipped")]
+    NotExpressible {
+        /// The only operation that is skipped.
+        operation: &'static str,
+    },
+    /// The object can't be serialized.
+    #[error("{reason}")]
+    Json {
+        /// Message of the serializer.
+        reason: String,
+    },
+    /// The value is neither bool nor list.
+    #[error("{field}: neither a bool nor a list of operation names")]
+    NotADeclaration {
+        /// Path of the field.
+        field: String,
+    },
 }
 
 impl WireForm {
@@ -107,6 +113,15 @@ impl WireForm {
 }
 
 impl SkipSet {
+    /// Name in a list that stands for all operations, including operations that later versions of Kubernetes add.
+    pub const ALL_OPERATIONS: &str = "*";
+
+    /// Name of the gRPC method that cleans up after a claim.
+    pub const NODE_UNPREPARE_RESOURCES: &str = "NodeUnprepareResources";
+
+    /// Name of the gRPC method that prepares a claim's devices.
+    pub const NODE_PREPARE_RESOURCES: &str = "NodePrepareResources";
+
     /// Set without operations.
     pub const NONE: Self = Self { prepare: false, unprepare: false, future: false };
 
@@ -145,7 +160,7 @@ impl SkipSet {
     }
 
     /// Returns the set as a declaration in a wire form. The empty set is absent. The list form of a set with future
-    /// operations is [`ALL_OPERATIONS`]; other lists name prepare before unprepare.
+    /// operations is [`SkipSet::ALL_OPERATIONS`]; other lists name prepare before unprepare.
     ///
     /// # Errors
     /// The bool form can't express that only one of the operations is skipped. A caller may then write the absent
@@ -155,7 +170,7 @@ impl SkipSet {
     /// use dra_device::skip::{WireFormError, SkipDeclaration, SkipSet, WireForm};
     /// let only_unprepare = SkipSet { unprepare: true, ..SkipSet::NONE };
     /// let refused = only_unprepare.to_declaration(WireForm::Bool).unwrap_err();
-    /// assert_eq!(refused.operation, "NodeUnprepareResources");
+    /// assert_eq!(refused, WireFormError::NotExpressible { operation: "NodeUnprepareResources" });
     /// let list = only_unprepare.to_declaration(WireForm::List)?;
     /// assert_eq!(list, SkipDeclaration::List(vec!["NodeUnprepareResources".to_owned()]));
     /// # Ok::<(), WireFormError>(())
@@ -164,11 +179,15 @@ impl SkipSet {
         match (form, self.prepare, self.unprepare) {
             (_, false, false) => Ok(SkipDeclaration::Absent),
             (WireForm::Bool, true, true) => Ok(SkipDeclaration::Bool(true)),
-            (WireForm::Bool, true, false) => Err(WireFormError { operation: NODE_PREPARE_RESOURCES }),
-            (WireForm::Bool, false, true) => Err(WireFormError { operation: NODE_UNPREPARE_RESOURCES }),
-            (WireForm::List, ..) if self.future => Ok(SkipDeclaration::List(vec![ALL_OPERATIONS.to_owned()])),
+            (WireForm::Bool, true, false) => {
+                Err(WireFormError::NotExpressible { operation: Self::NODE_PREPARE_RESOURCES })
+            }
+            (WireForm::Bool, false, true) => {
+                Err(WireFormError::NotExpressible { operation: Self::NODE_UNPREPARE_RESOURCES })
+            }
+            (WireForm::List, ..) if self.future => Ok(SkipDeclaration::List(vec![Self::ALL_OPERATIONS.to_owned()])),
             (WireForm::List, prepare, unprepare) => {
-                let names = [(prepare, NODE_PREPARE_RESOURCES), (unprepare, NODE_UNPREPARE_RESOURCES)];
+                let names = [(prepare, Self::NODE_PREPARE_RESOURCES), (unprepare, Self::NODE_UNPREPARE_RESOURCES)];
                 let skipped = names.into_iter().filter(|(skipped, _)| *skipped);
                 Ok(SkipDeclaration::List(skipped.map(|(_, name)| name.to_owned()).collect()))
             }
@@ -190,7 +209,7 @@ impl SkipDeclaration {
         match self {
             Self::Absent => None,
             Self::Bool(false) => Some(Vec::new()),
-            Self::Bool(true) => Some(vec![ALL_OPERATIONS.to_owned()]),
+            Self::Bool(true) => Some(vec![SkipSet::ALL_OPERATIONS.to_owned()]),
             Self::List(names) => Some(names.clone()),
         }
     }
@@ -228,9 +247,9 @@ impl SkipDeclaration {
 /// Returns the operations that one name of a list stands for.
 fn operation(name: &str) -> SkipSet {
     match name {
-        NODE_PREPARE_RESOURCES => SkipSet { prepare: true, ..SkipSet::NONE },
-        NODE_UNPREPARE_RESOURCES => SkipSet { unprepare: true, ..SkipSet::NONE },
-        ALL_OPERATIONS => SkipSet::EVERYTHING,
+        SkipSet::NODE_PREPARE_RESOURCES => SkipSet { prepare: true, ..SkipSet::NONE },
+        SkipSet::NODE_UNPREPARE_RESOURCES => SkipSet { unprepare: true, ..SkipSet::NONE },
+        SkipSet::ALL_OPERATIONS => SkipSet::EVERYTHING,
         _ => SkipSet::NONE,
     }
 }

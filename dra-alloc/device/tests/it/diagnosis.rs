@@ -2,20 +2,19 @@
 
 use dra_attrs::Profile;
 use dra_device::DeviceId;
-use dra_device::skip::wire::read;
-use dra_device::skip::{SkipDiagnosis, SkipEvidence, SkipSymptom, diagnose_skip};
+use dra_device::skip::{SkipDiagnosis, SkipEvidence, SkipField, SkipSymptom};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use serde_json::{Value, json};
 
 fn slice(generation: i64, skips: Value) -> ResourceSlice {
-    read(json!({"metadata": {"name": format!("slice-{generation}")}, "spec": {"driver": "d.example.com",
+    SkipField::read(json!({"metadata": {"name": format!("slice-{generation}")}, "spec": {"driver": "d.example.com",
         "pool": {"name": "p", "generation": generation, "resourceSliceCount": 1}, "devices": [{"name": "x"}],
         "skipNodeOperations": skips}}))
     .unwrap()
 }
 
 fn claim(skips: Value) -> ResourceClaim {
-    read(json!({"spec": {}, "status": {"allocation": {"devices": {"results": [
+    SkipField::read(json!({"spec": {}, "status": {"allocation": {"devices": {"results": [
         {"request": "r", "driver": "d.example.com", "pool": "p", "device": "x", "skipNodeOperations": skips}]}}}}))
     .unwrap()
 }
@@ -81,7 +80,8 @@ fn symptoms_and_their_causes() {
     ];
     for (published, recorded, symptom, expected) in rows {
         let (slices, claim) = ([slice(1, published)], claim(recorded));
-        let causes = diagnose_skip(SkipEvidence { profile: Profile::Kep, slices: &slices, claim: &claim, symptom });
+        let causes =
+            SkipEvidence::diagnose(SkipEvidence { profile: Profile::Kep, slices: &slices, claim: &claim, symptom });
         assert_eq!(causes, expected, "{symptom:?}");
     }
 }
@@ -90,9 +90,9 @@ fn symptoms_and_their_causes() {
 fn the_newest_slice_counts_and_texts_say_what_to_do() {
     let (slices, claim) = ([slice(2, json!(null)), slice(1, json!(true))], claim(json!(null)));
     let evidence = SkipEvidence { profile: Profile::V1_37, slices: &slices, claim: &claim, symptom: SkipSymptom::None };
-    assert_eq!(diagnose_skip(evidence), []);
+    assert_eq!(SkipEvidence::diagnose(evidence), []);
     let message = "ResourceClaim c: DRAOptionalNodeOperations feature gate is disabled on kubelet";
-    let causes = diagnose_skip(SkipEvidence { symptom: SkipSymptom::PrepareFailed(message), ..evidence });
+    let causes = SkipEvidence::diagnose(SkipEvidence { symptom: SkipSymptom::PrepareFailed(message), ..evidence });
     assert_eq!(causes[0].to_string(), "enable the feature gate DRAOptionalNodeOperations on the kubelet of the node");
 }
 
@@ -114,7 +114,7 @@ fn a_node_that_does_not_declare_the_feature_is_not_the_gate_of_the_scheduler() {
             )),
             SkipSymptom::PrepareFailed(&format!("{rejected}: {feature}")),
         ] {
-            let causes = diagnose_skip(SkipEvidence { profile, slices: &slices, claim: &claim, symptom });
+            let causes = SkipEvidence::diagnose(SkipEvidence { profile, slices: &slices, claim: &claim, symptom });
             assert_eq!(causes, [SkipDiagnosis::KubeletGateOff { gate }], "{symptom:?}");
         }
     }

@@ -1,6 +1,6 @@
 //! Tests of the skipped operations of each driver of a claim.
 
-use dra_device::skip::{SkipDeclaration, SkipSet, skipped_operations_by_driver, skips_node_operations};
+use dra_device::skip::{SkipDeclaration, SkipSet};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationResult, DeviceRequestAllocationResult, ResourceClaim,
 };
@@ -20,7 +20,7 @@ fn allocation(results: Vec<DeviceRequestAllocationResult>) -> AllocationResult {
 
 fn aggregate(declarations: &[Vec<String>]) -> SkipSet {
     let devices = declarations.iter().map(|names| device("d.example.com", Some(names.clone())));
-    skipped_operations_by_driver(&allocation(devices.collect()))["d.example.com"]
+    SkipSet::by_driver(&allocation(devices.collect()))["d.example.com"]
 }
 
 fn names(text: &str) -> Vec<String> {
@@ -64,11 +64,11 @@ fn drivers_do_not_influence_each_other() {
         device("a.example.com", Some(names("*"))),
     ];
     let allocation = allocation(results);
-    let drivers = skipped_operations_by_driver(&allocation);
+    let drivers = SkipSet::by_driver(&allocation);
     assert_eq!(drivers.keys().copied().collect::<Vec<_>>(), ["a.example.com", "b.example.com"]);
     assert_eq!(drivers["a.example.com"], SkipSet::EVERYTHING);
     assert_eq!(drivers["b.example.com"], SkipSet::NONE);
-    assert!(skipped_operations_by_driver(&AllocationResult::default()).is_empty());
+    assert!(SkipSet::by_driver(&AllocationResult::default()).is_empty());
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn admin_access_and_shares_count_like_any_device() {
         {"request": "r", "driver": "d", "pool": "p", "device": "y", "shareID": "s"},
     ]))
     .unwrap();
-    assert_eq!(skipped_operations_by_driver(&allocation(results))["d"], SkipSet::NONE);
+    assert_eq!(SkipSet::by_driver(&allocation(results))["d"], SkipSet::NONE);
 }
 
 #[test]
@@ -86,11 +86,12 @@ fn claims_that_use_it() {
     // req: 5945-OBS-3
     let claim = |declared: serde_json::Value| -> ResourceClaim {
         let result = json!({"request": "r", "driver": "d", "pool": "p", "device": "x", "skipNodeOperations": declared});
-        dra_device::skip::wire::read(json!({"status": {"allocation": {"devices": {"results": [result]}}}})).unwrap()
+        dra_device::skip::SkipField::read(json!({"status": {"allocation": {"devices": {"results": [result]}}}}))
+            .unwrap()
     };
     let claims = [json!(null), json!(false), json!([]), json!(true), json!(["*"]), json!(["Future"])].map(claim);
-    assert_eq!(claims.each_ref().map(skips_node_operations), [false, false, false, true, true, true]);
-    assert!(!skips_node_operations(&ResourceClaim::default()));
+    assert_eq!(claims.each_ref().map(SkipSet::is_any_in), [false, false, false, true, true, true]);
+    assert!(!SkipSet::is_any_in(&ResourceClaim::default()));
 }
 
 fn declaration() -> impl Strategy<Value = Vec<String>> {

@@ -14,13 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::claim::base_request;
 use super::ledger::HeldDevice;
 
-/// Directory of CDI specs that do not outlive a boot.
-pub const CDI_DIRECTORY: &str = "/var/run/cdi";
-
 /// Reason why a name can't be used with CDI.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum CdiNameError {
+pub enum CdiError {
     /// The vendor does not start with a letter, end with a letter or digit, or has other characters than letters, digits,
     /// `_`, `.` and `-`. The name of a driver may start with a digit; `k8s.` before it makes a vendor of it.
     #[error(
@@ -43,16 +40,7 @@ pub enum CdiNameError {
         /// Name of the device.
         device: String,
     },
-}
-
-/// Reason why there is no CDI spec.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CdiSpecError {
-    /// A device's name can't be used with CDI.
-    #[error(transparent)]
-    Name(#[from] CdiNameError),
-    /// There is no device: a runtime would find none of the names that the kubelet passes on.
+    /// A spec has no device: a runtime would find none of the names that the kubelet passes on.
     #[error("CDI spec of {kind}: it needs at least one device")]
     NoDevices {
         /// Kind of the devices.
@@ -75,7 +63,7 @@ fn is_name(text: &str, is_first: fn(&u8) -> bool, others: &[u8]) -> bool {
 /// assert_eq!(kind.to_string(), "k8s.gpu.example.com/claim");
 /// assert_eq!(kind.device_id("5f1c-gpu-0")?, "k8s.gpu.example.com/claim=5f1c-gpu-0");
 /// assert_eq!(kind.file_name("5f1c"), "k8s.gpu.example.com-claim_5f1c.json");
-/// # Ok::<(), dra_node::driver::CdiNameError>(())
+/// # Ok::<(), dra_node::driver::CdiError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CdiKind {
@@ -88,13 +76,13 @@ impl CdiKind {
     ///
     /// # Errors
     /// The vendor or class is no name of CDI.
-    pub fn new(vendor: &str, class: &str) -> Result<Self, CdiNameError> {
+    pub fn new(vendor: &str, class: &str) -> Result<Self, CdiError> {
         let is_valid = |text| is_name(text, u8::is_ascii_alphabetic, b"_.-");
         if !is_valid(vendor) {
-            return Err(CdiNameError::Vendor { vendor: vendor.to_owned() });
+            return Err(CdiError::Vendor { vendor: vendor.to_owned() });
         }
         if !is_valid(class) {
-            return Err(CdiNameError::Class { class: class.to_owned() });
+            return Err(CdiError::Class { class: class.to_owned() });
         }
         Ok(Self { vendor: vendor.to_owned(), class: class.to_owned() })
     }
@@ -103,11 +91,11 @@ impl CdiKind {
     ///
     /// # Errors
     /// The device is no name of CDI.
-    pub fn device_id(&self, device: &str) -> Result<String, CdiNameError> {
+    pub fn device_id(&self, device: &str) -> Result<String, CdiError> {
         if is_name(device, u8::is_ascii_alphanumeric, b"_.:-") {
             Ok(format!("{self}={device}"))
         } else {
-            Err(CdiNameError::Device { device: device.to_owned() })
+            Err(CdiError::Device { device: device.to_owned() })
         }
     }
 
@@ -125,7 +113,7 @@ impl CdiKind {
     /// let kind = CdiKind::new("gpu.example.com", "claim")?;
     /// assert_eq!(kind.claim_of_file(&kind.file_name("5f1c")), Some("5f1c"));
     /// assert_eq!(kind.claim_of_file("nic.example.com-claim_5f1c.json"), None);
-    /// # Ok::<(), dra_node::driver::CdiNameError>(())
+    /// # Ok::<(), dra_node::driver::CdiError>(())
     /// ```
     #[must_use]
     pub fn claim_of_file<'a>(&self, file_name: &'a str) -> Option<&'a str> {
@@ -140,33 +128,35 @@ impl fmt::Display for CdiKind {
     }
 }
 
-/// Returns a CDI device name for each device that is held for a claim, in their order: `{uid}-{device}[-{share ID}]`. Runtimes
-/// cache devices by name, so that a name is never used for another claim. Where two devices of the claim would have one
-/// name, the second one has its request added, and a number if need be.
-///
-/// ```
-/// use dra_node::driver::cdi_device_names;
-/// use serde_json::{from_value, json};
-/// let held = |request| json!({"request": request, "pool": "node-1", "device": "gpu-0"});
-/// let devices = from_value::<Vec<_>>(json!([held("train"), held("watch")]))?;
-/// assert_eq!(cdi_device_names("5f1c", &devices), ["5f1c-gpu-0", "5f1c-gpu-0-watch"]);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[must_use]
-pub fn cdi_device_names(claim_uid: &str, devices: &[HeldDevice]) -> Vec<String> {
-    let mut taken = BTreeSet::new();
-    let mut names = Vec::new();
-    for held in devices {
-        let share = held.share_id.as_deref().map(|share| format!("-{share}")).unwrap_or_default();
-        let plain = format!("{claim_uid}-{}{share}", held.device);
-        let with_request = format!("{plain}-{}", base_request(&held.request));
-        let numbered = (2_u32..).map(|number| format!("{with_request}-{number}"));
-        let free = [plain, with_request.clone()].into_iter().chain(numbered).find(|name| !taken.contains(name));
-        let name = free.unwrap_or_default();
-        taken.insert(name.clone());
-        names.push(name);
+impl CdiDevice {
+    /// Returns a CDI device name for each device that is held for a claim, in their order: `{uid}-{device}[-{share ID}]`. Runtimes
+    /// cache devices by name, so that a name is never used for another claim. Where two devices of the claim would have one
+    /// name, the second one has its request added, and a number if need be.
+    ///
+    /// ```
+    /// use dra_node::driver::CdiDevice;
+    /// use serde_json::{from_value, json};
+    /// let held = |request| json!({"request": request, "pool": "node-1", "device": "gpu-0"});
+    /// let devices = from_value::<Vec<_>>(json!([held("train"), held("watch")]))?;
+    /// assert_eq!(CdiDevice::names("5f1c", &devices), ["5f1c-gpu-0", "5f1c-gpu-0-watch"]);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn names(claim_uid: &str, devices: &[HeldDevice]) -> Vec<String> {
+        let mut taken = BTreeSet::new();
+        let mut names = Vec::new();
+        for held in devices {
+            let share = held.share_id.as_deref().map(|share| format!("-{share}")).unwrap_or_default();
+            let plain = format!("{claim_uid}-{}{share}", held.device);
+            let with_request = format!("{plain}-{}", base_request(&held.request));
+            let numbered = (2_u32..).map(|number| format!("{with_request}-{number}"));
+            let free = [plain, with_request.clone()].into_iter().chain(numbered).find(|name| !taken.contains(name));
+            let name = free.unwrap_or_default();
+            taken.insert(name.clone());
+            names.push(name);
+        }
+        names
     }
-    names
 }
 
 /// CDI spec: the content of a spec file.
@@ -370,6 +360,9 @@ const FEATURES: [Feature; 5] = [
 const EARLIEST: &str = "0.3.0";
 
 impl CdiSpec {
+    /// Directory of CDI specs that do not outlive a boot.
+    pub const DIRECTORY: &str = "/var/run/cdi";
+
     /// Creates a spec with the smallest version that it needs.
     ///
     /// ```
@@ -383,9 +376,9 @@ impl CdiSpec {
     ///
     /// # Errors
     /// There is no device, or the name of one can't be used with CDI.
-    pub fn new(kind: &CdiKind, devices: Vec<CdiDevice>) -> Result<Self, CdiSpecError> {
+    pub fn new(kind: &CdiKind, devices: Vec<CdiDevice>) -> Result<Self, CdiError> {
         if devices.is_empty() {
-            return Err(CdiSpecError::NoDevices { kind: kind.to_string() });
+            return Err(CdiError::NoDevices { kind: kind.to_string() });
         }
         devices.iter().try_for_each(|device| kind.device_id(&device.name).map(|_| ()))?;
         let mut spec = Self { kind: kind.to_string(), devices, ..Self::default() };

@@ -8,34 +8,15 @@ use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationConfiguration, DeviceRequestAllocationResult, OpaqueDeviceConfiguration,
 };
 
-/// Source of a device configuration. A claim's configuration outranks that of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the API has these two, and a third one must be an error")]
-pub enum ConfigSource {
-    /// Configuration of a `DeviceClass`, which an administrator wrote: `FromClass`.
-    Class,
-    /// Configuration of a `ResourceClaim`, which a user wrote: `FromClaim`.
-    Claim,
-}
-
-impl ConfigSource {
-    fn parse(text: &str) -> Option<Self> {
-        match text {
-            "FromClass" => Some(Self::Class),
-            "FromClaim" => Some(Self::Claim),
-            _ => None,
-        }
-    }
-}
-
 /// Configuration that applies to a device result, borrowed from the allocation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DeviceConfig<'a> {
     /// Position in `allocation.devices.config`.
     pub index: Index<DeviceAllocationConfiguration>,
-    /// Source of the configuration.
-    pub source: ConfigSource,
+    /// True if it is of the `ResourceClaim`, which a user wrote (`FromClaim`), and outranks those of a `DeviceClass`, which an
+    /// administrator wrote (`FromClass`).
+    pub is_from_claim: bool,
     /// The driver's parameters, not decoded. An author decodes `apiVersion` and `kind` to a closed set of types, and
     /// makes an unknown field or kind an error of the claim.
     pub opaque: &'a OpaqueDeviceConfiguration,
@@ -118,11 +99,15 @@ pub fn device_configs<'a>(
         let index = Index::from(index);
         let opaque = config.opaque.as_ref().ok_or(ConfigError::NotOpaque { index })?;
         if opaque.driver == driver {
-            let source = ConfigSource::parse(&config.source).ok_or(ConfigError::UnknownSource { index })?;
-            found.push(DeviceConfig { index, source, opaque });
+            let is_from_claim = match config.source.as_str() {
+                "FromClass" => false,
+                "FromClaim" => true,
+                _ => return Err(ConfigError::UnknownSource { index }),
+            };
+            found.push(DeviceConfig { index, is_from_claim, opaque });
         }
     }
-    found.sort_by_key(|config| config.source);
+    found.sort_by_key(|config| config.is_from_claim);
     Ok(found)
 }
 

@@ -77,74 +77,6 @@ pub enum DeviceStatusError {
 /// Key of a status entry of one driver: pool, device and share ID.
 type Key<'a> = (&'a str, &'a str, Option<&'a str>);
 
-/// Returns the new `status.devices` of a claim, or `None` if nothing differs and nothing is to be written.
-///
-/// Entries of other drivers stay as they are, in their places. Entries of `driver` are replaced by its reports; those of
-/// devices that are not allocated any more go, and those that `reports` leaves out stay. New entries are appended in the
-/// order of the allocation. Conditions are merged by type: those that a report leaves out stay,
-/// `lastTransitionTime` is kept while the status is the same, and `observedGeneration` is the claim's.
-///
-/// After a conflict the caller reads the claim again and merges again; writing the old list would undo the changes of
-/// others. `validate_claim_status` of the crate `dra-validate` finds what else the API server would refuse.
-///
-/// ```
-/// use dra_node::driver::{ConditionReport, DeviceReport, merge_device_status};
-/// use k8s_openapi::jiff::Timestamp;
-/// use serde_json::{from_value, json};
-/// let claim = from_value(json!({"status": {"allocation": {"devices": {"results": [
-///     {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"},
-/// ]}}}}))?;
-/// let ready = ConditionReport { type_: "Ready".into(), status: "True".into(), reason: "Set".into(), message: "".into() };
-/// let report = DeviceReport {
-///     pool: "node-1".into(), device: "gpu-0".into(), conditions: vec![ready], ..DeviceReport::default()
-/// };
-/// let devices = merge_device_status(&claim, "gpu.example.com", &[report], Timestamp::UNIX_EPOCH)?;
-/// assert_eq!(devices.unwrap()[0].device, "gpu-0");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-/// The first report of a device that is not allocated, is there twice, or gets too many conditions. Nothing is merged.
-///
-/// Complexity: n log n in devices and reports.
-pub fn merge_device_status(
-    claim: &ResourceClaim,
-    driver: &str,
-    reports: &[DeviceReport],
-    now: Timestamp,
-) -> Result<Option<Vec<AllocatedDeviceStatus>>, DeviceStatusError> {
-    let allocated: Vec<Key<'_>> = allocated_devices(claim)
-        .iter()
-        .filter(|result| result.driver == driver)
-        .map(|result| (result.pool.as_str(), result.device.as_str(), result.share_id.as_deref()))
-        .collect();
-    let is_allocated: BTreeSet<Key<'_>> = allocated.iter().copied().collect();
-    check(reports, &is_allocated)?;
-
-    let status = claim.status.as_ref();
-    let stored = status.and_then(|status| status.devices.as_deref()).unwrap_or_default();
-    let context = Merge { driver, generation: claim.metadata.generation, now };
-    let mut reports: BTreeMap<Key<'_>, &DeviceReport> = reports.iter().map(|report| (report.key(), report)).collect();
-    let mut merged = Vec::with_capacity(stored.len());
-    for entry in stored {
-        let key = (entry.pool.as_str(), entry.device.as_str(), entry.share_id.as_deref());
-        if entry.driver != driver {
-            merged.push(entry.clone());
-        } else if is_allocated.contains(&key) {
-            merged.push(match reports.remove(&key) {
-                Some(report) => context.entry(report, entry.conditions.as_ref())?,
-                None => entry.clone(),
-            });
-        }
-    }
-    for key in allocated {
-        if let Some(report) = reports.remove(&key) {
-            merged.push(context.entry(report, None)?);
-        }
-    }
-    Ok((merged != stored).then_some(merged))
-}
-
 fn check(reports: &[DeviceReport], allocated: &BTreeSet<Key<'_>>) -> Result<(), DeviceStatusError> {
     let mut seen = BTreeSet::new();
     for report in reports {
@@ -169,6 +101,74 @@ impl DeviceReport {
 
     fn too_many_conditions(&self) -> DeviceStatusError {
         DeviceStatusError::TooManyConditions { pool: self.pool.clone(), device: self.device.clone() }
+    }
+
+    /// Returns the new `status.devices` of a claim, or `None` if nothing differs and nothing is to be written.
+    ///
+    /// Entries of other drivers stay as they are, in their places. Entries of `driver` are replaced by its reports; those of
+    /// devices that are not allocated any more go, and those that `reports` leaves out stay. New entries are appended in the
+    /// order of the allocation. Conditions are merged by type: those that a report leaves out stay,
+    /// `lastTransitionTime` is kept while the status is the same, and `observedGeneration` is the claim's.
+    ///
+    /// After a conflict the caller reads the claim again and merges again; writing the old list would undo the changes of
+    /// others. `validate_claim_status` of the crate `dra-validate` finds what else the API server would refuse.
+    ///
+    /// ```
+    /// use dra_node::driver::{ConditionReport, DeviceReport};
+    /// use k8s_openapi::jiff::Timestamp;
+    /// use serde_json::{from_value, json};
+    /// let claim = from_value(json!({"status": {"allocation": {"devices": {"results": [
+    ///     {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"},
+    /// ]}}}}))?;
+    /// let ready = ConditionReport { type_: "Ready".into(), status: "True".into(), reason: "Set".into(), message: "".into() };
+    /// let report = DeviceReport {
+    ///     pool: "node-1".into(), device: "gpu-0".into(), conditions: vec![ready], ..DeviceReport::default()
+    /// };
+    /// let devices = DeviceReport::merge(&claim, "gpu.example.com", &[report], Timestamp::UNIX_EPOCH)?;
+    /// assert_eq!(devices.unwrap()[0].device, "gpu-0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first report of a device that is not allocated, is there twice, or gets too many conditions. Nothing is merged.
+    ///
+    /// Complexity: n log n in devices and reports.
+    pub fn merge(
+        claim: &ResourceClaim,
+        driver: &str,
+        reports: &[Self],
+        now: Timestamp,
+    ) -> Result<Option<Vec<AllocatedDeviceStatus>>, DeviceStatusError> {
+        let allocated: Vec<Key<'_>> = allocated_devices(claim)
+            .iter()
+            .filter(|result| result.driver == driver)
+            .map(|result| (result.pool.as_str(), result.device.as_str(), result.share_id.as_deref()))
+            .collect();
+        let is_allocated: BTreeSet<Key<'_>> = allocated.iter().copied().collect();
+        check(reports, &is_allocated)?;
+
+        let status = claim.status.as_ref();
+        let stored = status.and_then(|status| status.devices.as_deref()).unwrap_or_default();
+        let context = Merge { driver, generation: claim.metadata.generation, now };
+        let mut reports: BTreeMap<Key<'_>, &Self> = reports.iter().map(|report| (report.key(), report)).collect();
+        let mut merged = Vec::with_capacity(stored.len());
+        for entry in stored {
+            let key = (entry.pool.as_str(), entry.device.as_str(), entry.share_id.as_deref());
+            if entry.driver != driver {
+                merged.push(entry.clone());
+            } else if is_allocated.contains(&key) {
+                merged.push(match reports.remove(&key) {
+                    Some(report) => context.entry(report, entry.conditions.as_ref())?,
+                    None => entry.clone(),
+                });
+            }
+        }
+        for key in allocated {
+            if let Some(report) = reports.remove(&key) {
+                merged.push(context.entry(report, None)?);
+            }
+        }
+        Ok((merged != stored).then_some(merged))
     }
 }
 

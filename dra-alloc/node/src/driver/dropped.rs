@@ -11,18 +11,6 @@ use dra_attrs::{DraGate, DroppedField, GateName, Profile};
 use dra_device::internal::gated_fields;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
-/// Response of a driver to fields that an API server drops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OnDropped {
-    /// Does not send the fields again, and withholds devices that readers would make wrong use of without them. Of
-    /// partitions that share counters, the first one stays.
-    #[default]
-    Withdraw,
-    /// Sends everything, and only reports the dropped fields. The server keeps a field that is stored from before.
-    Report,
-}
-
 /// Returns the fields that were sent and that the API server did not store, by gate.
 ///
 /// ```

@@ -42,11 +42,11 @@ pub enum DueReason {
 /// Moments that make a pass over a pool necessary.
 ///
 /// ```
-/// use dra_node::driver::{DueReason, Timers, due};
+/// use dra_node::driver::{DueReason, Timers};
 /// use k8s_openapi::jiff::{SignedDuration, Timestamp};
 /// let now = Timestamp::UNIX_EPOCH;
 /// let timers = Timers { first_foreign_event_at: Some(now), ..Timers::default() };
-/// assert_eq!(due(&timers, now), Some((now + SignedDuration::from_secs(30), DueReason::ForeignEvent)));
+/// assert_eq!(timers.due(now), Some((now + SignedDuration::from_secs(30), DueReason::ForeignEvent)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers keep it and set its fields")]
@@ -70,27 +70,29 @@ pub struct Timers {
     pub synced_at: Option<Timestamp>,
 }
 
-/// Returns the time of the next pass over a pool and its reason; `None` if nothing is to be done. A time that has passed
-/// is `now`.
-#[must_use]
-pub fn due(timers: &Timers, now: Timestamp) -> Option<(Timestamp, DueReason)> {
-    let is_open = |at: &Timestamp| timers.synced_at.is_none_or(|synced| *at >= synced);
-    let after = |at: Timestamp, delay: SignedDuration| at.saturating_add(delay).unwrap_or(Timestamp::MAX);
-    let repair = if timers.has_quick_repair { QUICK_REPAIR_DELAY } else { FOREIGN_EVENT_DELAY };
-    let event = |at: Option<Timestamp>, delay: SignedDuration, reason: DueReason| {
-        at.filter(is_open).map(|at| (after(at, delay), reason))
-    };
-    let confirmation = timers.last_unconfirmed_write_at.map(|at| after(at, CONFIRMATION_DELAY));
-    let failed_at = timers.failed_at.filter(|_| timers.failures > 0);
-    let reasons = [
-        event(timers.desired_changed_at, SignedDuration::ZERO, DueReason::Desired),
-        event(timers.first_foreign_event_at, FOREIGN_EVENT_DELAY, DueReason::ForeignEvent),
-        event(timers.own_slice_vanished_at, repair, DueReason::Vanished),
-        confirmation.filter(is_open).map(|at| (at, DueReason::Confirm)),
-        failed_at.map(|at| (after(at, retry_delay(timers.failures)), DueReason::Retry)),
-    ];
-    let (at, reason) = reasons.into_iter().flatten().min()?;
-    Some((at.max(now), reason))
+impl Timers {
+    /// Returns the time of the next pass over a pool and its reason; `None` if nothing is to be done. A time that has passed
+    /// is `now`.
+    #[must_use]
+    pub fn due(&self, now: Timestamp) -> Option<(Timestamp, DueReason)> {
+        let is_open = |at: &Timestamp| self.synced_at.is_none_or(|synced| *at >= synced);
+        let after = |at: Timestamp, delay: SignedDuration| at.saturating_add(delay).unwrap_or(Timestamp::MAX);
+        let repair = if self.has_quick_repair { QUICK_REPAIR_DELAY } else { FOREIGN_EVENT_DELAY };
+        let event = |at: Option<Timestamp>, delay: SignedDuration, reason: DueReason| {
+            at.filter(is_open).map(|at| (after(at, delay), reason))
+        };
+        let confirmation = self.last_unconfirmed_write_at.map(|at| after(at, CONFIRMATION_DELAY));
+        let failed_at = self.failed_at.filter(|_| self.failures > 0);
+        let reasons = [
+            event(self.desired_changed_at, SignedDuration::ZERO, DueReason::Desired),
+            event(self.first_foreign_event_at, FOREIGN_EVENT_DELAY, DueReason::ForeignEvent),
+            event(self.own_slice_vanished_at, repair, DueReason::Vanished),
+            confirmation.filter(is_open).map(|at| (at, DueReason::Confirm)),
+            failed_at.map(|at| (after(at, retry_delay(self.failures)), DueReason::Retry)),
+        ];
+        let (at, reason) = reasons.into_iter().flatten().min()?;
+        Some((at.max(now), reason))
+    }
 }
 
 /// Returns the delay after a number of failures in a row.

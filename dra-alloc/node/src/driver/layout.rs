@@ -9,29 +9,6 @@ use crate::driver::limits::{MAX_CONSUMED_TOGETHER, MAX_COUNTERS_TOGETHER, SliceL
 use crate::driver::plan_error::PlanError;
 use crate::driver::slice_plan::{SliceContents, SlicePlan};
 
-/// Distribution of devices over slices.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Layout<'a> {
-    /// By the order of the devices alone.
-    #[default]
-    Ordered,
-    /// As it was: a device stays in its slice, so that a device that appears or goes changes one slice. If more than
-    /// twice the necessary slices are left, the devices are laid out anew.
-    Sticky(Vec<SliceContents<'a>>),
-}
-
-/// Number of devices in a slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Chunk {
-    /// At most 64, so that a taint that is added later never splits a slice.
-    #[default]
-    Always64,
-    /// As many as the API server accepts: 64 if one of the devices is advanced, 128 otherwise.
-    WhenNeeded,
-}
-
 /// Part of a pool that is never split: a device, or counter sets with the devices that consume from them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Item<'a> {
@@ -155,11 +132,9 @@ impl<'a> Slot<'a> {
 }
 
 /// Slices of a pool with devices.
-#[expect(clippy::struct_field_names, reason = "the field is what the type is about")]
 pub(super) struct Slots<'a> {
     slots: Vec<Slot<'a>>,
     limits: SliceLimits,
-    chunk: Chunk,
 }
 
 impl<'a> Slots<'a> {
@@ -167,17 +142,16 @@ impl<'a> Slots<'a> {
     pub(super) fn new(
         items: Vec<Item<'a>>,
         limits: &SliceLimits,
-        chunk: Chunk,
-        layout: &Layout<'_>,
+        stored: Option<&[SliceContents<'_>]>,
     ) -> Result<Self, PlanError> {
-        let empty = Self { slots: Vec::new(), limits: *limits, chunk };
+        let empty = Self { slots: Vec::new(), limits: *limits };
         if let Some(item) = items.iter().find(|item| !empty.fits(item.load)) {
             return Err(PlanError::CannotSplit {
                 counter_sets: item.counter_sets.iter().map(|set| set.name.clone()).collect(),
                 device_count: item.devices.len(),
             });
         }
-        let Layout::Sticky(previous) = layout else { return Ok(empty.ordered(items)) };
+        let Some(previous) = stored else { return Ok(empty.ordered(items)) };
         let ordered = Self { slots: Vec::new(), ..empty }.ordered(items.clone());
         let sticky = empty.sticky(items, previous);
         let most = ordered.slots.len().max(1).saturating_mul(2);
@@ -266,10 +240,7 @@ impl<'a> Slots<'a> {
     /// many as the server accepts.
     fn most_devices(&self, load: Load) -> usize {
         let accepted = if load.advanced > 0 { self.limits.max_advanced_devices } else { self.limits.max_devices };
-        match self.chunk {
-            Chunk::Always64 if load.items > 1 => accepted.min(SMALL_CHUNK),
-            Chunk::Always64 | Chunk::WhenNeeded => accepted,
-        }
+        if load.items > 1 && !self.limits.fills_slices { accepted.min(SMALL_CHUNK) } else { accepted }
     }
 }
 

@@ -15,6 +15,10 @@ use k8s_openapi::api::resource::v1::Device;
 /// assert_eq!(SliceLimits::for_minor(37).max_advanced_devices, 64);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "differences between versions that have nothing to do with each other"
+)]
 #[non_exhaustive]
 pub struct SliceLimits {
     /// Largest number of devices of a slice.
@@ -26,11 +30,14 @@ pub struct SliceLimits {
     pub max_counter_sets: Option<usize>,
     /// True if a slice with devices may not have counter sets. False if devices must be in the slice of the counter sets
     /// that they consume from.
-    pub has_separate_counters: bool,
+    pub(super) has_separate_counters: bool,
     /// True if a list attribute makes a device an advanced one.
     pub counts_lists: bool,
     /// True if the API server knows `partitionTypeAttribute` and `skipNodeOperations`.
-    pub has_partition_type: bool,
+    pub(super) has_partition_type: bool,
+    /// True if a slice has as many devices as the API server accepts: 64 if one of them is advanced, 128 otherwise. By
+    /// default it has at most 64, so that a taint that is added later never splits a slice.
+    pub(super) fills_slices: bool,
     /// Feature gates of slices that are off unless an administrator turns them on, or that do not exist.
     pub gates_off: &'static [DraGate],
 }
@@ -79,8 +86,15 @@ impl SliceLimits {
             has_separate_counters,
             counts_lists: minor >= 36,
             has_partition_type: minor >= 37,
+            fills_slices: false,
             gates_off: if minor >= 36 { OFF } else { OFF_BEFORE_36 },
         }
+    }
+
+    /// Lets a slice have as many devices as the API server accepts.
+    #[must_use]
+    pub const fn filling_slices(self) -> Self {
+        Self { fills_slices: true, ..self }
     }
 
     /// Returns true if the device lowers the number of devices that its slice may have.

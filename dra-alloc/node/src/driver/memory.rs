@@ -149,7 +149,7 @@ impl Memory {
     }
 
     /// Adds gates that are known to be off in the API server. Their fields are not sent, unless
-    /// [`Report`](crate::driver::OnDropped::Report) asks for that, and never a list: the first value stands for it.
+    /// [`ReconcileOptions::sends_dropped_fields`](crate::driver::ReconcileOptions::sends_dropped_fields) asks for that, and never a list: the first value stands for it.
     #[must_use]
     pub fn with_gates_off(mut self, gates: &[DraGate]) -> Self {
         self.gates_off.extend(gates);

@@ -17,7 +17,7 @@ use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceRequestAllocationRes
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::cdi::{CDI_DIRECTORY, CdiDevice, CdiEdits, CdiKind, CdiMount, CdiNameError, CdiSpec, CdiSpecError};
+use super::cdi::{CdiDevice, CdiEdits, CdiError, CdiKind, CdiMount, CdiSpec};
 use super::claim::base_request;
 
 const KIND: &str = "DeviceMetadata";
@@ -115,7 +115,7 @@ pub struct ClaimMetadata {
     /// UID of the claim.
     #[serde(deserialize_with = "null_as_default")]
     pub uid: String,
-    /// Generation of the document: see [`next_metadata_generation`].
+    /// Generation of the document: see [`DeviceMetadata::next_generation`].
     #[serde(deserialize_with = "null_as_default")]
     pub generation: i64,
 }
@@ -159,34 +159,24 @@ fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(val
     Ok(Option::deserialize(value)?.unwrap_or_default())
 }
 
-/// Returns the generation of a document: 1 when the claim is prepared, also if attributes come later, and one more at
-/// each update.
-#[must_use]
-pub const fn next_metadata_generation(previous: Option<i64>) -> i64 {
-    match previous {
-        None => 1,
-        Some(previous) => previous.saturating_add(1),
-    }
-}
-
-/// Returns the requests of a claim with the devices of its results, without attributes, in the order of the results.
-pub fn metadata_requests<'a>(
-    results: impl IntoIterator<Item = &'a DeviceRequestAllocationResult>,
-) -> Vec<MetadataRequest> {
-    let mut requests: Vec<MetadataRequest> = Vec::new();
-    for result in results {
-        let device = MetadataDevice {
-            driver: result.driver.clone(),
-            pool: result.pool.clone(),
-            name: result.device.clone(),
-            ..MetadataDevice::default()
-        };
-        match requests.iter_mut().find(|request| request.name == result.request) {
-            Some(request) => request.devices.push(device),
-            None => requests.push(MetadataRequest { name: result.request.clone(), devices: vec![device] }),
+impl MetadataRequest {
+    /// Returns the requests of a claim with the devices of its results, without attributes, in the order of the results.
+    pub fn from_results<'a>(results: impl IntoIterator<Item = &'a DeviceRequestAllocationResult>) -> Vec<Self> {
+        let mut requests: Vec<Self> = Vec::new();
+        for result in results {
+            let device = MetadataDevice {
+                driver: result.driver.clone(),
+                pool: result.pool.clone(),
+                name: result.device.clone(),
+                ..MetadataDevice::default()
+            };
+            match requests.iter_mut().find(|request| request.name == result.request) {
+                Some(request) => request.devices.push(device),
+                None => requests.push(Self { name: result.request.clone(), devices: vec![device] }),
+            }
         }
+        requests
     }
-    requests
 }
 
 impl DeviceMetadata {
@@ -237,6 +227,16 @@ impl DeviceMetadata {
             seen.push(version.to_owned());
         }
         Err(MetadataReadError::NoKnownVersion { seen })
+    }
+
+    /// Returns the generation of a document: 1 when the claim is prepared, also if attributes come later, and one more at
+    /// each update.
+    #[must_use]
+    pub const fn next_generation(previous: Option<i64>) -> i64 {
+        match previous {
+            None => 1,
+            Some(previous) => previous.saturating_add(1),
+        }
     }
 }
 
@@ -317,7 +317,7 @@ pub struct MetadataFile {
 pub enum MetadataPathError {
     /// The driver or the claim gives no name of CDI.
     #[error(transparent)]
-    CdiName(#[from] CdiNameError),
+    CdiName(#[from] CdiError),
     /// A name is empty, has a slash, or leads out of its directory.
     #[error("{field}: {name:?} can't be part of a path")]
     Name {
@@ -370,7 +370,7 @@ impl MetadataOwner<'_> {
             host_path: format!("{plugin_dir}/{ON_HOST}/{namespace}_{claim}_{uid}/{request}/metadata.json"),
             container_path: format!("{IN_CONTAINER}/{claim_dir}/{request}/{driver}-metadata.json"),
             cdi_id: cdi_kind.device_id(&cdi_device)?,
-            cdi_file: format!("{CDI_DIRECTORY}/{driver}_{CDI_CLASS}_{cdi_device}.json"),
+            cdi_file: format!("{}/{driver}_{CDI_CLASS}_{cdi_device}.json", CdiSpec::DIRECTORY),
             cdi_kind,
             cdi_device,
         })
@@ -398,7 +398,7 @@ impl MetadataFile {
     ///
     /// # Errors
     /// None for the paths of a [`MetadataOwner`].
-    pub fn cdi_spec(&self) -> Result<CdiSpec, CdiSpecError> {
+    pub fn cdi_spec(&self) -> Result<CdiSpec, CdiError> {
         let mount = CdiMount {
             host_path: self.host_path.clone(),
             container_path: self.container_path.clone(),

@@ -5,15 +5,15 @@
 //!
 //! - **Plan**: [`split_into_slices`] splits a [`PoolSpec`] into slices that an API server with some [`SliceLimits`] accepts.
 //! - **Check**: [`validate_pool`](dra_device::pool::validate_pool) finds mistakes that no single slice shows.
-//! - **Partitions**: [`left_by_type`] says how many of each type can still be allocated.
+//! - **Partitions**: [`PartitionsLeft::by_type`] says how many of each type can still be allocated.
 //! - **Reconcile**: [`reconcile`] compares the stored slices with a plan and returns the writes of one pass; [`Memory`] is
-//!   what a driver remembers between passes; [`due`] says when the next pass is; [`withdraw_others`] is about pools that
+//!   what a driver remembers between passes; [`Timers::due`] says when the next pass is; [`withdraw_others`] is about pools that
 //!   the driver had before.
 //! - **Equality**: [`same_devices`], and [`dropped`] for fields that an API server does not store.
-//! - **Names**: [`slice_name`] and [`generate_name`] of slices, [`decode_index`]; [`registrar_socket`] and
-//!   [`data_socket`] of the driver's sockets, [`kubelet_authority`].
+//! - **Names**: [`SlicePlan::fixed_name`] and [`SlicePlan::generate_name`] of slices; [`PluginInfo::registrar_socket`] and
+//!   [`PluginInfo::data_socket`] of the driver's sockets, [`PluginInfo::kubelet_authority`].
 //! - **Claims** (KEP-4381): [`own_results`] and [`device_configs`] of an allocation; the [`Ledger`] of prepared claims plans
-//!   the steps of each call, [`claim_responses`] collects the answers, [`merge_device_status`] reports (KEP-4817).
+//!   the steps of each call, [`claim_responses`] collects the answers, [`DeviceReport::merge`] reports (KEP-4817).
 //! - **Containers**: [`CdiSpec`] and its names; [`DeviceMetadata`] with its paths (KEP-5304).
 //! - **Kubelet**: [`Registration`] and [`PluginInfo`]; [`HealthReporter`] (KEP-4680); [`AuthorityRewriter`], without which
 //!   servers in Rust can't be registered.
@@ -48,16 +48,14 @@ mod withdraw;
 
 pub use authority::AuthorityRewriter;
 pub use cdi::{
-    CDI_DIRECTORY, CdiDevice, CdiDeviceNode, CdiEdits, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNameError,
-    CdiNetDevice, CdiSpec, CdiSpecError, cdi_device_names,
+    CdiDevice, CdiDeviceNode, CdiEdits, CdiError, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNetDevice, CdiSpec,
 };
-pub use claim::{ConfigError, ConfigSource, DeviceConfig, device_configs, own_results, request_names};
-pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, merge_device_status};
-pub use dropped::{OnDropped, dropped};
-pub use due::{DueReason, Timers, due};
+pub use claim::{ConfigError, DeviceConfig, device_configs, own_results, request_names};
+pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError};
+pub use dropped::dropped;
+pub use due::{DueReason, Timers};
 pub use equality::same_devices;
 pub use health::{DeviceHealth, HealthReporter, HealthStatus};
-pub use layout::{Chunk, Layout};
 pub use ledger::{
     ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
     LookedUpClaim, NodeContext, NotStartedError, PrepareClaimError, StartAction, StartUp,
@@ -66,20 +64,15 @@ pub use limits::SliceLimits;
 pub use memory::{Answered, Memory, NextStep, WriteFailure, WriteResponse};
 pub use metadata::{
     ClaimMetadata, DeviceMetadata, MetadataDevice, MetadataFile, MetadataOwner, MetadataPathError, MetadataReadError,
-    MetadataRequest, MetadataVersion, MetadataVersionError, metadata_requests, next_metadata_generation,
+    MetadataRequest, MetadataVersion, MetadataVersionError,
 };
-pub use names::{decode_index, generate_name, slice_name};
-pub use partitions::{PartitionsLeft, left_by_type};
+pub use partitions::PartitionsLeft;
 pub use plan_error::PlanError;
-pub use reconcile::{
-    GenerationRule, PoolScope, ReconcileError, ReconcileOptions, SliceNames, SyncPlan, WriteOrder, reconcile,
-};
-pub use registration::{
-    LastOutcome, PLUGIN_TYPE, PluginInfo, PluginService, Registration, RegistrationEvent, RegistrationReply,
-};
+pub use reconcile::{PoolScope, ReconcileError, ReconcileOptions, SyncPlan, reconcile};
+pub use registration::{LastOutcome, PluginInfo, PluginService, Registration, RegistrationEvent, RegistrationReply};
 pub use response::{ClaimError, claim_responses};
 pub use slice_plan::{SliceContents, SlicePlan};
 pub use slice_write::SliceWrite;
-pub use sockets::{SocketPathError, data_socket, kubelet_authority, registrar_socket};
+pub use sockets::SocketPathError;
 pub use split::{NodeChoice, PoolPlan, PoolSpec, split_into_slices};
 pub use withdraw::withdraw_others;

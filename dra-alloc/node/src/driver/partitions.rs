@@ -26,60 +26,62 @@ pub struct PartitionsLeft {
     pub is_exact: bool,
 }
 
-/// Returns for each partition type how many further devices can be allocated, sorted by type.
-///
-/// `slices` are those of one pool's latest generation. The attribute with the type is that of a slice
-/// (`partitionTypeAttribute`), or else `default_attribute`. `is_in_use` says which devices are allocated. A device with a
-/// taint of effect `NoSchedule` or `NoExecute` does not count as left. Compatibility groups (KEP-5963) are not looked at.
-///
-/// Cost: linear in devices, where devices of a type consume the same amounts from a counter set; otherwise a bounded
-/// search.
-///
-/// ```
-/// use dra_node::driver::left_by_type;
-/// use k8s_openapi::api::resource::v1::ResourceSlice;
-/// # use serde_json::json;
-/// let half = |name: &str, card: &str| json!({"name": name, "attributes": {"type": {"string": "half"}},
-///     "consumesCounters": [{"counterSet": card, "counters": {"memory": {"value": "20Gi"}}}]});
-/// let slice: ResourceSlice = serde_json::from_value(json!({"spec": {"driver": "gpu.example.com",
-///     "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
-///     "sharedCounters": [{"name": "card-0", "counters": {"memory": {"value": "40Gi"}}},
-///                        {"name": "card-1", "counters": {"memory": {"value": "20Gi"}}}],
-///     "devices": [half("a", "card-0"), half("b", "card-0"), half("c", "card-1"), half("d", "card-1")]}}))?;
-/// let left = left_by_type([&slice], Some("gpu.example.com/type"), |device| device == "a");
-/// assert_eq!((left[0].total, left[0].left), (4, 2));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-pub fn left_by_type<'a>(
-    slices: impl IntoIterator<Item = &'a ResourceSlice>,
-    default_attribute: Option<&str>,
-    is_in_use: impl Fn(&str) -> bool,
-) -> Vec<PartitionsLeft> {
-    let slices: Vec<&ResourceSlice> = slices.into_iter().collect();
-    let mut left = counters(&slices);
-    let mut types: BTreeMap<&str, (usize, Vec<Cost<'_>>)> = BTreeMap::new();
-    for slice in slices {
-        let attribute = slice.spec.partition_type_attribute.as_deref().or(default_attribute);
-        for device in slice_devices(slice) {
-            let cost = cost(device);
-            let is_used = is_in_use(&device.name);
-            if is_used {
-                subtract(&mut left, &cost);
-            }
-            let value = attribute.and_then(|attribute| type_of(device, attribute, &slice.spec.driver));
-            let Some(value) = value.filter(|_| !cost.is_empty()) else { continue };
-            let (total, free) = types.entry(value).or_default();
-            *total = total.saturating_add(1);
-            if !is_used && !is_kept_off(device) {
-                free.push(cost);
+impl PartitionsLeft {
+    /// Returns for each partition type how many further devices can be allocated, sorted by type.
+    ///
+    /// `slices` are those of one pool's latest generation. The attribute with the type is that of a slice
+    /// (`partitionTypeAttribute`), or else `default_attribute`. `is_in_use` says which devices are allocated. A device with a
+    /// taint of effect `NoSchedule` or `NoExecute` does not count as left. Compatibility groups (KEP-5963) are not looked at.
+    ///
+    /// Cost: linear in devices, where devices of a type consume the same amounts from a counter set; otherwise a bounded
+    /// search.
+    ///
+    /// ```
+    /// use dra_node::driver::PartitionsLeft;
+    /// use k8s_openapi::api::resource::v1::ResourceSlice;
+    /// # use serde_json::json;
+    /// let half = |name: &str, card: &str| json!({"name": name, "attributes": {"type": {"string": "half"}},
+    ///     "consumesCounters": [{"counterSet": card, "counters": {"memory": {"value": "20Gi"}}}]});
+    /// let slice: ResourceSlice = serde_json::from_value(json!({"spec": {"driver": "gpu.example.com",
+    ///     "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+    ///     "sharedCounters": [{"name": "card-0", "counters": {"memory": {"value": "40Gi"}}},
+    ///                        {"name": "card-1", "counters": {"memory": {"value": "20Gi"}}}],
+    ///     "devices": [half("a", "card-0"), half("b", "card-0"), half("c", "card-1"), half("d", "card-1")]}}))?;
+    /// let left = PartitionsLeft::by_type([&slice], Some("gpu.example.com/type"), |device| device == "a");
+    /// assert_eq!((left[0].total, left[0].left), (4, 2));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn by_type<'a>(
+        slices: impl IntoIterator<Item = &'a ResourceSlice>,
+        default_attribute: Option<&str>,
+        is_in_use: impl Fn(&str) -> bool,
+    ) -> Vec<Self> {
+        let slices: Vec<&ResourceSlice> = slices.into_iter().collect();
+        let mut left = counters(&slices);
+        let mut types: BTreeMap<&str, (usize, Vec<Cost<'_>>)> = BTreeMap::new();
+        for slice in slices {
+            let attribute = slice.spec.partition_type_attribute.as_deref().or(default_attribute);
+            for device in slice_devices(slice) {
+                let cost = cost(device);
+                let is_used = is_in_use(&device.name);
+                if is_used {
+                    subtract(&mut left, &cost);
+                }
+                let value = attribute.and_then(|attribute| type_of(device, attribute, &slice.spec.driver));
+                let Some(value) = value.filter(|_| !cost.is_empty()) else { continue };
+                let (total, free) = types.entry(value).or_default();
+                *total = total.saturating_add(1);
+                if !is_used && !is_kept_off(device) {
+                    free.push(cost);
+                }
             }
         }
+        let entry = |(partition_type, (total, free)): (&str, (usize, Vec<Cost<'_>>))| {
+            let (number, is_exact) = most_together(free, &left);
+            Self { partition_type: partition_type.to_owned(), total, left: number, is_exact }
+        };
+        types.into_iter().map(entry).collect()
     }
-    let entry = |(partition_type, (total, free)): (&str, (usize, Vec<Cost<'_>>))| {
-        let (number, is_exact) = most_together(free, &left);
-        PartitionsLeft { partition_type: partition_type.to_owned(), total, left: number, is_exact }
-    };
-    types.into_iter().map(entry).collect()
 }
 
 /// Names of a counter set and of one of its counters.

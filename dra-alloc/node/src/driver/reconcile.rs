@@ -13,7 +13,7 @@
 //! for one driver at a time. Deletes come first, so that devices that are gone disappear even if the new slices are
 //! refused.
 //!
-//! Source: `syncPool` of `resourceslicecontroller.go`; [`GenerationRule::Strict`], fixed names and the floor of
+//! Source: `syncPool` of `resourceslicecontroller.go`; the strict rule, fixed names and the floor of
 //! generations are this crate's own.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,9 +24,8 @@ use dra_device::pool::PoolFinding;
 use k8s_openapi::api::resource::v1::{ResourcePool, ResourceSlice, ResourceSliceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use crate::driver::dropped::OnDropped;
 use crate::driver::memory::Memory;
-use crate::driver::names::{decode_index, generate_name, slice_name};
+use crate::driver::slice_plan::SlicePlan;
 use crate::driver::slice_write::SliceWrite;
 use crate::driver::split::{NodeChoice, PoolPlan};
 use crate::driver::wanted::{Form, Wanted, WantedPool, wanted};
@@ -45,52 +44,25 @@ pub struct PoolScope<'a> {
     pub owner: Option<&'a OwnerReference>,
 }
 
-/// Rule that decides if a write keeps the generation of a pool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum GenerationRule {
-    /// A pool of several slices never changes within a generation: safe on an old view too.
-    #[default]
-    Strict,
-    /// A single changed slice keeps the generation, as in upstream's controller: one write instead of one for each
-    /// slice. Safe only if the view has every own write and began with a consistent list.
-    Upstream,
-}
-
-/// Names of new slices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SliceNames {
-    /// Fixed names: see [`slice_name`].
-    #[default]
-    Fixed,
-    /// Names that the API server completes, as in upstream's controller: see [`generate_name`].
-    Generated,
-}
-
-/// Order of the writes of a pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WriteOrder {
-    /// Deletes, updates, creates.
-    #[default]
-    DeletesFirst,
-    /// Updates, creates, deletes: the pool is incomplete for a shorter time, and stale slices stay visible meanwhile.
-    DeletesLast,
-}
-
-/// Settings of a pass.
+/// Settings of a pass. The defaults are the safe ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "plain data that callers write")]
+#[expect(clippy::struct_excessive_bools, reason = "settings that have nothing to do with each other")]
 pub struct ReconcileOptions {
-    /// Rule that decides if a write keeps the generation.
-    pub generation_rule: GenerationRule,
-    /// Names of new slices.
-    pub names: SliceNames,
-    /// Order of the writes.
-    pub order: WriteOrder,
-    /// Response to fields that the API server drops.
-    pub on_dropped: OnDropped,
+    /// A single changed slice keeps the generation, as in upstream's controller: one write instead of one for each slice.
+    /// Safe only if the view has every own write and began with a consistent list. By default a pool of several slices
+    /// never changes within a generation, which is safe on an old view too.
+    pub keeps_generation: bool,
+    /// New slices have names that the API server completes, as in upstream's controller: see
+    /// [`SlicePlan::generate_name`]. By default the names are fixed: see [`SlicePlan::fixed_name`].
+    pub generates_names: bool,
+    /// Updates, creates, deletes: the pool is incomplete for a shorter time, and stale slices stay visible meanwhile. By
+    /// default the deletes come first.
+    pub deletes_last: bool,
+    /// Sends everything, and only reports the fields that the API server drops. The server keeps a field that is stored
+    /// from before. By default the fields are not sent again, and devices are withheld that readers would make wrong use
+    /// of without them; of partitions that share counters, the first one stays.
+    pub sends_dropped_fields: bool,
 }
 
 /// Writes of one pass, in order, and remarks. A pass stops at the first write that fails; see
@@ -150,12 +122,12 @@ fn more(count: usize) -> String {
 /// The plan contradicts itself ([`ReconcileError::Invalid`]), or needs a gate that is off ([`ReconcileError::GateOff`]).
 ///
 /// ```
-/// use dra_node::driver::{Chunk, Layout, Memory, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceLimits, SliceWrite, split_into_slices, reconcile};
+/// use dra_node::driver::{Memory, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceLimits, SliceWrite, reconcile, split_into_slices};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
 /// let devices = [Device { name: "gpu-0".to_owned(), ..Device::default() }];
 /// let pool = PoolSpec::new("gpu.example.com", "node-1", NodeChoice::Node("node-1")).with_devices(&devices);
-/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), Chunk::Always64, &Layout::Ordered)?;
+/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), None)?;
 /// let scope = PoolScope { driver: "gpu.example.com", pool: "node-1", node_name: Some("node-1"), owner: None };
 /// let (mut memory, options) = (Memory::default(), ReconcileOptions::default());
 ///
@@ -180,22 +152,22 @@ pub fn reconcile<'s>(
         let writes = own.live.iter().map(|slice| SliceWrite::delete(slice)).collect();
         return Ok(SyncPlan { writes, clashes: own.clashes, ..SyncPlan::default() });
     };
-    let form = Form { gates_off: memory.gates_off(), on_dropped: options.on_dropped };
+    let form = Form { gates_off: memory.gates_off(), sends_dropped_fields: options.sends_dropped_fields };
     check_node_choice(desired, &form)?;
     let WantedPool { slices, withheld } = wanted(desired, &form);
     check(&slices)?;
     let matched = Matched::new(own, scope, slices.len());
     let (changed, same_but_dropped) = matched.changed(&slices, form.sent_though_off());
     let clashes = matched.clashes.clone();
-    let terminating = matched.blocked_names(scope, options.names);
+    let terminating = matched.blocked_names(scope, options.generates_names);
     let plan = SyncPlan { clashes, terminating, same_but_dropped, withheld, ..SyncPlan::default() };
     if !plan.terminating.is_empty() {
         return Ok(plan);
     }
-    let generation = matched.next_generation(desired.generation, changed.len(), options.generation_rule, memory);
+    let generation = matched.next_generation(desired.generation, changed.len(), options.keeps_generation, memory);
     memory.raise_floor(generation);
-    let writer = Writer { scope, slices: &slices, generation, names: options.names };
-    Ok(SyncPlan { writes: matched.writes(&writer, &changed, options.order), ..plan })
+    let writer = Writer { scope, slices: &slices, generation, generates_names: options.generates_names };
+    Ok(SyncPlan { writes: matched.writes(&writer, &changed, options.deletes_last), ..plan })
 }
 
 /// Checks that the nodes of the devices can be said without the fields of gates that are off.
@@ -256,8 +228,9 @@ impl<'s> Matched<'s> {
         let (mut by_index, mut obsolete) = (BTreeMap::new(), Vec::new());
         for slice in own.live {
             let is_current = slice.spec.pool.generation == own.generation && !has_other_owner(slice, scope.owner);
-            let index =
-                decode_index(name_of(slice), count).map(usize::from).filter(|index| is_current && *index < count);
+            let index = SlicePlan::decode_index(name_of(slice), count)
+                .map(usize::from)
+                .filter(|index| is_current && *index < count);
             match index {
                 Some(index) if !by_index.contains_key(&index) => drop(by_index.insert(index, slice)),
                 _ => obsolete.push(slice),
@@ -288,8 +261,8 @@ impl<'s> Matched<'s> {
     }
 
     /// Returns the names of terminating slices that new slices need.
-    fn blocked_names(&self, scope: &PoolScope<'_>, names: SliceNames) -> Vec<String> {
-        if names == SliceNames::Generated || self.terminating.is_empty() {
+    fn blocked_names(&self, scope: &PoolScope<'_>, generates_names: bool) -> Vec<String> {
+        if generates_names || self.terminating.is_empty() {
             return Vec::new();
         }
         let needed: BTreeSet<String> = self.new_indices().map(|index| fixed_name(scope, index, self.count)).collect();
@@ -301,16 +274,14 @@ impl<'s> Matched<'s> {
     }
 
     /// Returns the generation of the pass: the stored one if it may be kept, or else a higher one than was ever used.
-    fn next_generation(&self, asked: Option<i64>, changed: usize, rule: GenerationRule, memory: &Memory) -> i64 {
+    fn next_generation(&self, asked: Option<i64>, changed: usize, keeps: bool, memory: &Memory) -> i64 {
         let next = memory.generation_floor().saturating_add(1);
         if let Some(asked) = asked.filter(|asked| *asked > self.generation) {
             return if memory.generation_floor() > self.generation { asked.max(next) } else { asked };
         }
         let is_complete = self.by_index.len() == self.count;
-        let may_change = match rule {
-            GenerationRule::Upstream => changed <= 1,
-            GenerationRule::Strict => changed == 0 || changed == 1 && self.is_single() && !self.is_below(memory),
-        };
+        let is_safe = || self.is_single() && !self.is_below(memory);
+        let may_change = changed == 0 || changed == 1 && (keeps || is_safe());
         if is_complete && may_change { self.generation } else { next }
     }
 
@@ -325,14 +296,14 @@ impl<'s> Matched<'s> {
         self.generation < memory.generation_floor()
     }
 
-    fn writes(&self, writer: &Writer<'_, '_>, changed: &BTreeSet<usize>, order: WriteOrder) -> Vec<SliceWrite> {
+    fn writes(&self, writer: &Writer<'_, '_>, changed: &BTreeSet<usize>, deletes_last: bool) -> Vec<SliceWrite> {
         let is_bumped = writer.generation != self.generation;
         let written = self.by_index.iter().filter(|(index, _)| is_bumped || changed.contains(index));
         let updates = written.filter_map(|(index, stored)| writer.update(*index, stored));
         let creates: Vec<SliceWrite> = self.new_indices().filter_map(|index| writer.create(index)).collect();
         // A new slice may need the name of an obsolete one.
         let is_needed = |name: &str| creates.iter().filter_map(SliceWrite::slice).any(|slice| name_of(slice) == name);
-        let is_first = |slice: &&ResourceSlice| order == WriteOrder::DeletesFirst || is_needed(name_of(slice));
+        let is_first = |slice: &&ResourceSlice| !deletes_last || is_needed(name_of(slice));
         let (first, last): (Vec<&ResourceSlice>, Vec<&ResourceSlice>) =
             self.obsolete.iter().copied().partition(is_first);
         let last: Vec<SliceWrite> = last.into_iter().map(SliceWrite::delete).collect();
@@ -345,7 +316,7 @@ struct Writer<'w, 'a> {
     scope: &'w PoolScope<'w>,
     slices: &'w [Wanted<'a>],
     generation: i64,
-    names: SliceNames,
+    generates_names: bool,
 }
 
 impl Writer<'_, '_> {
@@ -366,11 +337,10 @@ impl Writer<'_, '_> {
     fn create(&self, index: usize) -> Option<SliceWrite> {
         let scope = self.scope;
         let owner = scope.owner.map(|owner| owner.name.as_str());
-        let (name, generate_name) = match self.names {
-            SliceNames::Fixed => (Some(fixed_name(scope, index, self.slices.len())), None),
-            SliceNames::Generated => {
-                (None, Some(generate_name(Index::from(index), self.slices.len(), scope.driver, owner)))
-            }
+        let (name, generate_name) = if self.generates_names {
+            (None, Some(SlicePlan::generate_name(Index::from(index), self.slices.len(), scope.driver, owner)))
+        } else {
+            (Some(fixed_name(scope, index, self.slices.len())), None)
         };
         let like = ResourceSliceSpec {
             driver: scope.driver.to_owned(),
@@ -387,7 +357,7 @@ impl Writer<'_, '_> {
 
 fn fixed_name(scope: &PoolScope<'_>, index: usize, count: usize) -> String {
     let owner = scope.owner.map(|owner| owner.name.as_str());
-    slice_name(Index::from(index), count, scope.driver, owner, scope.pool)
+    SlicePlan::fixed_name(Index::from(index), count, scope.driver, owner, scope.pool)
 }
 
 /// Returns true if a slice belongs to another object of the name of the owner: an earlier node, with which the garbage

@@ -11,9 +11,6 @@ use std::mem;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-/// Type of a DRA plugin in the answer of `GetInfo`.
-pub const PLUGIN_TYPE: &str = "DRAPlugin";
-
 /// Time that a driver may be without registration until a liveness probe should fail: the longest back-off of the
 /// kubelet's attempts is 2 minutes and 2 seconds.
 const REGISTRATION_GRACE: SignedDuration = SignedDuration::from_secs(122);
@@ -52,7 +49,7 @@ impl PluginService {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PluginInfo {
-    /// Type of the plugin: [`PLUGIN_TYPE`].
+    /// Type of the plugin: [`PluginInfo::TYPE`].
     pub plugin_type: &'static str,
     /// Name of the driver.
     pub name: String,
@@ -63,6 +60,9 @@ pub struct PluginInfo {
 }
 
 impl PluginInfo {
+    /// Type of a DRA plugin in the answer of `GetInfo`.
+    pub const TYPE: &str = "DRAPlugin";
+
     /// Creates the answer for a driver that serves `services` on the socket `endpoint`. The order of `services` does not
     /// matter.
     ///
@@ -76,7 +76,7 @@ impl PluginInfo {
     pub fn new(driver: &str, endpoint: &str, services: &[PluginService]) -> Self {
         let offered = PluginService::BEST_FIRST.into_iter().filter(|service| services.contains(service));
         Self {
-            plugin_type: PLUGIN_TYPE,
+            plugin_type: Self::TYPE,
             name: driver.to_owned(),
             endpoint: endpoint.to_owned(),
             supported_versions: offered.map(PluginService::short_name).collect(),

@@ -5,8 +5,6 @@ use std::cmp::Reverse;
 use dra_device::pool::slice_devices;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 
-use crate::driver::names::decode_index;
-
 /// Contents of one slice of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "drivers that split devices by themselves write it")]
@@ -48,7 +46,7 @@ impl<'a> SliceContents<'a> {
             .into_iter()
             .filter_map(|slice| {
                 let count = usize::try_from(slice.spec.pool.resource_slice_count).unwrap_or(0);
-                Some((decode_index(slice.metadata.name.as_deref()?, count)?, slice))
+                Some((SlicePlan::decode_index(slice.metadata.name.as_deref()?, count)?, slice))
             })
             .collect();
         found.sort_by_key(|(index, slice)| (*index, Reverse(slice.spec.pool.generation)));

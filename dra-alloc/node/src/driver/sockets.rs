@@ -4,6 +4,7 @@
 //! byte less than upstream's, and holds for both sockets.
 
 use crate::driver::digest::sha256;
+use crate::driver::registration::PluginInfo;
 
 /// Largest length in bytes of the path of a socket.
 const MAX_PATH_LEN: usize = 107;
@@ -17,63 +18,69 @@ pub struct SocketPathError {
     pub directory: String,
 }
 
-/// Returns the name of the registration socket in `directory`, in which the kubelet looks for drivers.
-///
-/// With `pod_uid`, the name is that of one instance of the driver, so that two instances can be registered during a
-/// rolling update. It is then shortened by hashing if the path is too long.
-///
-/// # Errors
-/// No form of the name is short enough.
-///
-/// ```
-/// use dra_node::driver::registrar_socket;
-/// let name = registrar_socket("/var/lib/kubelet/plugins_registry", "gpu.example.com", None)?;
-/// assert_eq!(name, "gpu.example.com-reg.sock");
-/// # Ok::<(), dra_node::driver::SocketPathError>(())
-/// ```
-pub fn registrar_socket(directory: &str, driver: &str, pod_uid: Option<&str>) -> Result<String, SocketPathError> {
-    match pod_uid {
-        None => shortest_fitting(directory, [format!("{driver}-reg.sock")]),
-        Some(uid) => {
-            let both = hashed(&format!("{driver}\0{uid}"), 16);
-            let names = [
-                format!("{driver}-{uid}-reg.sock"),
-                format!("{driver}-{}-reg.sock", hashed(uid, 8)),
-                format!("dra-{both}-reg.sock"),
-            ];
-            shortest_fitting(directory, names)
+impl PluginInfo {
+    /// Returns the name of the registration socket in `directory`, in which the kubelet looks for drivers.
+    ///
+    /// With `pod_uid`, the name is that of one instance of the driver, so that two instances can be registered during a
+    /// rolling update. It is then shortened by hashing if the path is too long.
+    ///
+    /// # Errors
+    /// No form of the name is short enough.
+    ///
+    /// ```
+    /// use dra_node::driver::PluginInfo;
+    /// let name = PluginInfo::registrar_socket("/var/lib/kubelet/plugins_registry", "gpu.example.com", None)?;
+    /// assert_eq!(name, "gpu.example.com-reg.sock");
+    /// # Ok::<(), dra_node::driver::SocketPathError>(())
+    /// ```
+    pub fn registrar_socket(directory: &str, driver: &str, pod_uid: Option<&str>) -> Result<String, SocketPathError> {
+        match pod_uid {
+            None => shortest_fitting(directory, [format!("{driver}-reg.sock")]),
+            Some(uid) => {
+                let both = hashed(&format!("{driver}\0{uid}"), 16);
+                let names = [
+                    format!("{driver}-{uid}-reg.sock"),
+                    format!("{driver}-{}-reg.sock", hashed(uid, 8)),
+                    format!("dra-{both}-reg.sock"),
+                ];
+                shortest_fitting(directory, names)
+            }
         }
     }
-}
 
-/// Returns the name of the socket in `directory` on which a driver serves `NodePrepareResources` and
-/// `NodeUnprepareResources`; with `pod_uid`, that of one instance of the driver.
-///
-/// # Errors
-/// No form of the name is short enough.
-///
-/// ```
-/// use dra_node::driver::data_socket;
-/// assert_eq!(data_socket("/var/lib/kubelet/plugins/gpu.example.com", None)?, "dra.sock");
-/// # Ok::<(), dra_node::driver::SocketPathError>(())
-/// ```
-pub fn data_socket(directory: &str, pod_uid: Option<&str>) -> Result<String, SocketPathError> {
-    match pod_uid {
-        None => shortest_fitting(directory, ["dra.sock".to_owned()]),
-        Some(uid) => shortest_fitting(directory, [format!("dra-{uid}.sock"), format!("dra-{}.sock", hashed(uid, 8))]),
+    /// Returns the name of the socket in `directory` on which a driver serves `NodePrepareResources` and
+    /// `NodeUnprepareResources`; with `pod_uid`, that of one instance of the driver.
+    ///
+    /// # Errors
+    /// No form of the name is short enough.
+    ///
+    /// ```
+    /// use dra_node::driver::PluginInfo;
+    /// assert_eq!(PluginInfo::data_socket("/var/lib/kubelet/plugins/gpu.example.com", None)?, "dra.sock");
+    /// # Ok::<(), dra_node::driver::SocketPathError>(())
+    /// ```
+    pub fn data_socket(directory: &str, pod_uid: Option<&str>) -> Result<String, SocketPathError> {
+        match pod_uid {
+            None => shortest_fitting(directory, ["dra.sock".to_owned()]),
+            Some(uid) => {
+                shortest_fitting(directory, [format!("dra-{uid}.sock"), format!("dra-{}.sock", hashed(uid, 8))])
+            }
+        }
     }
-}
 
-/// Returns the `:authority` that the kubelet sends to a registration socket: its path, percent-encoded.
-///
-/// ```
-/// use dra_node::driver::kubelet_authority;
-/// assert_eq!(kubelet_authority("/run/drv/x-reg.sock"), "%2Frun%2Fdrv%2Fx-reg.sock");
-/// ```
-#[must_use]
-pub fn kubelet_authority(path: &str) -> String {
-    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:[]@".contains(&byte);
-    path.bytes().map(|byte| if is_kept(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    /// Returns the `:authority` that the kubelet sends to a registration socket: its path, percent-encoded.
+    ///
+    /// ```
+    /// use dra_node::driver::PluginInfo;
+    /// assert_eq!(PluginInfo::kubelet_authority("/run/drv/x-reg.sock"), "%2Frun%2Fdrv%2Fx-reg.sock");
+    /// ```
+    #[must_use]
+    pub fn kubelet_authority(path: &str) -> String {
+        let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:[]@".contains(&byte);
+        path.bytes()
+            .map(|byte| if is_kept(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+            .collect()
+    }
 }
 
 /// Returns the first name that is short enough.

@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{CounterSet, Device};
 
 use crate::driver::components::components;
-use crate::driver::layout::{Chunk, Item, Layout, Slots};
+use crate::driver::layout::{Item, Slots};
 use crate::driver::limits::SliceLimits;
 use crate::driver::plan_error::PlanError;
-use crate::driver::slice_plan::SlicePlan;
+use crate::driver::slice_plan::{SliceContents, SlicePlan};
 
 /// Nodes that can use the devices of a pool; the same in all slices of the pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,34 +29,33 @@ pub enum NodeChoice<'a> {
 /// Contents of a pool as its driver wants them, not yet split into slices.
 ///
 /// ```
-/// use dra_node::driver::{Chunk, Layout, NodeChoice, PoolSpec, SliceLimits, split_into_slices};
+/// use dra_node::driver::{NodeChoice, PoolSpec, SliceLimits, split_into_slices};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
 /// let devices: Vec<Device> =
 ///     (0..100).map(|number| Device { name: format!("gpu-{number}"), ..Device::default() }).collect();
 /// let pool = PoolSpec::new("gpu.example.com", "node-1", NodeChoice::Node("node-1")).with_devices(&devices);
-/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), Chunk::Always64, &Layout::Ordered)?;
+/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), None)?;
 /// let sizes: Vec<usize> = plan.slices.iter().map(|slice| slice.devices.as_ref().map_or(0, Vec::len)).collect();
 /// assert_eq!(sizes, [64, 36]);
 /// # Ok::<(), dra_node::driver::PlanError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct PoolSpec<'a> {
     /// Name of the driver.
-    pub driver: &'a str,
+    driver: &'a str,
     /// Name of the pool.
-    pub name: &'a str,
+    name: &'a str,
     /// Nodes that can use the devices.
-    pub node: NodeChoice<'a>,
+    node: NodeChoice<'a>,
     /// Devices in the order of preference.
-    pub devices: &'a [Device],
+    devices: &'a [Device],
     /// Counter sets that the devices consume from.
-    pub counter_sets: &'a [CounterSet],
+    counter_sets: &'a [CounterSet],
     /// Attribute with the type of a partition (KEP-5677).
-    pub partition_type_attribute: Option<&'a str>,
+    partition_type_attribute: Option<&'a str>,
     /// Node operations that the devices do without (KEP-5945), the same for all slices.
-    pub skip_node_operations: Option<&'a [String]>,
+    skip_node_operations: Option<&'a [String]>,
 }
 
 impl<'a> PoolSpec<'a> {
@@ -123,6 +122,10 @@ impl<'a> PoolPlan<'a> {
 
 /// Splits a pool into slices that an API server with the given limits accepts.
 ///
+/// With `stored`, the contents of the slices as they were, a device stays in its slice, so that a device that appears or
+/// goes changes one slice; if more than twice the necessary slices are left, the devices are laid out anew. Without, the
+/// order of the devices alone decides.
+///
 /// Cost: linear in devices and counter sets, apart from sorting.
 ///
 /// # Errors
@@ -130,8 +133,7 @@ impl<'a> PoolPlan<'a> {
 pub fn split_into_slices<'a>(
     pool: &PoolSpec<'a>,
     limits: &SliceLimits,
-    chunk: Chunk,
-    layout: &Layout<'_>,
+    stored: Option<&[SliceContents<'_>]>,
 ) -> Result<PoolPlan<'a>, PlanError> {
     let mut slices = Vec::new();
     let items = if limits.has_separate_counters {
@@ -140,7 +142,7 @@ pub fn split_into_slices<'a>(
     } else {
         components(pool.devices, pool.counter_sets, limits)?
     };
-    let slots = Slots::new(items, limits, chunk, layout)?;
+    let slots = Slots::new(items, limits, stored)?;
     slices.extend(slots.into_slices());
     if slices.is_empty() {
         slices.push(SlicePlan { devices: Some(Vec::new()), ..SlicePlan::default() });

@@ -10,7 +10,7 @@ use k8s_openapi::api::resource::v1::{
     CounterSet, Device, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec,
 };
 
-use crate::driver::dropped::{OnDropped, SafeDevices};
+use crate::driver::dropped::SafeDevices;
 use crate::driver::equality::same_devices;
 use crate::driver::slice_plan::SlicePlan;
 use crate::driver::split::{NodeChoice, PoolPlan};
@@ -32,7 +32,8 @@ pub(super) struct Wanted<'a> {
 pub(super) struct Form<'m> {
     /// Gates that are known to be off.
     pub(super) gates_off: &'m BTreeSet<DraGate>,
-    pub(super) on_dropped: OnDropped,
+    /// True if fields of these gates are sent nevertheless.
+    pub(super) sends_dropped_fields: bool,
 }
 
 static NO_GATES: BTreeSet<DraGate> = BTreeSet::new();
@@ -41,12 +42,12 @@ impl<'m> Form<'m> {
     /// Returns the gates whose fields are not sent: a field that is not stored need not be, and without it a device may be
     /// unsafe.
     pub(super) fn left_out(&self) -> &'m BTreeSet<DraGate> {
-        if self.on_dropped == OnDropped::Withdraw { self.gates_off } else { &NO_GATES }
+        if self.sends_dropped_fields { &NO_GATES } else { self.gates_off }
     }
 
     /// Returns the gates whose fields are sent, though they are known to be off.
     pub(super) fn sent_though_off(&self) -> &'m BTreeSet<DraGate> {
-        if self.on_dropped == OnDropped::Withdraw { &NO_GATES } else { self.gates_off }
+        if self.sends_dropped_fields { self.gates_off } else { &NO_GATES }
     }
 }
 

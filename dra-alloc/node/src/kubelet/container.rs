@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::Quantity;
-use dra_device::claims::{ClaimKey, PodClaimError, claim_of_entry};
+use dra_device::claims::{ClaimKey, PodClaim, PodClaimError};
 use dra_device::internal::{PodFields, is_extended_resource};
 use k8s_openapi::api::core::v1::{Container, Pod};
 
@@ -69,7 +69,7 @@ fn wanted<'a>(
         if requests.peek().is_none() {
             continue;
         }
-        if let Some(found) = claim_of_entry(pod, entry)? {
+        if let Some(found) = PodClaim::of_entry(pod, entry)? {
             let requests = requests.map(|used| used.request.as_deref().unwrap_or_default());
             wanted.entry(found.claim).or_default().extend(requests);
         }

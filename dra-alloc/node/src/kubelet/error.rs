@@ -197,6 +197,11 @@ pub enum PrepareError {
     },
 }
 
+impl PrepareError {
+    /// Reason of the event that a kubelet records when prepare fails.
+    pub const EVENT_REASON: &str = "FailedPrepareDynamicResources";
+}
+
 /// Reason why the claims of a pod can't be unprepared. The pod keeps its claims; the caller retries later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

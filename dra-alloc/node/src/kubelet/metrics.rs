@@ -8,42 +8,40 @@ use serde::Serialize;
 use super::operation::Operation;
 use super::plan::Skipped;
 
-/// Name of the label with the driver's name on the counters of skipped calls.
-pub const DRIVER_LABEL: &str = "driver_name";
-
-/// Returns the name of the histogram of operation durations in seconds, with the labels `operation_name` and
-/// `is_error`. The KEP uses the name with and without the prefix `kubelet_`; Kubernetes 1.37 has no prefix.
-///
-/// ```
-/// use dra_node::kubelet::metrics::operations_duration;
-/// use dra_attrs::Profile;
-/// assert_eq!(operations_duration(Profile::Kep), "kubelet_dra_operations_duration_seconds");
-/// assert_eq!(operations_duration(Profile::V1_37), "dra_operations_duration_seconds");
-/// ```
-#[must_use]
-pub const fn operations_duration(profile: Profile) -> &'static str {
-    match profile {
-        Profile::V1_37 => "dra_operations_duration_seconds",
-        _ => "kubelet_dra_operations_duration_seconds",
+impl Operation {
+    /// Returns the name of the histogram of operation durations in seconds, with the labels `operation_name` and
+    /// `is_error`. The KEP uses the name with and without the prefix `kubelet_`; Kubernetes 1.37 has no prefix.
+    ///
+    /// ```
+    /// use dra_node::kubelet::Operation;
+    /// use dra_attrs::Profile;
+    /// assert_eq!(Operation::duration_metric(Profile::Kep), "kubelet_dra_operations_duration_seconds");
+    /// assert_eq!(Operation::duration_metric(Profile::V1_37), "dra_operations_duration_seconds");
+    /// ```
+    #[must_use]
+    pub const fn duration_metric(profile: Profile) -> &'static str {
+        match profile {
+            Profile::V1_37 => "dra_operations_duration_seconds",
+            _ => "kubelet_dra_operations_duration_seconds",
+        }
     }
-}
 
-/// Returns the name of the counter of skipped calls of an operation.
-///
-/// ```
-/// use dra_node::kubelet::Operation;
-/// use dra_node::kubelet::metrics::skips_total;
-/// use dra_attrs::Profile;
-/// assert_eq!(skips_total(Operation::Prepare, Profile::Kep), "kubelet_dra_node_prepare_skips_total");
-/// assert_eq!(skips_total(Operation::Unprepare, Profile::V1_37), "dra_node_unprepare_skips_total");
-/// ```
-#[must_use]
-pub const fn skips_total(operation: Operation, profile: Profile) -> &'static str {
-    match (operation, profile) {
-        (Operation::Prepare, Profile::V1_37) => "dra_node_prepare_skips_total",
-        (Operation::Unprepare, Profile::V1_37) => "dra_node_unprepare_skips_total",
-        (Operation::Prepare, _) => "kubelet_dra_node_prepare_skips_total",
-        (Operation::Unprepare, _) => "kubelet_dra_node_unprepare_skips_total",
+    /// Returns the name of the counter of skipped calls of an operation.
+    ///
+    /// ```
+    /// use dra_node::kubelet::Operation;
+    /// use dra_attrs::Profile;
+    /// assert_eq!(Operation::Prepare.skips_metric(Profile::Kep), "kubelet_dra_node_prepare_skips_total");
+    /// assert_eq!(Operation::Unprepare.skips_metric(Profile::V1_37), "dra_node_unprepare_skips_total");
+    /// ```
+    #[must_use]
+    pub const fn skips_metric(self, profile: Profile) -> &'static str {
+        match (self, profile) {
+            (Self::Prepare, Profile::V1_37) => "dra_node_prepare_skips_total",
+            (Self::Unprepare, Profile::V1_37) => "dra_node_unprepare_skips_total",
+            (Self::Prepare, _) => "kubelet_dra_node_prepare_skips_total",
+            (Self::Unprepare, _) => "kubelet_dra_node_unprepare_skips_total",
+        }
     }
 }
 
@@ -54,6 +52,9 @@ pub const fn skips_total(operation: Operation, profile: Profile) -> &'static str
 pub struct SkipCounts(BTreeMap<Operation, BTreeMap<String, u64>>);
 
 impl SkipCounts {
+    /// Name of the label with the driver's name on the counters of skipped calls.
+    pub const DRIVER_LABEL: &str = "driver_name";
+
     /// Counts the skipped calls of a plan ([`super::Plan::skipped`]).
     pub fn add(&mut self, skipped: &[Skipped]) {
         for Skipped { driver, operation, .. } in skipped {

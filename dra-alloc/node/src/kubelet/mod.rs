@@ -59,12 +59,11 @@
 //!
 //! Source of the rules: `pkg/kubelet/cm/dra` and `dynamic-resource-allocation/resourceclaim` of Kubernetes 1.37.
 
-pub mod metrics;
-
 mod checkpoint;
 mod claim_info;
 mod container;
 mod error;
+mod metrics;
 mod operation;
 mod options;
 mod plan;
@@ -76,11 +75,7 @@ pub use checkpoint::CheckpointError;
 pub use claim_info::{ClaimCache, ClaimInfo, DriverState, PreparedDevice};
 pub use container::ContainerError;
 pub use error::{CallError, PrepareError, UnprepareError};
+pub use metrics::SkipCounts;
 pub use operation::Operation;
 pub use options::{KubeletGate, KubeletOptions};
 pub use plan::{ClaimRef, NodeOperation, Plan, Prepare, Responses, Skipped, Unprepare};
-pub use pod_claims::claims_of_pod;
-pub use unprepare::Orphan;
-
-/// Reason of the event that a kubelet records when prepare fails.
-pub const FAILED_PREPARE: &str = "FailedPrepareDynamicResources";

@@ -18,8 +18,8 @@ impl Operation {
     #[must_use]
     pub const fn method(self) -> &'static str {
         match self {
-            Self::Prepare => dra_device::skip::NODE_PREPARE_RESOURCES,
-            Self::Unprepare => dra_device::skip::NODE_UNPREPARE_RESOURCES,
+            Self::Prepare => dra_device::skip::SkipSet::NODE_PREPARE_RESOURCES,
+            Self::Unprepare => dra_device::skip::SkipSet::NODE_UNPREPARE_RESOURCES,
         }
     }
 }

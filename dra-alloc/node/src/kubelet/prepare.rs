@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dra_attrs::{FeatureGate, Profile};
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::{MAX_REQUESTS_PER_CLAIM, PodFields, declaring, is_for_pod, is_reserved_for, missing_owners};
-use dra_device::skip::{SkipSet, WireForm, skipped_operations_by_driver};
+use dra_device::skip::{SkipSet, WireForm};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
@@ -14,7 +14,6 @@ use super::error::{CallError, PrepareError};
 use super::operation::Operation;
 use super::options::{KubeletGate, KubeletOptions};
 use super::plan::{ClaimRef, Plan, Prepare, Responses};
-use super::pod_claims::claims_of_pod;
 
 /// A claim that may be prepared, with the operations that each of its drivers skips.
 struct Checked {
@@ -60,7 +59,7 @@ impl ClaimCache {
         options: KubeletOptions,
     ) -> Result<Plan<Prepare>, PrepareError> {
         let mut checked: Vec<Checked> = Vec::new();
-        for pod_claim in claims_of_pod(pod, options) {
+        for pod_claim in Self::claims_of_pod(pod, options) {
             let claim = self.check(pod, pod_claim?, claims, &registered, options)?;
             if checked.iter().all(|known| known.claim.key != claim.claim.key) {
                 checked.push(claim);
@@ -218,7 +217,7 @@ impl ClaimCache {
                 remembered.map_or(fresh, |info| info.drivers.get(driver).map(|state| state.skips).unwrap_or_default());
             (driver.to_owned(), options.honoured(skips))
         };
-        skipped_operations_by_driver(allocation).into_iter().map(of_driver).collect()
+        SkipSet::by_driver(allocation).into_iter().map(of_driver).collect()
     }
 
     /// Adds a claim to the cache if it is missing, and the pod to the claim.

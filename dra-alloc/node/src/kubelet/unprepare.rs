@@ -10,17 +10,6 @@ use super::claim_info::{ClaimCache, ClaimInfo};
 use super::error::UnprepareError;
 use super::options::KubeletOptions;
 use super::plan::{ClaimRef, Plan, Responses, Unprepare};
-use super::pod_claims::claims_of_pod;
-
-/// A pod that is no longer active, but still has claims in the cache.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Orphan {
-    /// UID of the pod.
-    pub pod_uid: String,
-    /// Driver calls for the pod, or the reason why its claims can't be unprepared yet.
-    pub plan: Result<Plan<Unprepare>, UnprepareError>,
-}
 
 impl ClaimCache {
     /// Plans to unprepare a pod's claims, from the cache alone: independent of the API server's claims and of the gate
@@ -43,20 +32,22 @@ impl ClaimCache {
     ) -> Result<Plan<Unprepare>, UnprepareError> {
         let mut keys = self.keys_of(pod.uid());
         if keys.is_empty() {
-            keys = claims_of_pod(pod, options).map(|claim| claim.map(|claim| claim.claim)).collect::<Result<_, _>>()?;
+            keys = Self::claims_of_pod(pod, options)
+                .map(|claim| claim.map(|claim| claim.claim))
+                .collect::<Result<_, _>>()?;
         }
         self.plan_release(pod.uid(), keys, registered, options)
     }
 
     /// Plans to unprepare the claims of every pod in the cache whose UID is not in `active`. Such pods ended while the
-    /// kubelet was down, or were force-deleted. The result is sorted by UID; an error for one pod does not affect the
-    /// others. Takes `n log n` in the number of claims and their pods.
+    /// kubelet was down, or were force-deleted. The result has the UID of each pod with the driver calls for it, or
+    /// the reason why its claims can't be unprepared yet, sorted by UID; an error for one pod does not affect the others. Takes `n log n` in the number of claims and their pods.
     pub fn plan_orphans(
         &mut self,
         active: &BTreeSet<String>,
         registered: impl Fn(&str) -> bool,
         options: KubeletOptions,
-    ) -> Vec<Orphan> {
+    ) -> Vec<(String, Result<Plan<Unprepare>, UnprepareError>)> {
         let mut claims_of_orphans: BTreeMap<String, Vec<ClaimKey>> = BTreeMap::new();
         for (key, info) in &self.claims {
             for pod in info.pods.difference(active) {
@@ -65,7 +56,7 @@ impl ClaimCache {
         }
         let plan = |(pod_uid, keys): (String, Vec<ClaimKey>)| {
             let plan = self.plan_release(&pod_uid, keys, &registered, options);
-            Orphan { pod_uid, plan }
+            (pod_uid, plan)
         };
         claims_of_orphans.into_iter().map(plan).collect()
     }

@@ -1,10 +1,8 @@
 //! Tests of node declared features.
 
 use dra_attrs::{DraGate, FeatureGate, GateSet, Profile, Version};
-use dra_device::skip::wire::read;
-use dra_node::declared_features::{
-    CandidateNodes, DeclaredFeature, FAILED_SCHEDULING, Stage, check_admission, missing_features, restricts_nodes,
-};
+use dra_device::skip::SkipField;
+use dra_node::declared_features::{CandidateNodes, DeclaredFeature, Stage};
 use dra_node::kubelet::{KubeletGate, KubeletOptions};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -30,7 +28,7 @@ fn claim(name: &str, devices: &[Value]) -> ResourceClaim {
         .iter()
         .map(|skip| json!({"request": "r", "driver": "d", "pool": "p", "device": "x", "skipNodeOperations": skip}))
         .collect();
-    read(json!({"metadata": {"namespace": "ns", "name": name}, "spec": {},
+    SkipField::read(json!({"metadata": {"namespace": "ns", "name": name}, "spec": {},
         "status": {"allocation": {"devices": {"results": results}}}}))
     .unwrap()
 }
@@ -56,7 +54,7 @@ fn a_node_declares_the_feature_if_and_only_if_its_gate_is_on() {
         assert_eq!(feature.declared_by(off, &version("1.37.0")), None);
     }
     assert_eq!(KubeletGate::OptionalNodeOperations.name(Profile::Kep), GATE);
-    assert_eq!(missing_features(&[NAME], &[GATE.to_owned()]), [NAME], "the gate's spelling is another name");
+    assert_eq!(DeclaredFeature::missing(&[NAME], &[GATE.to_owned()]), [NAME], "the gate's spelling is another name");
 }
 
 #[test]
@@ -65,8 +63,10 @@ fn what_a_pod_requires() {
     let (yes, no): (&[&str], &[&str]) = (&[NAME], &[]);
     let unallocated: ResourceClaim =
         from_value(json!({"metadata": {"namespace": "ns", "name": "a"}, "spec": {}})).unwrap();
-    let elsewhere = read(json!({"metadata": {"namespace": "other", "name": "a"}, "spec": {}, "status": {"allocation":
-        {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "x", "skipNodeOperations": true}]}}}}));
+    let elsewhere = SkipField::read(
+        json!({"metadata": {"namespace": "other", "name": "a"}, "spec": {}, "status": {"allocation":
+        {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "x", "skipNodeOperations": true}]}}}}),
+    );
     let rows = vec![
         (pod(&["a"]), vec![claim("a", &[json!(true)])], yes),
         (pod(&["a"]), vec![claim("a", &[json!(false)])], no),
@@ -108,7 +108,7 @@ fn nodes_that_do_not_declare_it_are_out() {
         none.message(),
         "0/2 nodes are available: 2 node(s) didn't match Pod's required features (DraOptionalNodePreparation)."
     );
-    assert_eq!(FAILED_SCHEDULING, "FailedScheduling");
+    assert_eq!(CandidateNodes::FAILED_SCHEDULING, "FailedScheduling");
     // The pod fits after a kubelet has been upgraded.
     assert_eq!(CandidateNodes::from_nodes([&node("old", &[NAME]), &gate], &required).fitting, ["old"]);
     assert_eq!(CandidateNodes::from_nodes([&old, &gate], &[]).fitting, ["old", "gate"]);
@@ -119,12 +119,12 @@ fn scheduler_and_kubelet_ask_the_same_function() {
     // req: 5945-NDF-6, 5945-KUBELET-9
     let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
     let required = required(Profile::Kep, &pod, &claims);
-    let refused = check_admission(&required, &[]).unwrap_err();
+    let refused = DeclaredFeature::check_admission(&required, &[]).unwrap_err();
     assert_eq!(refused.reason(), "PodFeatureUnsupported");
     assert_eq!(refused.to_string(), "Pod requires node features that are not available: DraOptionalNodePreparation");
-    assert_eq!(check_admission(&required, &[NAME.to_owned()]), Ok(()));
+    assert_eq!(DeclaredFeature::check_admission(&required, &[NAME.to_owned()]), Ok(()));
     let shipped = DeclaredFeature::new(Profile::V1_37).required_by(&pod, &claims, &version("1.37.0"));
-    assert_eq!(check_admission(shipped.as_slice(), &[]), Ok(()), "the shipped kubelet admits it");
+    assert_eq!(DeclaredFeature::check_admission(shipped.as_slice(), &[]), Ok(()), "the shipped kubelet admits it");
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn the_allocation_of_this_very_cycle_counts_before_binding() {
 fn the_last_version_with_the_constraint() {
     // req: 5945-NDF-4
     let since = version("1.37.0");
-    assert!(restricts_nodes(Stage::Beta, &version("1.39.0"), &since), "not stable yet");
-    assert!(restricts_nodes(Stage::Stable, &version("1.36.5"), &since), "old kubelets are allowed");
-    assert!(!restricts_nodes(Stage::Stable, &since, &since));
+    assert!(Stage::Beta.restricts_nodes(&version("1.39.0"), &since), "not stable yet");
+    assert!(Stage::Stable.restricts_nodes(&version("1.36.5"), &since), "old kubelets are allowed");
+    assert!(!Stage::Stable.restricts_nodes(&since, &since));
 
     let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
     let feature = DeclaredFeature::new(Profile::Kep).with_max_version(version("1.38.0"));
@@ -163,9 +163,9 @@ fn the_last_version_with_the_constraint() {
 fn lists_in_any_order_and_with_repetitions() {
     // A merge of two sorted lists would lose names if one list is not sorted.
     let declared = ["c", "a", "a"].map(str::to_owned);
-    assert_eq!(missing_features(&["a", "c"], &declared), [""; 0]);
-    assert_eq!(missing_features(&["d", "b", "d", "a"], &declared), ["b", "d"]);
-    assert_eq!(missing_features(&[], &[]), [""; 0]);
+    assert_eq!(DeclaredFeature::missing(&["a", "c"], &declared), [""; 0]);
+    assert_eq!(DeclaredFeature::missing(&["d", "b", "d", "a"], &declared), ["b", "d"]);
+    assert_eq!(DeclaredFeature::missing(&[], &[]), [""; 0]);
 }
 
 #[test]

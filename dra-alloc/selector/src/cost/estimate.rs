@@ -4,7 +4,7 @@ use super::own::{Argument, Estimate, LIST, own};
 use super::place::Place;
 use super::range::Range;
 use super::too_complex::{self, CostCause, TooComplex};
-use crate::COST_LIMIT;
+use crate::Options;
 use crate::check::{Checked, Reference, Role, Variable};
 use crate::declarations::Overload;
 use crate::functions::cost::Cost;
@@ -60,7 +60,7 @@ pub(crate) fn estimate(checked: &Checked<'_>, text: &str) -> (Range, Option<TooC
         }
     }
     let cost = estimator.cost(checked.root);
-    (cost, (cost.max > COST_LIMIT).then(|| estimator.too_complex(text)))
+    (cost, (cost.max > Options::COST_LIMIT).then(|| estimator.too_complex(text)))
 }
 
 impl Estimator<'_, '_> {
@@ -69,7 +69,7 @@ impl Estimator<'_, '_> {
         let tree = &self.checked.tree;
         let dearest = |node| tree.children(node).into_iter().rev().max_by_key(|child| self.cost(*child).max);
         let mut node = self.checked.root;
-        while let Some(child) = dearest(node).filter(|child| self.cost(*child).max > COST_LIMIT) {
+        while let Some(child) = dearest(node).filter(|child| self.cost(*child).max > Options::COST_LIMIT) {
             node = child;
         }
         let at = tree.node(node).at;
@@ -87,7 +87,7 @@ impl Estimator<'_, '_> {
         let (most, each) = (self.size_or_unknown(fold.range).max, self.round(fold).max);
         match most {
             u64::MAX => self.cause_of_size(fold.range),
-            _ if most.saturating_mul(each) > COST_LIMIT => CostCause::Rounds { most, each },
+            _ if most.saturating_mul(each) > Options::COST_LIMIT => CostCause::Rounds { most, each },
             _ => CostCause::Sum,
         }
     }
@@ -101,7 +101,7 @@ impl Estimator<'_, '_> {
         if all().any(|argument| matches!(argument.of, Type::List(_)) && argument.elements.max == u64::MAX) {
             return CostCause::UnknownElements;
         }
-        if self.sum(arguments, 0).max > COST_LIMIT {
+        if self.sum(arguments, 0).max > Options::COST_LIMIT {
             return CostCause::Sum;
         }
         CostCause::Size { most: sizes().max().unwrap_or_default() }

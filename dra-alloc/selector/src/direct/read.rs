@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use dra_attrs::{MAX_VALUES_PER_DEVICE, Version};
+use dra_attrs::{AttributeValue, Version};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
 use crate::device::content::Content;
@@ -147,11 +147,12 @@ fn is_small(content: &Content<'_>) -> bool {
     match content {
         Content::String(text) => text.len() <= LONGEST_TEXT,
         Content::Strings(texts) => {
-            texts.len() <= MAX_VALUES_PER_DEVICE && texts.iter().map(String::len).sum::<usize>() <= LONGEST_TEXT
+            texts.len() <= AttributeValue::MAX_PER_DEVICE
+                && texts.iter().map(String::len).sum::<usize>() <= LONGEST_TEXT
         }
-        Content::Ints(list) => list.len() <= MAX_VALUES_PER_DEVICE,
-        Content::Bools(list) => list.len() <= MAX_VALUES_PER_DEVICE,
-        Content::Versions(list) => list.len() <= MAX_VALUES_PER_DEVICE,
+        Content::Ints(list) => list.len() <= AttributeValue::MAX_PER_DEVICE,
+        Content::Bools(list) => list.len() <= AttributeValue::MAX_PER_DEVICE,
+        Content::Versions(list) => list.len() <= AttributeValue::MAX_PER_DEVICE,
         Content::Int(_) | Content::Bool(_) | Content::Version(_) => true,
     }
 }

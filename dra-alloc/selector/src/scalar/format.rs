@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dra_attrs::{dns, label};
+use dra_attrs::NameFormat;
 
 use super::{time, url};
 
@@ -21,14 +21,14 @@ const fn format(name: &'static str, pattern_length: usize, problems: fn(&str) ->
 }
 
 static FORMATS: [NamedFormat; 13] = [
-    format("dns1123Label", 30, dns::label_problems),
-    format("dns1123Subdomain", 60, dns::subdomain_problems),
+    format("dns1123Label", 30, |text| NameFormat::Label.problems(text)),
+    format("dns1123Subdomain", 60, |text| NameFormat::Subdomain.problems(text)),
     format("dns1035Label", 30, dns1035_problems),
-    format("qualifiedName", 60, label::key_problems),
-    format("dns1123LabelPrefix", 30, |text| dns::label_problems(&unprefixed(text))),
-    format("dns1123SubdomainPrefix", 60, |text| dns::subdomain_problems(&unprefixed(text))),
+    format("qualifiedName", 60, |text| NameFormat::LabelKey.problems(text)),
+    format("dns1123LabelPrefix", 30, |text| NameFormat::Label.problems(&unprefixed(text))),
+    format("dns1123SubdomainPrefix", 60, |text| NameFormat::Subdomain.problems(&unprefixed(text))),
     format("dns1035LabelPrefix", 30, |text| dns1035_problems(&unprefixed(text))),
-    format("labelValue", 40, label::value_problems),
+    format("labelValue", 40, |text| NameFormat::LabelValue.problems(text)),
     format("uri", 1_103, |text| url::request_problem(text).into_iter().collect()),
     format("uuid", 70, |text| unless(is_uuid(text), "does not match the UUID format")),
     format("byte", 84, |text| unless(is_base64(text), "invalid base64")),
@@ -63,8 +63,8 @@ fn dns1035_problems(text: &str) -> Vec<String> {
     let is_label =
         text.starts_with(|c: char| c.is_ascii_lowercase()) && !text.ends_with('-') && text.bytes().all(is_part);
     let mut problems = Vec::new();
-    if text.len() > dns::MAX_LABEL_LEN {
-        problems.push(format!("must be no more than {} bytes", dns::MAX_LABEL_LEN));
+    if text.len() > NameFormat::MAX_LABEL_LEN {
+        problems.push(format!("must be no more than {} bytes", NameFormat::MAX_LABEL_LEN));
     }
     if !is_label {
         problems.push(DNS_1035.to_owned());

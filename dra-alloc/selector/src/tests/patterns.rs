@@ -5,7 +5,7 @@ use k8s_openapi::api::resource::v1::Device;
 use proptest::prelude::*;
 
 use crate::functions::regex::compilations;
-use crate::{CompileError, EvaluationError, Issue, Options, Selector, SelectorInput, Value};
+use crate::{CompileError, EvaluationError, Options, Selector, SelectorInput, Value};
 
 const TOO_LARGE: &str = "error parsing regexp: expression too large";
 
@@ -64,7 +64,7 @@ fn the_worst_patterns_are_compiled_at_first_use_within_their_work() {
         assert!(equal.program.compilation() < 4_600_000, "{pattern}");
         let different = searches((0..200).map(|number| format!("{pattern}x{number}")));
         let Err(CompileError::Type { report }) = compile(&different) else { panic!("{pattern}") };
-        assert_eq!(report.issues().iter().map(Issue::message).collect::<Vec<_>>(), [TOO_LARGE]);
+        assert_eq!(report.issues().map(|(_, message)| message).collect::<Vec<_>>(), [TOO_LARGE]);
     }
     assert_eq!(compilations(), before);
 }
@@ -99,8 +99,8 @@ fn what_is_too_large_is_refused_at_its_place() {
         let place = match compile(expression) {
             Ok(_) => None,
             Err(CompileError::Type { report }) => {
-                assert_eq!(report.issues()[0].message(), TOO_LARGE);
-                report.issues()[0].place().map(|(_, column)| column)
+                assert_eq!(report.issues().next().unwrap().1, TOO_LARGE);
+                report.issues().next().unwrap().0.map(|(_, column)| column)
             }
             Err(error) => panic!("{expression}: {error}"),
         };

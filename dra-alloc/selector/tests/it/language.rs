@@ -40,10 +40,10 @@ fn difference(row: &Value, input: SelectorInput<'_>) -> Option<String> {
             json!({"class": "ok", "min": min, "max": max, "v": answer, "c": evaluation.cost})
         }
         Err(CompileError::Syntax { report } | CompileError::Type { report }) => {
-            let issue = &report.issues()[0];
-            let (line, column) = issue.place().map_or((-1, 0), |(line, column)| (i64::from(line), i64::from(column)));
+            let (place, message) = report.issues().next().unwrap();
+            let (line, column) = place.map_or((-1, 0), |(line, column)| (i64::from(line), i64::from(column)));
             let class = if matches!(&compiled, Err(CompileError::Syntax { .. })) { "parse" } else { "check" };
-            json!({"class": class, "issue": [line, column, issue.message()]})
+            json!({"class": class, "issue": [line, column, message]})
         }
         Err(CompileError::NotBool { .. }) => json!({"class": "type"}),
         Err(_) => json!({"class": "program"}),

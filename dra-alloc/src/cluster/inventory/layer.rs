@@ -79,7 +79,7 @@ impl InventoryLayer<'_> {
     ///
     /// # Complexity
     /// Linear in the number of slices of the same pools.
-    pub fn delete_slices_of_node(&mut self, node: &str) {
+    pub(crate) fn delete_slices_of_node(&mut self, node: &str) {
         for index in self.below.own_slices(node).0.to_vec() {
             self.remember_slice(index);
             self.below.remove(index);

@@ -177,7 +177,7 @@ impl Inventory {
     /// Applies one event, and tells what came of it. Afterwards the inventory equals one that is built from the changed
     /// objects.
     ///
-    /// Events may be repeated and late. An older version of a known object changes nothing ([`version::is_older`]), nor does
+    /// Events may be repeated and late. An older version of a known object changes nothing ([`version::ResourceVersion::is_older`]), nor does
     /// the deletion of an object that is not known, or has been created anew with another UID. An object whose version is
     /// not known replaces the one of its name. A late version of an object that is deleted adds it again.
     ///
@@ -279,7 +279,7 @@ impl Inventory {
     fn set_slice(&mut self, slice: Arc<ResourceSlice>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("ResourceSlice", slice.metadata.name.as_deref())?;
         let known = self.named(&name);
-        if self.at(&known).any(|known| version::is_older(&slice.metadata, &known.metadata)) {
+        if self.at(&known).any(|known| version::ResourceVersion::is_older(&slice.metadata, &known.metadata)) {
             return Ok(ApplyOutcome::Older);
         }
         for index in &known {
@@ -293,7 +293,9 @@ impl Inventory {
     fn delete_slice(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
         let mut known = self.named(name);
         let is_known = !known.is_empty();
-        known.retain(|index| self.slice(*index).is_some_and(|slice| version::is_deleted_by(&slice.metadata, uid)));
+        known.retain(|index| {
+            self.slice(*index).is_some_and(|slice| version::ResourceVersion::is_deleted_by(&slice.metadata, uid))
+        });
         for index in &known {
             self.remove(*index);
         }
@@ -303,7 +305,7 @@ impl Inventory {
     fn set_rule(&mut self, rule: Arc<DeviceTaintRule>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("DeviceTaintRule", rule.metadata.name.as_deref())?;
         let mut known = self.rules.get(&name).into_iter().flatten();
-        if known.any(|known| version::is_older(&rule.metadata, &known.metadata)) {
+        if known.any(|known| version::ResourceVersion::is_older(&rule.metadata, &known.metadata)) {
             return Ok(ApplyOutcome::Older);
         }
         self.rules.insert(name, vec![rule]);
@@ -314,7 +316,7 @@ impl Inventory {
     fn delete_rule(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
         let Some(known) = self.rules.get_mut(name) else { return ApplyOutcome::Unknown };
         let before = known.len();
-        known.retain(|rule| !version::is_deleted_by(&rule.metadata, uid));
+        known.retain(|rule| !version::ResourceVersion::is_deleted_by(&rule.metadata, uid));
         let is_changed = known.len() < before;
         if known.is_empty() {
             self.rules.remove(name);

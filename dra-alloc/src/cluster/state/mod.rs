@@ -50,7 +50,7 @@ use super::trie::{Trie, hash};
 /// [`AllocatedState::layer`] makes changes that can be dropped again.
 ///
 /// ```
-/// use dra_alloc::{AllocatedState, AssumeOutcome, DeviceId, ForgetOutcome};
+/// use dra_alloc::{AllocatedState, AssumeOutcome, DeviceId};
 /// use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 /// use serde_json::{from_value, json};
 ///
@@ -64,8 +64,8 @@ use super::trie::{Trie, hash};
 /// let gpu = DeviceId::new("gpu.example.com", "node-1", "gpu-0");
 /// let holders: Vec<String> = state.device(&gpu).into_iter().flat_map(|gpu| gpu.holders()).map(ToString::to_string).collect();
 /// assert_eq!(holders, ["ml/training"]);
-/// assert_eq!(state.forget(&claim), ForgetOutcome::Removed);
-/// assert_eq!(state.forget(&claim), ForgetOutcome::Unknown);
+/// assert!(state.forget(&claim));
+/// assert!(!state.forget(&claim));
 /// assert_eq!(state, AllocatedState::default());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -135,16 +135,6 @@ pub enum AssumeOutcome {
     Replaced,
 }
 
-/// Answer of [`AllocatedState::forget`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ForgetOutcome {
-    /// The claim has given back everything that it held.
-    Removed,
-    /// The state does not know the claim; nothing has changed.
-    Unknown,
-}
-
 impl AllocatedState {
     /// Creates the empty state of a cluster whose scheduler has the feature gates `gates`.
     #[must_use]
@@ -197,16 +187,16 @@ impl AllocatedState {
         {
             return Ok(AssumeOutcome::Unchanged);
         }
-        let forgotten = self.forget(claim);
+        let was_known = self.forget(claim);
         self.add(claim, held);
-        Ok(if forgotten == ForgetOutcome::Removed { AssumeOutcome::Replaced } else { AssumeOutcome::Added })
+        Ok(if was_known { AssumeOutcome::Replaced } else { AssumeOutcome::Added })
     }
 
     /// Removes a claim with everything that it holds. The answer tells if the claim was known.
     ///
     /// # Complexity
     /// Logarithmic in the size of the state, for each device that the claim holds.
-    pub fn forget(&mut self, claim: &ResourceClaim) -> ForgetOutcome {
+    pub fn forget(&mut self, claim: &ResourceClaim) -> bool {
         self.forget_id(claim_id::texts(claim))
     }
 
@@ -214,7 +204,7 @@ impl AllocatedState {
     ///
     /// # Complexity
     /// That of [`AllocatedState::forget`].
-    pub fn forget_claim(&mut self, claim: &ClaimId) -> ForgetOutcome {
+    pub fn forget_claim(&mut self, claim: &ClaimId) -> bool {
         self.forget_id(claim.texts())
     }
 
@@ -401,16 +391,16 @@ impl AllocatedState {
         Held { driver, pool, device, holding }
     }
 
-    fn forget_id(&mut self, id: [&str; 3]) -> ForgetOutcome {
+    fn forget_id(&mut self, id: [&str; 3]) -> bool {
         let Some(claim) = self.claims.remove(hash(id), |claim| claim.id.texts() == id) else {
-            return ForgetOutcome::Unknown;
+            return false;
         };
         let holder = Some(Arc::clone(&claim.id));
         for held in &claim.held {
             self.remove_use(held, &holder);
         }
         self.stamp = Stamp::next();
-        ForgetOutcome::Removed
+        true
     }
 
     fn remove_use(&mut self, held: &Held, holder: &Holder) {

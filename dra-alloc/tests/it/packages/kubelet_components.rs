@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dra_alloc::declared_features::DeclaredFeature;
 use dra_alloc::kubelet::KubeletGate;
-use dra_alloc::skip::wire::read;
+use dra_alloc::skip::SkipField;
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{DraGate, GateSet, Outcome};
 use dra_attrs::{FeatureGate, Profile};
@@ -43,7 +43,9 @@ struct Gates {
 fn way(profile: Profile, gates: Gates, declared: bool) -> End {
     let server = ApiServer::new(profile, features(gates.api_server));
     let slice = with(pool(GPU, "node-1", json!([{"name": "gpu-0"}])), "skipNodeOperations", json!(true));
-    let Ok(slice) = server.validate_slice(Write::create(&read(slice).unwrap())) else { return End::SliceRefused };
+    let Ok(slice) = server.validate_slice(Write::create(&SkipField::read(slice).unwrap())) else {
+        return End::SliceRefused;
+    };
 
     let world = World::new(profile, &[GPU]);
     let mut world = if gates.kubelet { world } else { world.gate_off() };

@@ -1,7 +1,7 @@
 //! Tests of upgrades, downgrades and gate changes while claims exist.
 
 use dra_alloc::kubelet::{KubeletOptions, Operation};
-use dra_alloc::skip::wire::read;
+use dra_alloc::skip::SkipField;
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{DraGate, GateSet, Outcome};
 use dra_attrs::Profile;
@@ -119,7 +119,7 @@ fn one_operation_in_a_file_is_none_where_the_field_is_a_bool() {
         world.settings = KubeletOptions::new(profile);
         world = world.restart();
         let orphans = world.cache.plan_orphans(&[].into(), |_| true, world.settings);
-        assert_eq!(orphans[0].plan.as_ref().unwrap().calls().len(), calls);
+        assert_eq!(orphans[0].1.as_ref().unwrap().calls().len(), calls);
         world = world.restart();
         world.calls.clear();
         world.unprepare(&pod("p", &["c"])).unwrap();
@@ -133,7 +133,7 @@ fn upgrade_downgrade_upgrade() {
     for profile in BOTH {
         let (on, off) = servers(profile);
         let slice: ResourceSlice =
-            read(with(pool(GPU, "node-1", devices()), "skipNodeOperations", json!(true))).unwrap();
+            SkipField::read(with(pool(GPU, "node-1", devices()), "skipNodeOperations", json!(true))).unwrap();
         let stored = on.validate_slice(Write::create(&slice)).unwrap().object;
 
         // Release N: the pods start without a driver.

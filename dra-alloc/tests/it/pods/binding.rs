@@ -1,7 +1,7 @@
 //! Binding conditions: reports, and the wait of a binding.
 
 use dra_alloc::Profile;
-use dra_alloc::pods::{BindStep, BindingState, PodOptions, PreBind, binding_report};
+use dra_alloc::pods::{BindStep, BindingReport, BindingState, PodOptions, PreBind};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, from_value, json};
@@ -48,7 +48,7 @@ fn a_device_that_is_not_ready_hides_the_failure_of_a_later_one() {
         (&[("a", Some(&[("ready", "True"), ("failed", "False")])), ("b", Some(failed))], "failed"),
     ];
     for (devices, expected) in rows {
-        let report = binding_report(&with_devices(devices), NOW, SignedDuration::from_secs(600));
+        let report = BindingReport::of_claim(&with_devices(devices), NOW, SignedDuration::from_secs(600));
         let state = match &report.state {
             BindingState::Ready => "ready",
             BindingState::Pending => "pending",
@@ -64,7 +64,8 @@ fn a_device_that_is_not_ready_hides_the_failure_of_a_later_one() {
 #[test]
 fn the_timeout_is_strict_and_needs_binding_conditions() {
     let claim = with_devices(&[("a", None)]);
-    let late = |claim: &ResourceClaim, now| binding_report(claim, at(now), SignedDuration::from_secs(600)).timed_out;
+    let late =
+        |claim: &ResourceClaim, now| BindingReport::of_claim(claim, at(now), SignedDuration::from_secs(600)).timed_out;
     assert!(!late(&claim, 600) && late(&claim, 601));
     assert!(!late(&allocated("c", "n1", "a", &[]), 10_000));
 }
@@ -91,6 +92,6 @@ fn a_binding_waits_until_its_devices_are_ready_or_the_time_is_over() {
 #[test]
 fn a_timeout_that_no_clock_reaches_does_not_overflow() {
     let options = PodOptions::new(Profile::V1_37).with_binding_timeout(SignedDuration::MAX);
-    let report = binding_report(&with_devices(&[("a", None)]), Timestamp::MAX, options.binding_timeout());
+    let report = BindingReport::of_claim(&with_devices(&[("a", None)]), Timestamp::MAX, options.binding_timeout());
     assert!(!report.timed_out);
 }

@@ -1,8 +1,8 @@
 //! Cycles of pods: shared claims, groups, undoing, freeing.
 
 use dra_alloc::pods::{
-    ApiResponse, BindError, BindStep, BlockedError, ClaimLookup, ClaimSituation, ClaimWrite, GroupAllocations,
-    NodeFilterError, PodCycle, PostFilter, PreBind, QueueHint, StatusCode, claims_score, hint_after_claim_change,
+    ApiResponse, BindError, BindStep, BlockedError, ClaimLookup, ClaimSituation, ClaimWrite, NodeFilterError, PodCycle,
+    PostFilter, PreBind, QueueHint, StatusCode, claims_score,
 };
 use dra_alloc::{Allocator, Budget, DeviceId, DraGate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -119,9 +119,11 @@ fn a_pending_claim_keeps_its_own_allocation_and_its_node() {
 
 #[test]
 fn the_allocation_of_another_pod_of_the_group_is_refused_or_accepted() {
-    for (rule, expected) in [(GroupAllocations::Refused, false), (GroupAllocations::Accepted, true)] {
+    for expected in [false, true] {
         let mut world = World::new(1, [claim("c", 1)]).with_groups();
-        world.options = world.options.with_group_allocations(rule);
+        if expected {
+            world.options = world.options.accepting_group_allocations();
+        }
         let of_group = group("g", &["c"]);
         let mut first = world.reserve(&pod("p", &["c"], Some("g")), Some(&of_group), "n1");
         let mut second = world.reserve(&pod("q", &["c"], Some("g")), Some(&of_group), "n1");
@@ -358,7 +360,7 @@ fn a_deleted_claim_wakes_those_who_may_use_its_devices() {
     let world = World::new(1, [claim("c", 1)]);
     let (waiting, options) = (pod("p", &["c"], None), world.options);
     let (held, unallocated, before) = (allocated("other", "n1", "a", &[]), claim("other", 1), claim("c", 1));
-    let hint = |old, new| hint_after_claim_change(&waiting, old, new, &world.tracker, options);
+    let hint = |old, new| QueueHint::after_claim_change(&waiting, old, new, &world.tracker, options);
     assert_eq!(hint(Some(&held), None), QueueHint::Queue);
     assert_eq!(hint(Some(&unallocated), None), QueueHint::Skip);
     let mut listed = before.clone();

@@ -1,8 +1,7 @@
 //! Entries of pods and groups: names, owners, consumers, room for consumers.
 
 use dra_alloc::pods::{
-    BlockedError, ClaimTracker, Consumer, MAX_CONSUMERS, PodCycle, PodOptions, StatusCode, can_reserve,
-    consumer_of_entry, pre_enqueue,
+    BlockedError, ClaimTracker, Consumer, PodCycle, PodOptions, StatusCode, can_reserve, pre_enqueue,
 };
 use dra_alloc::{DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
@@ -90,7 +89,7 @@ fn the_consumer_is_the_group_only_for_an_entry_that_it_has() {
     let options = PodOptions::new(Profile::V1_37).with_gates(GateSet::default().with(DraGate::WorkloadResourceClaims));
     let (pod, group) = (pod("p", &["shared", "own"], Some("g")), group("g", &["shared"]));
     let entries = pod.spec.as_ref().unwrap().resource_claims.clone().unwrap();
-    let consumer = |entry: usize| consumer_of_entry(&pod, &entries[entry], Some(&group), options).unwrap();
+    let consumer = |entry: usize| Consumer::of_entry(&pod, &entries[entry], Some(&group), options).unwrap();
     assert_eq!(consumer(0), Consumer::PodGroup { name: "g".into(), uid: "g-uid".into() });
     assert_eq!(consumer(1), Consumer::Pod { name: "p".into(), uid: "p-uid".into() });
 }
@@ -99,11 +98,11 @@ fn the_consumer_is_the_group_only_for_an_entry_that_it_has() {
 fn a_full_claim_has_room_for_those_that_are_in_it() {
     let mut full = claim("c", 1);
     let entry = |index: usize| json!({"resource": "pods", "name": index.to_string(), "uid": index.to_string()});
-    let entries: Vec<_> = (0..MAX_CONSUMERS).map(entry).collect();
+    let entries: Vec<_> = (0..Consumer::MAX_PER_CLAIM).map(entry).collect();
     full.status = from_value(json!({"reservedFor": entries})).unwrap();
     let pod = |uid: &str| Consumer::Pod { name: "p".into(), uid: uid.into() };
     assert_eq!(can_reserve(&full, &pod("17")), Ok(()));
-    assert_eq!(can_reserve(&full, &pod("256")).unwrap_err().consumers, MAX_CONSUMERS);
+    assert_eq!(can_reserve(&full, &pod("256")).unwrap_err().consumers, Consumer::MAX_PER_CLAIM);
     full.status.as_mut().unwrap().reserved_for.as_mut().unwrap().pop();
     assert_eq!(can_reserve(&full, &pod("256")), Ok(()));
 }

@@ -2,9 +2,8 @@
 
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::{
-    ApiResponse, BindError, BindStep, BlockedError, ClaimLookup, ClaimWrite, ExtendedRequests, ExtendedRequestsError,
+    ApiResponse, BindError, BindStep, BlockedError, ClaimLookup, ClaimWrite, ExtendedRequests, ExtendedResourceError,
     NodeFilterError, PodCycle, PodExplanation, PodOptions, PostFilter, PreBind, QueueHint, ResourceProvider,
-    hint_after_claim_change,
 };
 use dra_alloc::{Allocator, Budget, Classes, DraGate, GateSet, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -96,13 +95,13 @@ fn amounts_are_read_by_value_and_bounded() {
     };
     assert_eq!(count("2000m"), Ok(Some(2)));
     assert_eq!(count("0"), Ok(None));
-    assert!(matches!(count("two"), Err(ExtendedRequestsError::Quantity { container, .. }) if container == "main"));
+    assert!(matches!(count("two"), Err(ExtendedResourceError::Quantity { container, .. }) if container == "main"));
     let containers: Vec<Value> =
         (0..33).map(|index| json!({"name": format!("c{index}"), "resources": {"requests": {GPUS: "1"}}})).collect();
     let pod: Pod =
         from_value(json!({"metadata": {"name": "p", "uid": "p"}, "spec": {"containers": containers}})).unwrap();
     let made = ExtendedRequests::new(&pod, [GPUS], &classes);
-    assert_eq!(made, Err(ExtendedRequestsError::TooMany { resource: GPUS.to_owned() }));
+    assert_eq!(made, Err(ExtendedResourceError::TooMany { resource: GPUS.to_owned() }));
     let bad = extended_pod("p", &[(GPUS, "two")]);
     let world = World::new(1, []);
     let begun = PodCycle::pre_filter(&bad, None, &world.tracker, &world.classes, &world.round, world.options);
@@ -324,7 +323,7 @@ fn the_deletion_of_what_was_left_over_wakes_the_pod() {
     let mut cycle = world.reserve(&pod, None, "n1");
     world.bind(&mut cycle).unwrap();
     let made = ResourceClaim { status: None, ..made_claim(&world).unwrap() };
-    let hint = |pod: &Pod, new| hint_after_claim_change(pod, Some(&made), new, &world.tracker, world.options);
+    let hint = |pod: &Pod, new| QueueHint::after_claim_change(pod, Some(&made), new, &world.tracker, world.options);
     assert_eq!(hint(&pod, None), QueueHint::Queue);
     assert_eq!(hint(&pod, Some(&made)), QueueHint::Skip);
     assert_eq!(hint(&extended_pod("q", &[(GPUS, "1")]), None), QueueHint::Skip);

@@ -2,8 +2,7 @@
 
 use dra_attrs::ErrorType::*;
 use dra_attrs::{DraGate, FeatureGate, FieldErrors, GateSet, Profile};
-use dra_device::skip::WireForm;
-use dra_device::skip::wire::write;
+use dra_device::skip::{SkipField, WireForm};
 use dra_validate::{Accepted, ApiServer, GatePolicy};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use serde_json::{Value, json};
@@ -325,7 +324,7 @@ fn where_nothing_skips_the_gate_changes_nothing() {
             [GateSet::all(), GateSet::all().without(feature)].map(|features| ApiServer::new(profile, features));
         // Compares the JSON, where an empty list is omitted.
         let written = |outcome: Result<Accepted<ResourceSlice>, FieldErrors>| {
-            outcome.map(|admitted| write(&admitted.object, WireForm::List).unwrap())
+            outcome.map(|admitted| SkipField::write(&admitted.object, WireForm::List).unwrap())
         };
         for new in slices.iter().chain([&invalid]) {
             let [on, off] = servers.map(|server| written(create(server, new.clone())));
@@ -339,8 +338,8 @@ fn where_nothing_skips_the_gate_changes_nothing() {
         quiet["status"]["allocation"]["devices"]["results"][1]["skipNodeOperations"] = json!(false);
         for old in [claim(), quiet.clone()] {
             let [on, off] = servers.map(|server| update_status(server, old.clone(), quiet.clone()));
-            let [on, off] =
-                [on, off].map(|outcome| outcome.map(|admitted| write(&admitted.object, WireForm::List).unwrap()));
+            let [on, off] = [on, off]
+                .map(|outcome| outcome.map(|admitted| SkipField::write(&admitted.object, WireForm::List).unwrap()));
             assert_eq!(on, off);
         }
     }

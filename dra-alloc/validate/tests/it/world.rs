@@ -1,7 +1,7 @@
 //! Valid objects, changes of them, and checks of an API server's errors.
 
 use dra_attrs::{ErrorType, FieldErrors, GateSet, Profile};
-use dra_device::skip::wire::{SkipField, read};
+use dra_device::skip::SkipField;
 use dra_validate::{Accepted, ApiServer, Write};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
@@ -221,7 +221,7 @@ impl Written for DeviceTaintRule {
 }
 
 fn carrier<T: SkipField>(json: Value) -> T {
-    read(json).unwrap()
+    SkipField::read(json).unwrap()
 }
 
 /// Returns the server's result of a create.

@@ -4,8 +4,7 @@
 //! and leases only the types of the fields and the names are checked, and what may not change of a pod.
 
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
-use dra_attrs::dns::subdomain_problems;
-use dra_attrs::{FieldError, FieldErrors, FieldPath, GateSet, Profile};
+use dra_attrs::{FieldError, FieldErrors, FieldPath, GateSet, NameFormat, Profile};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod};
 use k8s_openapi::api::resource::v1::{
@@ -135,7 +134,7 @@ fn plain<T: DeserializeOwned + Serialize>(attempt: Attempt<'_>) -> Result<Admitt
     let mut object = as_json(&typed::<T>(attempt.kind, &with_parts(attempt))?)?;
     let mut errors = FieldErrors::new();
     let metadata = FieldPath::new("metadata");
-    for problem in subdomain_problems(object.metadata("name")) {
+    for problem in NameFormat::Subdomain.problems(object.metadata("name")) {
         errors.push(FieldError::invalid(&metadata.child("name"), object.metadata("name"), problem));
     }
     match (attempt.kind.name, attempt.old) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::label::selector_matches;
+use dra_attrs::label_selector_matches;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ impl Selector {
         let mut fields = self.fields.iter();
         is_here
             && fields.all(|(field, comparison, value)| is_equal(field, value) == (*comparison == Comparison::Equal))
-            && selector_matches(&self.labels, &labels_of(object)).unwrap_or(false)
+            && label_selector_matches(&self.labels, &labels_of(object)).unwrap_or(false)
     }
 }
 

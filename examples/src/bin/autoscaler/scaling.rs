@@ -7,7 +7,7 @@ use std::sync::Once;
 
 use clap::Args;
 use dra_alloc::autoscaler::{
-    ClusterSnapshot, Departure, ExpansionOption, KeptNode, NodeTemplate, NodeTemplateError, ScaleSimulator,
+    ClusterSnapshot, Departure, ExpansionOption, NodeTemplate, NodeTemplateError, RemovalError, ScaleSimulator,
     ScaleUpError, release,
 };
 use dra_alloc::claims::ClaimKey;
@@ -261,13 +261,13 @@ impl Question<'_> {
         let named: BTreeSet<ClaimKey> = pods.iter().flat_map(|pod| claims_of(pod)).collect();
         let claims = named.iter().filter_map(|key| cluster.claims.claim(&key.namespace, &key.name));
         let released = release(pods, claims.map(|claim| &**claim), Departure::Removed);
-        let claims = released.iter().map(|released| {
-            let ClaimKey { namespace, name } = ClaimKey::from_metadata(&released.claim.metadata);
+        let claims = released.iter().map(|(claim, release)| {
+            let ClaimKey { namespace, name } = ClaimKey::from_metadata(&claim.metadata);
             let before = cluster.claims.claim(&namespace, &name);
-            let left = devices_of(&released.claim);
-            let mut free = before.map(|claim| devices_of(claim)).unwrap_or_default();
+            let left = devices_of(claim);
+            let mut free = before.map(|before| devices_of(before)).unwrap_or_default();
             free.retain(|device| !left.contains(device));
-            Released { claim: name_of(&released.claim.metadata), change: released.release.as_str(), free }
+            Released { claim: name_of(&claim.metadata), change: release.as_str(), free }
         });
         Ok(claims.collect())
     }
@@ -282,7 +282,7 @@ fn scale_down(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Node
     }
     let names = cluster.nodes.iter().filter_map(|node| node.metadata.name.as_deref());
     let answer = simulator.scale_down(cluster.inventory, cluster.claims, &snapshot, names.take(MAX_CANDIDATES));
-    let kept = |kept: &KeptNode| Refused { name: kept.node.clone(), reason: kept.obstacle.to_string() };
+    let kept = |(node, obstacle): &(String, RemovalError)| Refused { name: node.clone(), reason: obstacle.to_string() };
     Nodes {
         removable: answer.removable,
         moved: answer.removal.moved.iter().map(Placed::new).collect(),
@@ -305,9 +305,9 @@ fn devices_of(claim: &ResourceClaim) -> Vec<String> {
 
 impl Simulated {
     fn new(group: String, option: &ExpansionOption<'_>) -> Self {
-        let refused = option.scale_up.refused.iter().map(|refused| Refused {
-            name: format!("{}/{}", refused.pod.namespace, refused.pod.name),
-            reason: refused.reason.to_string(),
+        let refused = option.scale_up.refused.iter().map(|(pod, reason)| Refused {
+            name: format!("{}/{}", pod.namespace, pod.name),
+            reason: reason.to_string(),
         });
         let takes = option.scale_up.placed.iter().map(Placed::new).collect();
         Self { group, price: option.price, takes, not: refused.collect() }

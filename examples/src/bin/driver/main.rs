@@ -23,11 +23,10 @@ use clap::{Parser, ValueEnum};
 use dra_alloc::DroppedField;
 use dra_alloc::driver::{SliceLimits, SliceWrite};
 use dra_alloc::validate::{ApiServer, PublishError, Write};
-use dra_attrs::dns::subdomain_problems;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
-    FieldErrors, FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
-    SysfsError, VendorDriver, check_device_attributes, pcie_root_attribute,
+    FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Profile, Scalar,
+    StandardAttribute, Sysfs, SysfsError, VendorDriver, check_device_attributes,
 };
 use examples::feature_gates::feature_gates;
 use examples::machine::{Machine, MachineError};
@@ -244,7 +243,7 @@ fn print(slice: &ResourceSlice, output: Output) -> Result<(), DriverError> {
 }
 
 fn node_name(text: &str) -> Result<String, String> {
-    match subdomain_problems(text).into_iter().next() {
+    match NameFormat::Subdomain.problems(text).into_iter().next() {
         None => Ok(text.to_owned()),
         Some(problem) => Err(problem),
     }
@@ -345,7 +344,7 @@ impl Survey {
     ) -> BTreeMap<String, DeviceAttribute> {
         let mut attributes = BTreeMap::from([(KIND.to_owned(), Scalar::String(kind.name()).to_attribute())]);
         address.attribute().insert_into(&mut attributes);
-        match pcie_root_attribute(machine, address) {
+        match address.pcie_root_attribute(machine) {
             Ok(root) => root.insert_into(&mut attributes),
             Err(error) => self.notes.push(format!("{address}: no pcieRoot: {error}")),
         }
@@ -360,11 +359,11 @@ impl Survey {
     /// Removes numaNode if the attributes exceed the device limits only because of it, and notes the reason.
     fn fit(&mut self, address: PciAddress, attributes: &mut BTreeMap<String, DeviceAttribute>) {
         let Err(errors) = check_device_attributes(attributes, 0) else { return };
-        let numa = attributes.remove(NUMA_NODE);
+        let numa = attributes.remove(StandardAttribute::NUMA_NODE);
         let prefix = if check_device_attributes(attributes, 0).is_ok() {
             "no numaNode: "
         } else {
-            attributes.extend(numa.map(|value| (NUMA_NODE.to_owned(), value)));
+            attributes.extend(numa.map(|value| (StandardAttribute::NUMA_NODE.to_owned(), value)));
             ""
         };
         self.notes.extend(errors.iter().map(|error| format!("{address}: {prefix}{error}")));

@@ -1,6 +1,6 @@
 //! Migration of vendors' slices to the standard attribute `numaNode` (KEP-6072, Current Driver Attribute Names).
 
-use dra_attrs::{VendorDriver, VendorMigration, add_standard_numa_node};
+use dra_attrs::{VendorDriver, VendorMigration};
 use examples::manifest::Manifests;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::Value;
@@ -38,7 +38,7 @@ pub(crate) fn migrate(files: &[String], vendors: &[(String, VendorDriver)]) -> M
         };
         for device in slice.spec.devices.iter_mut().flatten() {
             let attributes = device.attributes.get_or_insert_default();
-            let note = text(add_standard_numa_node(*vendor, &driver, attributes));
+            let note = text(VendorDriver::add_standard_numa_node(*vendor, &driver, attributes));
             migrated.notes.push(format!("{driver}/{}: {note}", device.name));
         }
         migrated.slices.push(slice);

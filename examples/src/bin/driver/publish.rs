@@ -1,8 +1,8 @@
 //! Slices of this machine's pool: planned, compared with stored ones, and printed as writes.
 
 use dra_alloc::driver::{
-    Chunk, Layout, Memory, NodeChoice, PlanError, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents,
-    SliceLimits, SliceWrite, SyncPlan, reconcile, split_into_slices,
+    Memory, NodeChoice, PlanError, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents, SliceLimits,
+    SliceWrite, SyncPlan, reconcile, split_into_slices,
 };
 use dra_attrs::{ServerVersionError, server_minor};
 use examples::manifest::Manifests;
@@ -56,9 +56,9 @@ pub(crate) fn writes(
     let scope = PoolScope { driver, pool: node, node_name: Some(node), owner: None };
     let is_own =
         |slice: &&ResourceSlice| (slice.spec.driver.as_str(), slice.spec.node_name.as_deref()) == (driver, Some(node));
-    let layout = Layout::Sticky(SliceContents::from_slices(stored.iter().filter(is_own)));
+    let layout = SliceContents::from_slices(stored.iter().filter(is_own));
     let pool = PoolSpec::new(driver, node, NodeChoice::Node(node)).with_devices(devices);
-    let plan = split_into_slices(&pool, limits, Chunk::Always64, &layout)?;
+    let plan = split_into_slices(&pool, limits, Some(&layout))?;
     Ok(reconcile(&scope, stored, Some(&plan), &mut Memory::default(), &ReconcileOptions::default())?)
 }
 

@@ -6,7 +6,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use dra_alloc::pool::{LatestGeneration, group_by_pool, slice_devices};
 use dra_alloc::{DeviceId, allocated_devices};
-use dra_attrs::NUMA_NODE;
+use dra_attrs::StandardAttribute;
 use examples::manifest::Manifests;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
@@ -65,7 +65,7 @@ pub(crate) fn table(objects: &Manifests) -> String {
 
 /// Returns the NUMA nodes of a device, the nearest one first.
 fn numa_nodes(device: &Device) -> String {
-    let attribute = device.attributes.iter().flatten().find(|(name, _)| name.as_str() == NUMA_NODE);
+    let attribute = device.attributes.iter().flatten().find(|(name, _)| name.as_str() == StandardAttribute::NUMA_NODE);
     let numbers = attribute.into_iter().flat_map(|(_, value)| value.int.iter().chain(value.ints.iter().flatten()));
     let texts: Vec<String> = numbers.map(ToString::to_string).collect();
     if texts.is_empty() { NO_VALUE.to_owned() } else { texts.join(" ") }

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dra_alloc::declared_features::{AdmissionError, DeclaredFeature, check_admission};
-use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, operations_duration, skips_total};
+use dra_alloc::declared_features::{AdmissionError, DeclaredFeature};
 use dra_alloc::kubelet::{
-    CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan, Prepare,
-    PrepareError, Skipped, Unprepare, UnprepareError,
+    CheckpointError, ClaimCache, ClaimRef, ContainerError, KubeletOptions, Operation, Plan, Prepare, PrepareError,
+    SkipCounts, Skipped, Unprepare, UnprepareError,
 };
 use dra_attrs::Version;
 use k8s_openapi::api::core::v1::{Container, Pod};
@@ -37,7 +36,8 @@ pub(crate) enum AgentError {
     StateFile(#[from] StateFileError),
     /// The answer of a driver is too big to be stored.
     #[error(
-        "{FAILED_PREPARE}: the answer of driver {driver} to NodePrepareResources is too big for the checkpoint, and is dropped"
+        "{}: the answer of driver {driver} to NodePrepareResources is too big for the checkpoint, and is dropped",
+        PrepareError::EVENT_REASON
     )]
     NoRoom {
         /// Name of the driver.
@@ -47,7 +47,7 @@ pub(crate) enum AgentError {
     #[error("{}: {_0}", _0.reason())]
     NotAdmitted(#[from] AdmissionError),
     /// The pod can't start now.
-    #[error("{FAILED_PREPARE}: {_0}")]
+    #[error("{}: {_0}", PrepareError::EVENT_REASON)]
     Prepare(#[from] PrepareError),
     /// The pod can't be removed now.
     #[error(transparent)]
@@ -160,12 +160,12 @@ impl Agent {
     pub(crate) fn metrics(&self) -> Vec<String> {
         let counts = self.counts.borrow();
         let counts = counts.iter().map(|(operation, driver, count)| {
-            let name = skips_total(operation, self.settings.profile());
-            format!("{name}{{{DRIVER_LABEL}={driver:?}}} {count}")
+            let name = operation.skips_metric(self.settings.profile());
+            format!("{name}{{{}={driver:?}}} {count}", SkipCounts::DRIVER_LABEL)
         });
         let lines: Vec<String> = counts.collect();
         if lines.is_empty() {
-            return vec![format!("{}: nothing was skipped", skips_total(Operation::Prepare, self.settings.profile()))];
+            return vec![format!("{}: nothing was skipped", Operation::Prepare.skips_metric(self.settings.profile()))];
         }
         lines
     }
@@ -173,7 +173,7 @@ impl Agent {
     /// Returns how many operations the histogram of durations has, as a line for each operation and result. The
     /// durations themselves would be those of this machine.
     pub(crate) fn operations(&self) -> Vec<String> {
-        let name = operations_duration(self.settings.profile());
+        let name = Operation::duration_metric(self.settings.profile());
         let line = |((operation, is_error), count): (&(Operation, bool), &u64)| {
             let operation = match operation {
                 Operation::Prepare => "PrepareResources",
@@ -198,7 +198,7 @@ impl Agent {
         let feature = DeclaredFeature::new(self.settings.profile());
         let required = feature.required_by(pod, claims, version);
         let declared = feature.declared_by(self.settings, version).map(str::to_owned);
-        Ok(check_admission(required.as_slice(), declared.as_slice())?)
+        Ok(DeclaredFeature::check_admission(required.as_slice(), declared.as_slice())?)
     }
 
     /// Prepares the claims of a pod before it starts.
@@ -276,14 +276,14 @@ impl Agent {
     ) -> Result<Vec<(String, Result<Done, AgentError>)>, AgentError> {
         let registered = |driver: &str| self.is_registered(driver);
         let orphans = self.cache.borrow_mut().plan_orphans(active, registered, self.settings);
-        self.save(orphans.iter().any(|orphan| orphan.plan.as_ref().is_ok_and(|plan| !plan.calls().is_empty())))?;
+        self.save(orphans.iter().any(|(_, plan)| plan.as_ref().is_ok_and(|plan| !plan.calls().is_empty())))?;
         let mut all = Vec::new();
-        for orphan in orphans {
-            let done = match orphan.plan {
+        for (pod_uid, plan) in orphans {
+            let done = match plan {
                 Ok(plan) => self.carry_out(plan).await,
                 Err(error) => Err(error.into()),
             };
-            all.push((orphan.pod_uid, done));
+            all.push((pod_uid, done));
         }
         self.save(false)?;
         Ok(all)

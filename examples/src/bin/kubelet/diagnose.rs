@@ -1,7 +1,7 @@
 //! Command `diagnose`: likely causes of a problem with skipped node operations (KEP-5945, Troubleshooting).
 
 use clap::{Args, ValueEnum};
-use dra_alloc::skip::{SkipEvidence, SkipSymptom, diagnose_skip};
+use dra_alloc::skip::{SkipEvidence, SkipSymptom};
 use dra_attrs::Profile;
 use examples::manifest::{Manifests, name_of};
 
@@ -56,7 +56,7 @@ pub(crate) fn diagnose(args: &DiagnoseArgs, manifests: &Manifests, profile: Prof
         Symptom::UnprepareSkipped => SkipSymptom::UnprepareSkipped,
         Symptom::HardwareMissing => SkipSymptom::HardwareMissing,
     };
-    let causes = diagnose_skip(SkipEvidence { profile, slices: &manifests.slices, claim, symptom });
+    let causes = SkipEvidence::diagnose(SkipEvidence { profile, slices: &manifests.slices, claim, symptom });
     let lines: Vec<String> = causes.iter().map(ToString::to_string).collect();
     Ok(if lines.is_empty() { "no cause found".to_owned() } else { lines.join("\n") })
 }

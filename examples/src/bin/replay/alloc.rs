@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use dra_alloc::explain::Detail;
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::skip::WireForm;
-use dra_alloc::skip::wire::{SkipField, WriteError, normalize_to_list, write};
+use dra_alloc::skip::{SkipField, WireForm, WireFormError};
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, GateSet, Inventory, Outcome, Share,
     Verdict,
@@ -160,8 +159,13 @@ pub(super) fn carriers<T: KubeObject + SkipField>(
 
 /// Reads the object of a field, which carries `skipNodeOperations` in either form.
 pub(super) fn carrier<T: KubeObject + SkipField>(field: &str, value: Value) -> Result<T, Refusal> {
-    let value = normalize_to_list::<T>(value)
-        .map_err(|error| Refusal::field(&format!("{field}.{}", error.field), error.to_string()))?;
+    let refused = |error: WireFormError| match &error {
+        WireFormError::NotADeclaration { field: place } => {
+            Refusal::field(&format!("{field}.{place}"), error.to_string())
+        }
+        _ => Refusal::field(field, error.to_string()),
+    };
+    let value = T::normalize_to_list(value).map_err(refused)?;
     object(field, value)
 }
 
@@ -185,8 +189,8 @@ fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
 }
 
 fn written(results: &[AllocationResult], form: WireForm) -> Result<Vec<Value>, Refusal> {
-    let written = results.iter().map(|result| write(result, form));
-    written.collect::<Result<_, _>>().map_err(|error: WriteError| Refusal::new(&variant(&error), error.to_string()))
+    let written = results.iter().map(|result| result.write(form));
+    written.collect::<Result<_, _>>().map_err(|error: WireFormError| Refusal::new(&variant(&error), error.to_string()))
 }
 
 fn refusal(error: &AllocateError) -> Refusal {

@@ -8,7 +8,7 @@ use dra_attrs::numa::{
 };
 use dra_attrs::{
     DistinctState, FullyQualifiedName, ListTypes, MatchError, MatchState, PciAddress, PcieRootError, Quantity,
-    QuantityError, SysfsMap, ValueSet, lookup_by_name, pcie_root_attribute,
+    QuantityError, SysfsMap, ValueSet, lookup_by_name,
 };
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use serde::Deserialize;
@@ -148,7 +148,7 @@ pub(super) fn pcie_root(input: Value) -> Result<Operation, Refusal> {
     let input: SysfsInput = read(input)?;
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let (machine, address) = (input.machine(), input.address()?);
-        let root = stopwatch.run(|| pcie_root_attribute(&machine, address));
+        let root = stopwatch.run(|| address.pcie_root_attribute(&machine));
         let root = root.map_err(|error: PcieRootError| Refusal::new("InvalidLink", error.to_string()).at("links"))?;
         Ok(json!({"attribute": root.value}))
     }))

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use dra_alloc::GateSet;
-use dra_alloc::declared_features::{DeclaredFeature, missing_features};
+use dra_alloc::declared_features::DeclaredFeature;
 use dra_alloc::kubelet::{
     ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare,
 };
-use dra_alloc::skip::skipped_operations_by_driver;
+use dra_alloc::skip::SkipSet;
 use dra_attrs::{Profile, Version};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -32,7 +32,7 @@ pub(super) fn aggregate_skip(input: Value) -> Result<Operation, Refusal> {
     let claim: ResourceClaim = carrier("claim", input.claim)?;
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref());
-        let drivers = stopwatch.run(|| allocation.map(skipped_operations_by_driver).unwrap_or_default());
+        let drivers = stopwatch.run(|| allocation.map(SkipSet::by_driver).unwrap_or_default());
         let drivers = drivers.into_iter().map(|(driver, skips)| {
             (driver.to_owned(), json!({"prepare": skips.prepare, "unprepare": skips.unprepare}))
         });
@@ -87,7 +87,7 @@ pub(super) fn match_features(input: Value) -> Result<Operation, Refusal> {
     let input: MatchInput = read(input)?;
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let required: Vec<&str> = input.required.iter().map(String::as_str).collect();
-        let missing = stopwatch.run(|| missing_features(&required, &input.declared));
+        let missing = stopwatch.run(|| DeclaredFeature::missing(&required, &input.declared));
         Ok(json!({"match": missing.is_empty(), "missing": missing}))
     }))
 }
@@ -354,8 +354,8 @@ impl Kubelet {
         self.unpreparing.clear();
         let mut shown = Shown::default();
         let registered = |driver: &str| self.registered.contains(driver);
-        for orphan in cache.plan_orphans(&step.active_pods, registered, self.settings) {
-            match orphan.plan {
+        for (_, plan) in cache.plan_orphans(&step.active_pods, registered, self.settings) {
+            match plan {
                 Ok(plan) => {
                     let of_pod = planned(plan.calls(), plan.skipped());
                     for (driver, claims) in of_pod.calls {

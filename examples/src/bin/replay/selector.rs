@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::DraGate;
-use dra_alloc::selector::{COST_LIMIT, Options, Selector, SelectorInput, Value as Outcome};
+use dra_alloc::selector::{Options, Selector, SelectorInput, Value as Outcome};
 use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::Device;
 use serde::Deserialize;
@@ -49,7 +49,7 @@ pub(super) fn evaluate(input: Value) -> Result<Operation, Refusal> {
         Mode::Stored => Options::stored(),
         Mode::New => Options::new_expression(features(input.profile, &input.features)),
     };
-    let options = options.with_cost_limit(input.cost_limit.unwrap_or(COST_LIMIT));
+    let options = options.with_cost_limit(input.cost_limit.unwrap_or(Options::COST_LIMIT));
     let devices = input.devices.into_iter().enumerate().map(|(index, Input { driver, device })| {
         let device = read(device).map_err(|refusal| refusal.below(&format!("devices[{index}].device")));
         device.map(|device| (driver, device))

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::DraGate;
-use dra_alloc::skip::WireForm;
-use dra_alloc::skip::wire::{SkipField, WriteError, write};
+use dra_alloc::skip::{SkipField, WireForm, WireFormError};
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
 use dra_attrs::{FieldErrors, Profile};
 use k8s_openapi::Resource;
@@ -116,8 +115,8 @@ fn plain<T: DeserializeOwned>(field: &str, object: Value) -> Result<T, Refusal> 
 }
 
 fn written<T: SkipField>(object: &T, form: WireForm) -> Result<Value, Refusal> {
-    write(object, form).map_err(|error| {
-        let kind = if matches!(error, WriteError::NotExpressible(_)) { "NotExpressible" } else { "Json" };
+    object.write(form).map_err(|error| {
+        let kind = if matches!(error, WireFormError::NotExpressible { .. }) { "NotExpressible" } else { "Json" };
         Refusal::new(kind, error.to_string())
     })
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use dra_alloc::pods::{
-    ApiResponse, BindStep, ClaimCalls, ClaimTracker, ClaimWrite, GangSearch, GroupAllocations, GroupRound, PodCycle,
-    PodExplanation, PodOptions, PostFilter, PreBind, pre_enqueue,
+    ApiResponse, BindStep, ClaimCalls, ClaimTracker, ClaimWrite, GangSearch, GroupRound, PodCycle, PodExplanation,
+    PodOptions, PostFilter, PreBind, pre_enqueue,
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Classes, DeviceId, Inventory, allocated_devices};
@@ -39,8 +39,7 @@ struct Scheduler<'a> {
 /// # Errors
 /// See [`ScheduleError`].
 pub(crate) fn schedule(manifests: &Manifests, settings: &Settings) -> Result<String, ScheduleError> {
-    let options =
-        PodOptions::new(settings.profile).with_gates(settings.gates).with_group_allocations(GroupAllocations::Accepted);
+    let options = PodOptions::new(settings.profile).with_gates(settings.gates).accepting_group_allocations();
     let (mut server, mut tracker) = (ClaimStore::default(), ClaimTracker::new(settings.gates));
     for claim in &manifests.claims {
         tracker.observe(server.put(with_uid(claim)))?;

@@ -5,12 +5,11 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use dra_alloc::declared_features::FAILED_SCHEDULING;
+use dra_alloc::declared_features::CandidateNodes;
 use dra_alloc::explain::{Detail, Explanation};
-use dra_alloc::skip::wire::{WriteError, write};
-use dra_alloc::skip::{SkipDeclaration, WireForm};
+use dra_alloc::skip::{SkipDeclaration, SkipField, WireForm, WireFormError};
 use dra_alloc::{AllocateError, DeviceId, Outcome, RequestError, Verdict, allocated_devices, cluster_summary};
-use dra_attrs::{NUMA_NODE, PCIE_ROOT};
+use dra_attrs::StandardAttribute;
 use examples::manifest::name_of;
 use k8s_openapi::api::resource::v1::{
     AllocationResult, Device, DeviceAttribute, DeviceRequestAllocationResult, ResourceClaim, ResourceSlice,
@@ -26,7 +25,8 @@ const NOTHING: &str = "-";
 const MOST_NODES: usize = 20;
 
 /// Attributes of a device that the table shows.
-const SHOWN: [(&str, &str); 2] = [(NUMA_NODE, "numaNode"), (PCIE_ROOT, "pcieRoot")];
+const SHOWN: [(&str, &str); 2] =
+    [(StandardAttribute::NUMA_NODE, "numaNode"), (StandardAttribute::PCIE_ROOT, "pcieRoot")];
 
 /// Error of a claim that can't be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +35,7 @@ pub(crate) struct UnwritableClaim {
     /// Claim, as `namespace/name`.
     pub(crate) claim: String,
     /// Reason that it can't be written.
-    pub(crate) error: WriteError,
+    pub(crate) error: WireFormError,
 }
 
 /// Claims in their written form.
@@ -101,7 +101,7 @@ const fn advice(error: &AllocateError) -> &'static str {
 pub(crate) fn restrictions(restricted: &[RestrictedPod]) -> Vec<String> {
     let some_rejected = restricted.iter().filter(|restricted| !restricted.nodes.rejected.is_empty());
     let lines = some_rejected.map(|RestrictedPod { pod, nodes }| match nodes.fitting.as_slice() {
-        [] => format!("pod {pod}: {FAILED_SCHEDULING}: {}", nodes.message()),
+        [] => format!("pod {pod}: {}: {}", CandidateNodes::FAILED_SCHEDULING, nodes.message()),
         fitting => format!("pod {pod}: fits {}: {}", fitting.join(", "), nodes.message()),
     });
     lines.collect()
@@ -116,10 +116,10 @@ pub(crate) fn claims(answers: &[Answer], form: WireForm) -> Result<Written, Unwr
     let mut written = Written::default();
     for Answer { claim, .. } in answers {
         let name = || name_of(&claim.metadata);
-        let json = match write(claim, form) {
-            Err(WriteError::NotExpressible(refused)) => {
+        let json = match SkipField::write(claim, form) {
+            Err(refused @ WireFormError::NotExpressible { .. }) => {
                 written.notes.push(format!("ResourceClaim {}: {refused}; written as a list", name()));
-                write(claim, WireForm::List)
+                SkipField::write(claim, WireForm::List)
             }
             other => other,
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::declared_features::{CandidateNodes, DeclaredFeature};
 use dra_alloc::explain::Detail;
-use dra_alloc::kubelet::{KubeletOptions, claims_of_pod};
+use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, Profile,
@@ -158,7 +158,7 @@ fn groups(manifests: &Manifests, profile: Profile) -> Vec<Group<'_>> {
     }
     let mut groups = Vec::new();
     for pod in &manifests.pods {
-        let claims = claims_of_pod(pod, options).filter_map(Result::ok).map(|used| used.claim);
+        let claims = ClaimCache::claims_of_pod(pod, options).filter_map(Result::ok).map(|used| used.claim);
         let found: BTreeSet<usize> = claims.filter_map(|claim| positions.get(&claim)).flatten().copied().collect();
         if !found.is_empty() {
             groups.push(Group { pod: Some(pod), claims: found.into_iter().collect() });

@@ -12,7 +12,7 @@ use dra_attrs::numa::{
     Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
     numa_node_attribute,
 };
-use dra_attrs::{ListTypes, MatchError, MatchState, NUMA_NODE, PciAddress, SysfsMap, ValueSet};
+use dra_attrs::{ListTypes, MatchError, MatchState, PciAddress, StandardAttribute, SysfsMap, ValueSet};
 use examples::machine::{Machine, MachineError};
 use examples::sysfs::SysfsDir;
 use k8s_openapi::api::core::v1::Node;
@@ -247,7 +247,10 @@ fn slice(kind: &str, devices: &[Published], attribute: Form) -> ResourceSlice {
     let own = devices.iter().filter(|device| device.name.to_lowercase().starts_with(&format!("{kind} ")));
     let devices = own.map(|device| Device {
         name: device.name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
-        attributes: attribute(device).as_ref().ok().map(|numa| [(NUMA_NODE.to_owned(), numa.value.clone())].into()),
+        attributes: attribute(device)
+            .as_ref()
+            .ok()
+            .map(|numa| [(StandardAttribute::NUMA_NODE.to_owned(), numa.value.clone())].into()),
         ..Device::default()
     });
     let spec = ResourceSliceSpec {
@@ -317,7 +320,10 @@ fn claim(kinds: &[String]) -> ResourceClaim {
         exactly: Some(ExactDeviceRequest { device_class_name: kind.clone(), ..Default::default() }),
         ..DeviceRequest::default()
     });
-    let constraint = DeviceConstraint { match_attribute: Some(NUMA_NODE.to_owned()), ..DeviceConstraint::default() };
+    let constraint = DeviceConstraint {
+        match_attribute: Some(StandardAttribute::NUMA_NODE.to_owned()),
+        ..DeviceConstraint::default()
+    };
     let devices =
         DeviceClaim { requests: Some(requests.collect()), constraints: Some(vec![constraint]), ..Default::default() };
     ResourceClaim { metadata: named("pod"), spec: Some(ResourceClaimSpec { devices: Some(devices) }), status: None }

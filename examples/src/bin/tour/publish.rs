@@ -4,7 +4,7 @@
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dra_attrs::numa::{NumaForm, NumaNodeAttribute, NumaPlace, numa_node_attribute};
-use dra_attrs::{NUMA_NODE, PciAddress};
+use dra_attrs::{PciAddress, StandardAttribute};
 use k8s_openapi::api::resource::v1::{Device, ResourcePool, ResourceSlice, ResourceSliceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -73,7 +73,11 @@ fn devices(driver: &str, place: &Place, machine: &Machine) -> Result<Vec<Device>
 }
 
 fn device(name: String, numa: NumaNodeAttribute) -> Device {
-    Device { name, attributes: Some([(NUMA_NODE.to_owned(), numa.value)].into()), ..Device::default() }
+    Device {
+        name,
+        attributes: Some([(StandardAttribute::NUMA_NODE.to_owned(), numa.value)].into()),
+        ..Device::default()
+    }
 }
 
 fn numa_node(device: &Device) -> String {

@@ -1,6 +1,6 @@
 //! Time of the next pass over a pool.
 
-use dra_node::driver::{DueReason, Timers, due};
+use dra_node::driver::{DueReason, Timers};
 use k8s_openapi::jiff::Timestamp;
 
 fn second(second: i64) -> Timestamp {
@@ -8,7 +8,7 @@ fn second(second: i64) -> Timestamp {
 }
 
 fn next(timers: Timers, now: i64) -> Option<(i64, DueReason)> {
-    due(&timers, second(now)).map(|(at, reason)| (at.as_millisecond(), reason))
+    timers.due(second(now)).map(|(at, reason)| (at.as_millisecond(), reason))
 }
 
 #[test]
@@ -39,5 +39,5 @@ fn failures_double_the_delay_up_to_a_thousand_seconds() {
         assert_eq!(next(timers, 0).map(|(at, _)| at), delay, "{failures}");
     }
     let timers = Timers { failures: u32::MAX, failed_at: Some(Timestamp::MAX), ..Timers::default() };
-    assert_eq!(due(&timers, second(0)), Some((Timestamp::MAX, DueReason::Retry)));
+    assert_eq!(timers.due(second(0)), Some((Timestamp::MAX, DueReason::Retry)));
 }

@@ -8,10 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dra_attrs::Index;
-use dra_node::driver::{
-    GenerationRule, Memory, NodeChoice, PoolPlan, PoolScope, ReconcileOptions, SliceNames, SlicePlan, SliceWrite,
-    decode_index, generate_name, reconcile, slice_name,
-};
+use dra_node::driver::{Memory, NodeChoice, PoolPlan, PoolScope, ReconcileOptions, SlicePlan, SliceWrite, reconcile};
 use k8s_openapi::api::resource::v1::{Device, ResourcePool, ResourceSlice, ResourceSliceSpec};
 use smallvec::SmallVec;
 
@@ -84,10 +81,11 @@ enum Event {
 }
 
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 struct World {
     script: Script,
-    rule: GenerationRule,
-    names: SliceNames,
+    keeps_generation: bool,
+    generates_names: bool,
     /// True if the driver plans on the latest state only.
     is_fresh: bool,
     /// True if generations that were written are remembered.
@@ -99,13 +97,12 @@ const BUDGET: Budget = Budget { plans: 5, crashes: 1, deletions: 1, lost: 1 };
 
 impl World {
     const fn strict(script: Script) -> Self {
-        let (rule, names) = (GenerationRule::Strict, SliceNames::Fixed);
-        Self { script, rule, names, is_fresh: false, has_floor: true, budget: BUDGET }
+        let (keeps_generation, generates_names) = (false, false);
+        Self { script, keeps_generation, generates_names, is_fresh: false, has_floor: true, budget: BUDGET }
     }
 
-    const fn upstream(script: Script, names: SliceNames) -> Self {
-        let rule = GenerationRule::Upstream;
-        Self { script, rule, names, is_fresh: false, has_floor: false, budget: BUDGET }
+    const fn upstream(script: Script, generates_names: bool) -> Self {
+        Self { script, keeps_generation: true, generates_names, is_fresh: false, has_floor: false, budget: BUDGET }
     }
 
     fn start(&self) -> State {
@@ -124,11 +121,14 @@ impl World {
     /// Returns the name of a slice. Of two generated ones, the later is the smaller: the server's letters are random.
     fn name(&self, object: Object) -> String {
         let (index, count) = (Index::from(usize::from(object.index)), usize::from(object.count));
-        match self.names {
-            SliceNames::Generated => {
-                format!("{}{:05}", generate_name(index, count, SCOPE.driver, None), 99_999 - u32::from(object.uid))
-            }
-            _ => slice_name(index, count, SCOPE.driver, None, SCOPE.pool),
+        if self.generates_names {
+            format!(
+                "{}{:05}",
+                SlicePlan::generate_name(index, count, SCOPE.driver, None),
+                99_999 - u32::from(object.uid)
+            )
+        } else {
+            SlicePlan::fixed_name(index, count, SCOPE.driver, None, SCOPE.pool)
         }
     }
 
@@ -163,7 +163,7 @@ impl World {
             SliceWrite::Delete { uid, .. } => Op::Delete(by_uid(uid)),
             SliceWrite::Update { index, slice } => {
                 let old = by_uid(slice.metadata.uid.as_deref().unwrap());
-                assert_eq!(decode_index(slice.metadata.name.as_deref().unwrap(), 1), Some(*index));
+                assert_eq!(SlicePlan::decode_index(slice.metadata.name.as_deref().unwrap(), 1), Some(*index));
                 Op::Update(old, sent(slice, *index, old.uid))
             }
             SliceWrite::Create { index, slice } => Op::Create(sent(slice, *index, 0)),
@@ -179,7 +179,8 @@ impl World {
             devices.iter().map(|device| SlicePlan { devices: Some(vec![device]), ..SlicePlan::default() }).collect();
         let plan = PoolPlan::new(NodeChoice::Node("node-1"), wanted);
         let mut memory = Memory::default().with_generation_floor(i64::from(floor));
-        let options = ReconcileOptions { generation_rule: self.rule, names: self.names, ..ReconcileOptions::default() };
+        let (keeps_generation, generates_names) = (self.keeps_generation, self.generates_names);
+        let options = ReconcileOptions { keeps_generation, generates_names, ..ReconcileOptions::default() };
         let pass = reconcile(&SCOPE, &slices, Some(&plan), &mut memory, &options).unwrap();
         let ops = pass.writes.iter().map(|write| Self::operation(write, view)).collect();
         (ops, if self.has_floor { u8::try_from(memory.generation_floor()).unwrap() } else { 0 })
@@ -206,7 +207,7 @@ impl World {
             },
             Op::Create(new) => {
                 let exists = server.iter().any(|object| object.index == new.index);
-                if exists && self.names == SliceNames::Fixed {
+                if exists && !self.generates_names {
                     return false;
                 }
                 *created += 1;
@@ -406,8 +407,8 @@ fn strict_generations_and_fixed_names_keep_the_laws() {
 
 #[test]
 fn upstreams_rule_keeps_the_laws_on_a_fresh_view() {
-    for names in [SliceNames::Generated, SliceNames::Fixed] {
-        let world = World { is_fresh: true, ..World::upstream(CHANGES, names) };
+    for generates_names in [true, false] {
+        let world = World { is_fresh: true, ..World::upstream(CHANGES, generates_names) };
         match world.explore(most_states()) {
             Ok(states) => println!("{states} states"),
             Err((problem, way)) => panic!("{problem}: {way:#?}"),
@@ -431,7 +432,7 @@ const QUIET: Budget = Budget { plans: 4, crashes: 0, deletions: 0, lost: 0 };
 #[test]
 fn upstreams_rule_makes_a_second_slice_of_one_generation_on_an_old_view() {
     let budget = Budget { crashes: 1, ..QUIET };
-    let world = World { budget, ..World::upstream(&[&[A1, B1], &[A2, B2]], SliceNames::Generated) };
+    let world = World { budget, ..World::upstream(&[&[A1, B1], &[A2, B2]], true) };
     let way = counter_example(&world);
     let is_twice = |state: &State| {
         state.server.windows(2).any(|pair| pair[0].index == pair[1].index && pair[0].generation == pair[1].generation)
@@ -441,7 +442,7 @@ fn upstreams_rule_makes_a_second_slice_of_one_generation_on_an_old_view() {
 
 #[test]
 fn upstreams_rule_changes_a_slice_in_place_on_an_old_view() {
-    let world = World { budget: QUIET, ..World::upstream(&[&[A1, B1], &[A2, B1], &[A1, B2]], SliceNames::Fixed) };
+    let world = World { budget: QUIET, ..World::upstream(&[&[A1, B1], &[A2, B1], &[A1, B2]], false) };
     let way = counter_example(&world);
     let contents: Vec<Content> = way.last().unwrap().1.server.iter().map(|object| object.content).collect();
     assert_eq!(contents, [A2, B2]);
@@ -450,7 +451,7 @@ fn upstreams_rule_changes_a_slice_in_place_on_an_old_view() {
 #[test]
 fn upstreams_rule_begins_a_generation_again_next_to_a_left_over_slice() {
     let script: Script = &[&[A1, B1], &[A2, B2]];
-    let undisturbed = World { budget: QUIET, ..World::upstream(script, SliceNames::Fixed) };
+    let undisturbed = World { budget: QUIET, ..World::upstream(script, false) };
     assert!(undisturbed.explore(usize::MAX).is_ok());
     let way = counter_example(&World { budget: Budget { deletions: 1, ..QUIET }, ..undisturbed });
     assert!(way.iter().any(|(event, _)| matches!(event, Event::DeleteByOthers(_))));

@@ -1,6 +1,6 @@
 //! Partitions that are left, beside a count of all subsets.
 
-use dra_node::driver::left_by_type;
+use dra_node::driver::PartitionsLeft;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ proptest! {
         devices in prop::collection::vec(prop::collection::btree_map(0..4_usize, 1..6_i64, 1..3), 0..9),
     ) {
         let devices: Vec<Vec<(usize, i64)>> = devices.into_iter().map(|device| device.into_iter().collect()).collect();
-        let left = left_by_type([&slice(&counters, &devices)], None, |_| false);
+        let left = PartitionsLeft::by_type([&slice(&counters, &devices)], None, |_| false);
         let found = left.first().map_or((0, true), |left| (left.left, left.is_exact));
         prop_assert_eq!(found, (most_together(&counters, &devices), true));
     }
@@ -60,7 +60,7 @@ fn cards_with_sets_of_their_own_are_added_up() {
     let devices: Vec<Vec<(usize, i64)>> = (0..96).map(|number| vec![(number / 4, 1)]).collect();
     let slice = slice(&[4; 24], &devices);
     let in_use = ["d0", "d4", "d5", "d6", "d7"];
-    let left = left_by_type([&slice], None, |device| in_use.contains(&device));
+    let left = PartitionsLeft::by_type([&slice], None, |device| in_use.contains(&device));
     assert_eq!((left[0].total, left[0].left, left[0].is_exact), (96, 91, true));
 }
 
@@ -74,6 +74,6 @@ fn a_search_without_an_end_is_a_lower_bound() {
         })
         .collect();
     let distinct = devices.into_iter().filter(|device| device[0].0 != device[1].0).collect::<Vec<_>>();
-    let left = left_by_type([&slice(&[31; 12], &distinct)], None, |_| false);
+    let left = PartitionsLeft::by_type([&slice(&[31; 12], &distinct)], None, |_| false);
     assert!(left[0].left > 30 && !left[0].is_exact, "{left:?}");
 }

@@ -2,9 +2,9 @@
 
 use dra_attrs::{DraGate, GateSet, Profile};
 use dra_node::driver::{
-    Chunk, GenerationRule, Layout, Memory, NextStep, NodeChoice, OnDropped, PoolPlan, PoolScope, PoolSpec,
-    ReconcileError, ReconcileOptions, SliceContents, SliceLimits, SlicePlan, SliceWrite, SyncPlan, WriteFailure,
-    WriteResponse, reconcile, split_into_slices, withdraw_others,
+    Memory, NextStep, NodeChoice, PoolPlan, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents,
+    SliceLimits, SlicePlan, SliceWrite, SyncPlan, WriteFailure, WriteResponse, reconcile, split_into_slices,
+    withdraw_others,
 };
 use dra_validate::{ApiServer, Write};
 use k8s_openapi::api::core::v1::NodeSelector;
@@ -22,7 +22,7 @@ const V37: SliceLimits = SliceLimits::for_minor(37);
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 fn ordered<'a>(spec: &PoolSpec<'a>) -> PoolPlan<'a> {
-    split_into_slices(spec, &V37, Chunk::Always64, &Layout::Ordered).unwrap()
+    split_into_slices(spec, &V37, None).unwrap()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as `reconcile` takes them")]
@@ -74,8 +74,8 @@ fn a_changed_device_of_a_thousand_is_one_write_or_each_slice_once_and_then_none(
     assert_eq!(stored.len(), 16);
     all[500].taints = Some(vec![taint(None)]);
     let wanted = ordered(&pool(&all));
-    for (rule, writes) in [(GenerationRule::Upstream, 1), (GenerationRule::Strict, 16)] {
-        let (options, mut memory) = (ReconcileOptions { generation_rule: rule, ..Default::default() }, memory.clone());
+    for (keeps_generation, writes) in [(true, 1), (false, 16)] {
+        let (options, mut memory) = (ReconcileOptions { keeps_generation, ..Default::default() }, memory.clone());
         let changed = pass(&stored, &wanted, &mut memory, &options);
         assert_eq!(changed.writes.len(), writes);
         let now = store(&stored, &changed, &mut memory);
@@ -91,9 +91,9 @@ fn a_device_that_appears_is_one_write_in_a_sticky_layout() {
     let stored = published(&pool(&all), &mut memory);
     all.remove(3);
     all.push(Device { name: "new".to_owned(), ..Device::default() });
-    let layout = Layout::Sticky(SliceContents::from_slices(&stored));
-    let wanted = split_into_slices(&pool(&all), &V37, Chunk::Always64, &layout).unwrap();
-    let options = ReconcileOptions { generation_rule: GenerationRule::Upstream, ..Default::default() };
+    let layout = SliceContents::from_slices(&stored);
+    let wanted = split_into_slices(&pool(&all), &V37, Some(&layout)).unwrap();
+    let options = ReconcileOptions { keeps_generation: true, ..Default::default() };
     assert_eq!(pass(&stored, &wanted, &mut memory, &options).writes.len(), 1);
 }
 
@@ -181,7 +181,7 @@ fn a_card_that_loses_its_counters_is_not_published_with_its_partitions() {
     let sent = second.writes.last().unwrap().slice().unwrap();
     assert_eq!(sent.spec.devices.as_ref().unwrap().iter().map(|device| &device.name).collect::<Vec<_>>(), ["full"]);
     // A caller that accepts the consequence publishes all of them.
-    let report = ReconcileOptions { on_dropped: OnDropped::Report, ..options };
+    let report = ReconcileOptions { sends_dropped_fields: true, ..options };
     assert_eq!(pass(&[], &wanted, &mut memory, &report).withheld, [""; 0]);
     // A gate that is off by default is known before the first write.
     let mut memory = Memory::default().with_gates_off(SliceLimits::for_minor(34).gates_off);
@@ -192,7 +192,7 @@ fn a_card_that_loses_its_counters_is_not_published_with_its_partitions() {
 fn dropped_fields_are_no_change_once_they_are_known() {
     let all = [Device { taints: Some(vec![taint(None)]), ..devices(1).remove(0) }];
     let wanted = ordered(&pool(&all));
-    let options = ReconcileOptions { on_dropped: OnDropped::Report, ..ReconcileOptions::default() };
+    let options = ReconcileOptions { sends_dropped_fields: true, ..ReconcileOptions::default() };
     let mut memory = Memory::default();
     let first = pass(&[], &wanted, &mut memory, &options);
     let mut stored = first.writes[0].slice().unwrap().clone();
@@ -312,7 +312,7 @@ fn nodes_of_devices_cannot_be_told_to_a_server_without_the_gate() {
     let error = reconcile(&SCOPE, [], Some(&wanted), &mut memory(), &options).unwrap_err();
     let text = "the pool is not written: spec.perDeviceNodeSelection: feature gate DRAPartitionableDevices is off";
     assert_eq!(error.to_string(), text);
-    let report = ReconcileOptions { on_dropped: OnDropped::Report, ..options };
+    let report = ReconcileOptions { sends_dropped_fields: true, ..options };
     assert_eq!(reconcile(&SCOPE, [], Some(&wanted), &mut memory(), &report).unwrap().writes.len(), 1);
 }
 

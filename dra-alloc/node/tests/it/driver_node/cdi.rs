@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use dra_node::driver::{
-    CdiDevice, CdiDeviceNode, CdiEdits, CdiIntelRdt, CdiKind, CdiMount, CdiNameError, CdiNetDevice, CdiSpec,
-    HeldDevice, cdi_device_names,
+    CdiDevice, CdiDeviceNode, CdiEdits, CdiError, CdiIntelRdt, CdiKind, CdiMount, CdiNetDevice, CdiSpec, HeldDevice,
 };
 use proptest::prelude::*;
 use serde_json::{from_value, json};
@@ -15,9 +14,9 @@ fn names_as_the_parser_of_cdi_takes_them() {
         assert!(CdiKind::new(vendor, "gpu").is_ok(), "{vendor}");
     }
     for vendor in ["", "9gpu.example.com", "-a", "a-", "a.", "a/b", "a b", "ä", "a=b"] {
-        let wanted = CdiNameError::Vendor { vendor: vendor.to_owned() };
+        let wanted = CdiError::Vendor { vendor: vendor.to_owned() };
         assert_eq!(CdiKind::new(vendor, "gpu").unwrap_err(), wanted);
-        let wanted = CdiNameError::Class { class: vendor.to_owned() };
+        let wanted = CdiError::Class { class: vendor.to_owned() };
         assert_eq!(CdiKind::new("a", vendor).unwrap_err(), wanted);
     }
     let kind = CdiKind::new("a", "b").unwrap();
@@ -131,7 +130,7 @@ fn names_within_a_claim() {
         held("watch", "r", "d", None),
         held("part", "p", "d", Some("s1")),
     ];
-    assert_eq!(cdi_device_names("u", &devices), ["u-d", "u-d-watch", "u-d-watch-2", "u-d-watch-3", "u-d-s1"]);
+    assert_eq!(CdiDevice::names("u", &devices), ["u-d", "u-d-watch", "u-d-watch-2", "u-d-watch-3", "u-d-s1"]);
 }
 
 proptest! {
@@ -145,7 +144,7 @@ proptest! {
             held(&format!("{request}"), &format!("{pool}"), &format!("d{device}"), share.as_deref())
         };
         let devices: Vec<_> = parts.iter().map(part).collect();
-        let names = cdi_device_names("u", &devices);
+        let names = CdiDevice::names("u", &devices);
         prop_assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), devices.len());
     }
 }

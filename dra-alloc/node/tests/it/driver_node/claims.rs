@@ -1,8 +1,6 @@
 //! Results, configurations and answers of claims.
 
-use dra_node::driver::{
-    ClaimError, ConfigError, ConfigSource, claim_responses, device_configs, own_results, request_names,
-};
+use dra_node::driver::{ClaimError, ConfigError, claim_responses, device_configs, own_results, request_names};
 use dra_node::kubelet::Responses;
 use k8s_openapi::api::resource::v1::AllocationResult;
 use serde_json::{Value, from_value, json};
@@ -17,15 +15,14 @@ fn allocation(configs: Vec<Value>) -> AllocationResult {
     from_value(json!({"devices": {"results": [], "config": configs}})).unwrap()
 }
 
-fn order(configs: Vec<Value>, request: &str) -> Vec<(usize, ConfigSource)> {
+fn order(configs: Vec<Value>, request: &str) -> Vec<(usize, bool)> {
     let allocation = allocation(configs);
     let found = device_configs(&allocation, DRIVER, request).unwrap();
-    found.iter().map(|config| (config.index.into(), config.source)).collect()
+    found.iter().map(|config| (config.index.into(), config.is_from_claim)).collect()
 }
 
 #[test]
 fn classes_come_before_claims_and_the_list_decides_within() {
-    use ConfigSource::{Claim, Class};
     let configs = vec![
         config("FromClaim", &[], DRIVER),
         config("FromClass", &["gpu"], DRIVER),
@@ -34,10 +31,10 @@ fn classes_come_before_claims_and_the_list_decides_within() {
         config("FromClass", &["gpu/small"], DRIVER),
         config("FromClass", &["gp"], DRIVER),
     ];
-    assert_eq!(order(configs.clone(), "gpu/large"), [(1, Class), (3, Class), (0, Claim), (2, Claim)]);
+    assert_eq!(order(configs.clone(), "gpu/large"), [(1, false), (3, false), (0, true), (2, true)]);
     assert_eq!(
         order(configs, "gpu"),
-        [(1, Class), (0, Claim)],
+        [(1, false), (0, true)],
         "a configuration of a subrequest is not for the request"
     );
 }

@@ -2,7 +2,6 @@
 
 use dra_node::driver::{
     DeviceMetadata, MetadataOwner, MetadataPathError, MetadataReadError, MetadataRequest, MetadataVersion,
-    metadata_requests, next_metadata_generation,
 };
 use serde_json::{Value, from_value, json};
 
@@ -73,14 +72,14 @@ fn a_file_for_each_request_with_devices_of_the_driver() {
 fn requests_of_results() {
     let result = |request, device| json!({"request": request, "driver": "d", "pool": "p", "device": device});
     let results: Vec<_> = from_value(json!([result("b/x", "1"), result("a", "2"), result("b/x", "3")])).unwrap();
-    let requests = metadata_requests(&results);
+    let requests = MetadataRequest::from_results(&results);
     let names: Vec<_> = requests.iter().map(|request| (request.name.as_str(), request.devices.len())).collect();
     assert_eq!(names, [("b/x", 2), ("a", 1)]);
 }
 
 #[test]
 fn generations() {
-    assert_eq!([None, Some(1), Some(i64::MAX)].map(next_metadata_generation), [1, 2, i64::MAX]);
+    assert_eq!([None, Some(1), Some(i64::MAX)].map(DeviceMetadata::next_generation), [1, 2, i64::MAX]);
 }
 
 #[test]

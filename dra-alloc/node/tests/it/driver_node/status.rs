@@ -1,6 +1,6 @@
 //! Merging of `status.devices`: other drivers' entries, conditions, and times.
 
-use dra_node::driver::{ConditionReport, DeviceReport, DeviceStatusError, merge_device_status};
+use dra_node::driver::{ConditionReport, DeviceReport, DeviceStatusError};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn report(device: &str, conditions: &[(&str, &str)]) -> DeviceReport {
 
 fn merge(claim: &ResourceClaim, reports: &[DeviceReport]) -> Result<Option<Value>, DeviceStatusError> {
     let now: Timestamp = NOW.parse().unwrap();
-    merge_device_status(claim, DRIVER, reports, now).map(|devices| devices.map(|devices| to_value(devices).unwrap()))
+    DeviceReport::merge(claim, DRIVER, reports, now).map(|devices| devices.map(|devices| to_value(devices).unwrap()))
 }
 
 #[test]

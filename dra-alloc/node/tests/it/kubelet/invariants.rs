@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::Profile;
-use dra_device::skip::{SkipSet, skipped_operations_by_driver};
+use dra_device::skip::SkipSet;
 use dra_node::kubelet::{DriverState, Operation};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use proptest::collection::vec;
@@ -91,7 +91,7 @@ fn run(world: &mut World, step: &Step, objects: &[ResourceClaim]) -> bool {
 }
 
 fn by_driver_of(claim: &ResourceClaim) -> BTreeMap<&str, SkipSet> {
-    skipped_operations_by_driver(claim.status.as_ref().unwrap().allocation.as_ref().unwrap())
+    SkipSet::by_driver(claim.status.as_ref().unwrap().allocation.as_ref().unwrap())
 }
 
 fn allocated<'a>(objects: &'a [ResourceClaim], uid: &str) -> BTreeMap<&'a str, SkipSet> {

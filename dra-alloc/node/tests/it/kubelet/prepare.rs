@@ -2,7 +2,7 @@
 
 use dra_attrs::Profile;
 use dra_device::claims::ClaimKey;
-use dra_node::kubelet::{CallError, FAILED_PREPARE, KubeletGate, PrepareError, PreparedDevice, Responses};
+use dra_node::kubelet::{CallError, KubeletGate, PrepareError, PreparedDevice, Responses};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};
@@ -97,7 +97,7 @@ fn the_gate_that_is_off_in_both_profiles() {
         }
         assert_eq!(world.counts.iter().count(), 0);
     }
-    assert_eq!(FAILED_PREPARE, "FailedPrepareDynamicResources");
+    assert_eq!(PrepareError::EVENT_REASON, "FailedPrepareDynamicResources");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Tests of the kubelet's decision tables: outcomes by gate, declarations, cache and registry.
 
 use dra_attrs::Profile;
-use dra_node::kubelet::metrics::{DRIVER_LABEL, operations_duration, skips_total};
-use dra_node::kubelet::{FAILED_PREPARE, Operation, PrepareError, UnprepareError};
+use dra_node::kubelet::{Operation, PrepareError, SkipCounts, UnprepareError};
 use serde_json::{Value, json};
 
 use super::world::{BOTH, GPU, NIC, World, claim, pod};
@@ -268,10 +267,13 @@ fn a_failing_driver_leaves_the_claim_unprepared_and_the_skip_counts_again() {
 #[test]
 fn names_of_what_a_kubelet_reports() {
     // req: 5945-OBS-1, 5945-OBS-2, 5945-OBS-5
-    let names = |profile| [skips_total(Operation::Prepare, profile), skips_total(Operation::Unprepare, profile)];
+    let names = |profile| [Operation::Prepare.skips_metric(profile), Operation::Unprepare.skips_metric(profile)];
     let kep = ["kubelet_dra_node_prepare_skips_total", "kubelet_dra_node_unprepare_skips_total"];
     assert_eq!(names(Profile::Kep), kep);
     assert_eq!(names(Profile::V1_37), ["dra_node_prepare_skips_total", "dra_node_unprepare_skips_total"]);
-    assert_eq!(operations_duration(Profile::Kep), "kubelet_dra_operations_duration_seconds");
-    assert_eq!((DRIVER_LABEL, FAILED_PREPARE), ("driver_name", "FailedPrepareDynamicResources"));
+    assert_eq!(Operation::duration_metric(Profile::Kep), "kubelet_dra_operations_duration_seconds");
+    assert_eq!(
+        (SkipCounts::DRIVER_LABEL, PrepareError::EVENT_REASON),
+        ("driver_name", "FailedPrepareDynamicResources")
+    );
 }

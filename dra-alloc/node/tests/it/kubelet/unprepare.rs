@@ -151,9 +151,9 @@ fn pods_that_are_gone() {
                 .is_empty()
         );
         let orphans = world.cache.plan_orphans(&["q-uid".to_owned()].into(), |_| true, world.settings);
-        let [orphan] = <[_; 1]>::try_from(orphans).unwrap();
-        assert_eq!(orphan.pod_uid, "p-uid");
-        let mut plan = orphan.plan.unwrap();
+        let [(pod_uid, plan)] = <[_; 1]>::try_from(orphans).unwrap();
+        assert_eq!(pod_uid, "p-uid");
+        let mut plan = plan.unwrap();
         assert_eq!(plan.calls()[GPU].iter().map(|claim| claim.key.name.as_str()).collect::<Vec<_>>(), ["a"]);
         assert_eq!(plan.skipped().iter().map(|skip| skip.claim_uid.as_str()).collect::<Vec<_>>(), ["b-claim"]);
         world.cache.apply_unprepare(&mut plan, GPU, Ok([("a-claim".to_owned(), Ok(()))].into())).unwrap();
@@ -170,10 +170,10 @@ fn one_pod_that_has_to_wait_does_not_hold_up_another() {
     world.prepare(&pod("q", &["b"]), &[claim("b", &[(NIC, json!(null))])]).unwrap();
     let orphans = world.cache.plan_orphans(&[].into(), |driver| driver == NIC, world.settings);
     assert_eq!(
-        orphans[0].plan.as_ref().unwrap_err().to_string(),
+        orphans[0].1.as_ref().unwrap_err().to_string(),
         "unprepare dynamic resources: DRA driver gpu.example.com is not registered"
     );
-    assert!(orphans[1].plan.as_ref().unwrap().calls().contains_key(NIC));
+    assert!(orphans[1].1.as_ref().unwrap().calls().contains_key(NIC));
 }
 
 #[test]

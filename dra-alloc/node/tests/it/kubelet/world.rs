@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{GateSet, Profile};
-use dra_device::skip::wire::read;
-use dra_node::kubelet::metrics::SkipCounts;
+use dra_device::skip::SkipField;
 use dra_node::kubelet::{
-    ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Operation, PrepareError, PreparedDevice, Responses,
+    ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Operation, PrepareError, PreparedDevice, Responses, SkipCounts,
     UnprepareError,
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -42,7 +41,7 @@ pub(super) fn claim(name: &str, devices: &[(&str, Value)]) -> ResourceClaim {
         })
         .collect();
     let reserved = ["p", "q"].map(|pod| json!({"resource": "pods", "name": pod, "uid": format!("{pod}-uid")}));
-    read(json!({
+    SkipField::read(json!({
         "metadata": {"namespace": "ns", "name": name, "uid": format!("{name}-claim")},
         "spec": {},
         "status": {"reservedFor": reserved, "allocation": {"devices": {"results": devices}}},
@@ -51,10 +50,10 @@ pub(super) fn claim(name: &str, devices: &[(&str, Value)]) -> ResourceClaim {
 }
 
 /// Returns an object with another value at a JSON pointer.
-pub(super) fn changed<T: dra_device::skip::wire::SkipField>(object: &T, pointer: &str, value: Value) -> T {
+pub(super) fn changed<T: SkipField>(object: &T, pointer: &str, value: Value) -> T {
     let mut json = serde_json::to_value(object).unwrap();
     *json.pointer_mut(pointer).unwrap() = value;
-    read(json).unwrap()
+    SkipField::read(json).unwrap()
 }
 
 /// A kubelet, the driver plugins on its node, and a log of their calls.

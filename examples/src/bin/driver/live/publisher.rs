@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dra_alloc::driver::{
-    Chunk, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
-    SliceWrite, SyncPlan, Timers, WriteFailure, due, reconcile, split_into_slices, withdraw_others,
+    Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite,
+    SyncPlan, Timers, WriteFailure, reconcile, split_into_slices, withdraw_others,
 };
 use dra_alloc::{DraGate, DroppedField};
 use examples::live::connect::Cluster;
@@ -161,7 +161,7 @@ impl<'a> Publisher<'a> {
     }
 
     fn due(&self) -> Option<Timestamp> {
-        due(&self.timers, now()).map(|(at, _)| at).filter(|_| self.is_listed)
+        self.timers.due(now()).map(|(at, _)| at).filter(|_| self.is_listed)
     }
 
     fn is_due(&self) -> bool {
@@ -242,8 +242,8 @@ impl<'a> Publisher<'a> {
             .with_counter_sets(&self.contents.counter_sets)
             .with_partition_type_attribute(self.contents.partition_type.as_deref());
         let view: Vec<ResourceSlice> = memory.view(self.stored.values()).into_iter().cloned().collect();
-        let layout = Layout::Sticky(SliceContents::from_slices(&view));
-        let plan = split_into_slices(&pool, &self.limits, Chunk::Always64, &layout)?;
+        let layout = SliceContents::from_slices(&view);
+        let plan = split_into_slices(&pool, &self.limits, Some(&layout))?;
         Ok(reconcile(&scope, &view, Some(&plan), memory, &ReconcileOptions::default())?)
     }
 

@@ -38,7 +38,7 @@ struct NodeArgs {
     #[arg(long, value_name = "DIR")]
     state: PathBuf,
     /// Directory of CDI specs
-    #[arg(long, value_name = "DIR", default_value = dra_alloc::driver::CDI_DIRECTORY)]
+    #[arg(long, value_name = "DIR", default_value = dra_alloc::driver::CdiSpec::DIRECTORY)]
     cdi: PathBuf,
     /// Id of this boot instead of the kernel's
     #[arg(long, value_name = "ID")]

@@ -14,9 +14,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use dra_alloc::driver::{
-    CdiDevice, CdiEdits, CdiKind, CdiNameError, CdiSpec, CdiSpecError, ClaimPlan, ClaimReply, CleanUp, HeldDevice,
-    Ledger, LedgerError, LedgerStep, LookedUpClaim, NodeContext, NotStartedError, PrepareClaimError, StartAction,
-    cdi_device_names,
+    CdiDevice, CdiEdits, CdiError, CdiKind, CdiSpec, ClaimPlan, ClaimReply, CleanUp, HeldDevice, Ledger, LedgerError,
+    LedgerStep, LookedUpClaim, NodeContext, NotStartedError, PrepareClaimError, StartAction,
 };
 #[cfg(feature = "grpc")]
 use dra_alloc::driver::{DeviceHealth, EntryState, HealthStatus};
@@ -41,11 +40,9 @@ pub(crate) enum NodeError {
     /// The claim can't be prepared now.
     #[error(transparent)]
     Refused(#[from] PrepareClaimError),
-    /// The claim or driver gives no name of CDI.
+    /// The claim or driver gives no name of CDI, or no spec.
     #[error(transparent)]
-    CdiName(#[from] CdiNameError),
-    #[error(transparent)]
-    Cdi(#[from] CdiSpecError),
+    Cdi(#[from] CdiError),
     /// The steps are out of order.
     #[error(transparent)]
     NotStarted(#[from] NotStartedError),
@@ -270,7 +267,7 @@ impl NodePlugin {
 
     /// Returns the qualified CDI names of each device, in order.
     fn cdi_ids(&self, uid: &str, devices: &[HeldDevice]) -> Result<Vec<Vec<String>>, NodeError> {
-        let names = cdi_device_names(uid, devices).into_iter();
+        let names = CdiDevice::names(uid, devices).into_iter();
         names.map(|name| Ok(vec![self.kind.device_id(&name)?])).collect()
     }
 
@@ -281,7 +278,7 @@ impl NodePlugin {
             CdiDevice { name, container_edits: CdiEdits { env, ..CdiEdits::default() }, ..CdiDevice::default() }
         };
         let spec =
-            CdiSpec::new(&self.kind, cdi_device_names(uid, devices).into_iter().zip(devices).map(device).collect())?;
+            CdiSpec::new(&self.kind, CdiDevice::names(uid, devices).into_iter().zip(devices).map(device).collect())?;
         at(&self.settings.cdi, self.cdi_file(uid).write(&serde_json::to_string_pretty(&spec)?))
     }
 

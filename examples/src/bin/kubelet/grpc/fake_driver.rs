@@ -117,7 +117,7 @@ impl DraPlugin for FakeDriver {
         request: Request<NodePrepareResourcesRequest>,
     ) -> Result<Response<NodePrepareResourcesResponse>, Status> {
         let claims = request.into_inner().claims;
-        self.tell(dra_alloc::skip::NODE_PREPARE_RESOURCES, &claims);
+        self.tell(dra_alloc::skip::SkipSet::NODE_PREPARE_RESOURCES, &claims);
         let answer = |claim: Claim| {
             let devices = vec![self.device(&claim)];
             (claim.uid, NodePrepareResourceResponse { devices, ..Default::default() })
@@ -130,7 +130,7 @@ impl DraPlugin for FakeDriver {
         request: Request<NodeUnprepareResourcesRequest>,
     ) -> Result<Response<NodeUnprepareResourcesResponse>, Status> {
         let claims = request.into_inner().claims;
-        self.tell(dra_alloc::skip::NODE_UNPREPARE_RESOURCES, &claims);
+        self.tell(dra_alloc::skip::SkipSet::NODE_UNPREPARE_RESOURCES, &claims);
         let answer = |claim: Claim| (claim.uid, NodeUnprepareResourceResponse::default());
         Ok(Response::new(NodeUnprepareResourcesResponse { claims: claims.into_iter().map(answer).collect() }))
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dra_alloc::driver::{PLUGIN_TYPE, PluginService};
+use dra_alloc::driver::{self, PluginService};
 use examples::grpc_api::registration::registration_client::RegistrationClient;
 use examples::grpc_api::registration::{InfoRequest, PluginInfo, RegistrationStatus};
 use tokio::task::JoinSet;
@@ -76,7 +76,9 @@ async fn ask(socket: &Path) -> Result<(Connection, PluginInfo), String> {
 fn check(info: &PluginInfo) -> Result<(), String> {
     let known = PluginService::DraV1.short_name();
     match info.supported_versions.as_slice() {
-        _ if info.r#type != PLUGIN_TYPE => Err(format!("no handler registered for plugin type: {}", info.r#type)),
+        _ if info.r#type != driver::PluginInfo::TYPE => {
+            Err(format!("no handler registered for plugin type: {}", info.r#type))
+        }
         [] => Err(format!("empty list of supported gRPC services (aka supported versions) for plugin {}", info.name)),
         services if services.iter().any(|service| service == known) => Ok(()),
         services => Err(format!("none of services supported by the plugin {} are supported: {services:?}", info.name)),

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use dra_alloc::kubelet::Operation;
-use dra_alloc::kubelet::metrics::{DRIVER_LABEL, operations_duration, skips_total};
+use dra_alloc::kubelet::{Operation, SkipCounts};
 use dra_attrs::Profile;
 use examples::live::metrics::{Histogram, Metrics, Series};
 
@@ -22,19 +21,23 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn new(metrics: &Metrics, profile: Profile) -> Self {
-        let skips = |operation| {
+        let skips = |operation: Operation| {
             let help = "Calls of drivers that were left out, because the devices skip the operation";
-            (operation, metrics.counter(skips_total(operation, profile), help, &[DRIVER_LABEL]))
+            (operation, metrics.counter(operation.skips_metric(profile), help, &[SkipCounts::DRIVER_LABEL]))
         };
         Self {
             durations: metrics.histogram(
-                operations_duration(profile),
+                Operation::duration_metric(profile),
                 "Time of preparing or unpreparing the claims of a pod",
                 &["operation_name", "is_error"],
                 BOUNDS.map(Duration::from_millis),
             ),
             skips: [Operation::Prepare, Operation::Unprepare].map(skips),
-            in_use: metrics.gauge("dra_resource_claims_in_use", "Prepared claims, by driver", &[DRIVER_LABEL]),
+            in_use: metrics.gauge(
+                "dra_resource_claims_in_use",
+                "Prepared claims, by driver",
+                &[SkipCounts::DRIVER_LABEL],
+            ),
         }
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use counts::Counts;
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::declared_features::DeclaredFeature;
-use dra_alloc::kubelet::{KubeletOptions, claims_of_pod};
+use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_attrs::{Version, VersionError};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
@@ -256,7 +256,7 @@ impl View {
         for (uid, subject) in orphans.into_iter().chain(pods.collect::<Vec<_>>()) {
             let mut claims = held.remove(&uid).unwrap_or_default();
             if let Subject::Pod(pod) = &subject {
-                claims.extend(claims_of_pod(pod, options).flatten().map(|named| named.claim));
+                claims.extend(ClaimCache::claims_of_pod(pod, options).flatten().map(|named| named.claim));
             }
             if self.may_begin(&uid, &claims) {
                 self.busy.insert(uid.clone(), claims);

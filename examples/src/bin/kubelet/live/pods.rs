@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use dra_alloc::kubelet::{Operation, claims_of_pod};
+use dra_alloc::kubelet::{ClaimCache, Operation};
 use examples::live::failure::{Trouble, text, trouble};
 use examples::live::now;
 use examples::live::retry::answered;
@@ -185,7 +185,7 @@ impl NodeAgent<'_> {
     /// Reads the claims of a pod. One that is not there is left out: who prepares the pod misses it.
     async fn claims_of(&self, pod: &Pod) -> Result<Vec<ResourceClaim>, ClusterError> {
         let mut claims = Vec::new();
-        for named in claims_of_pod(pod, self.options).flatten() {
+        for named in ClaimCache::claims_of_pod(pod, self.options).flatten() {
             let api: Api<ResourceClaim> = Api::namespaced(self.cluster.client.clone(), &named.claim.namespace);
             match answered(|| api.get(&named.claim.name)).await.outcome {
                 Ok(claim) => claims.push(claim),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dra_alloc::driver::{
     ClaimError, ClaimPlan, ClaimReply, ConditionReport, ConfigError, DeviceReport, DeviceStatusError, Ledger,
     LedgerEntry, LookedUpClaim, NodeContext, PrepareClaimError, StartAction, claim_responses, device_configs,
-    merge_device_status, request_names,
+    request_names,
 };
 use dra_alloc::kubelet::{ClaimRef, Responses};
 use k8s_openapi::api::resource::v1::{AllocationResult, NetworkDeviceData, ResourceClaim};
@@ -261,7 +261,7 @@ pub(crate) fn status(input: Value) -> Result<Operation, Refusal> {
             return Ok(refused("NotAllocated", json!({"pool": foreign.pool, "device": foreign.device})));
         }
         let reports: Vec<DeviceReport> = own.iter().map(OwnStatus::report).collect();
-        Ok(match merge_device_status(claim, driver, &reports, now.0) {
+        Ok(match DeviceReport::merge(claim, driver, &reports, now.0) {
             Ok(Some(devices)) => json!({"devices": devices}),
             Ok(None) => json!({"unchanged": true}),
             Err(DeviceStatusError::NotAllocated { pool, device }) => {

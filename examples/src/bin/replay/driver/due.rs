@@ -1,6 +1,6 @@
 //! The operation `driver.due`: time of the next pass over a pool.
 
-use dra_alloc::driver::{Timers, due as next_pass};
+use dra_alloc::driver::Timers;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn answer(input: &DueInput) -> Value {
         failed_at: input.failed_at,
         synced_at: input.synced_at,
     };
-    match next_pass(&timers, input.now) {
+    match timers.due(input.now) {
         None => json!({"at": null, "reason": null}),
         Some((at, reason)) => json!({"at": at, "reason": format!("{reason:?}")}),
     }

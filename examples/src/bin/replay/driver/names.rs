@@ -1,9 +1,7 @@
 //! The operation `driver.names`: names of slices and of sockets.
 
 use dra_alloc::Index;
-use dra_alloc::driver::{
-    SocketPathError, data_socket, decode_index, generate_name, kubelet_authority, registrar_socket, slice_name,
-};
+use dra_alloc::driver::{PluginInfo, SlicePlan, SocketPathError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -29,17 +27,17 @@ pub(crate) fn names(input: Value) -> Result<Operation, Refusal> {
 fn answer(question: &NamesInput) -> Value {
     match question {
         NamesInput::GenerateName { index, slice_count, driver, owner_name } => {
-            json!({"value": generate_name(Index::from(*index), *slice_count, driver, owner_name.as_deref())})
+            json!({"value": SlicePlan::generate_name(Index::from(*index), *slice_count, driver, owner_name.as_deref())})
         }
         NamesInput::FixedName { index, slice_count, driver, owner_name, pool } => {
-            json!({"value": slice_name(Index::from(*index), *slice_count, driver, owner_name.as_deref(), pool)})
+            json!({"value": SlicePlan::fixed_name(Index::from(*index), *slice_count, driver, owner_name.as_deref(), pool)})
         }
-        NamesInput::DecodeIndex { name, slice_count } => json!({"value": decode_index(name, *slice_count)}),
+        NamesInput::DecodeIndex { name, slice_count } => json!({"value": SlicePlan::decode_index(name, *slice_count)}),
         NamesInput::RegistrarSocket { directory, driver, pod_uid } => {
-            socket(registrar_socket(directory, driver, pod_uid.as_deref()))
+            socket(PluginInfo::registrar_socket(directory, driver, pod_uid.as_deref()))
         }
-        NamesInput::DataSocket { directory, pod_uid } => socket(data_socket(directory, pod_uid.as_deref())),
-        NamesInput::KubeletAuthority { path } => json!({"value": kubelet_authority(path)}),
+        NamesInput::DataSocket { directory, pod_uid } => socket(PluginInfo::data_socket(directory, pod_uid.as_deref())),
+        NamesInput::KubeletAuthority { path } => json!({"value": PluginInfo::kubelet_authority(path)}),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The operations `driver.metadata`, `driver.health` and `driver.h2`: files for containers, and talks with the kubelet.
 
 use dra_alloc::driver::{
-    AuthorityRewriter, CdiNameError, DeviceHealth, DeviceMetadata, HealthReporter, HealthStatus, MetadataFile,
-    MetadataOwner, MetadataPathError, MetadataReadError, MetadataRequest, MetadataVersion, next_metadata_generation,
+    AuthorityRewriter, CdiError, DeviceHealth, DeviceMetadata, HealthReporter, HealthStatus, MetadataFile,
+    MetadataOwner, MetadataPathError, MetadataReadError, MetadataRequest, MetadataVersion,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -71,7 +71,7 @@ fn answer(question: &MetadataInput) -> Value {
             }
         }
         MetadataInput::Generation { previous_generation } => {
-            json!({"generation": next_metadata_generation(*previous_generation)})
+            json!({"generation": DeviceMetadata::next_generation(*previous_generation)})
         }
         MetadataInput::Read { stream, known } => {
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -129,7 +129,7 @@ fn paths(file: &MetadataFile, request: &str) -> Value {
 
 fn bad_path(error: &MetadataPathError) -> Value {
     match error {
-        MetadataPathError::CdiName(CdiNameError::Vendor { vendor }) => refused("CdiVendor", json!({"vendor": vendor})),
+        MetadataPathError::CdiName(CdiError::Vendor { vendor }) => refused("CdiVendor", json!({"vendor": vendor})),
         other => refused("Name", json!({"message": other.to_string()})),
     }
 }

@@ -1,8 +1,6 @@
 //! The operation `driver.plan`: devices and counter sets, split into slices.
 
-use dra_alloc::driver::{
-    Chunk, Layout, NodeChoice, PlanError, PoolSpec, SliceContents, SliceLimits, SlicePlan, split_into_slices,
-};
+use dra_alloc::driver::{NodeChoice, PlanError, PoolSpec, SliceContents, SliceLimits, SlicePlan, split_into_slices};
 use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{CounterSet, Device};
 use serde::Deserialize;
@@ -48,15 +46,6 @@ enum ChunkName {
     WhenNeeded,
 }
 
-impl From<ChunkName> for Chunk {
-    fn from(name: ChunkName) -> Self {
-        match name {
-            ChunkName::Always64 => Self::Always64,
-            ChunkName::WhenNeeded => Self::WhenNeeded,
-        }
-    }
-}
-
 /// Contents of a slice by name, as in an answer.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -90,11 +79,13 @@ fn answer(input: &PlanInput) -> Value {
         .with_devices(&input.devices)
         .with_counter_sets(&input.shared_counters)
         .with_partition_type_attribute(input.partition_type_attribute.as_deref());
-    let layout = match &input.previous {
-        None => Layout::Ordered,
-        Some(slices) => Layout::Sticky(slices.iter().map(contents).collect()),
+    let limits = match (SliceLimits::for_minor(input.server.minor), input.chunk) {
+        (limits, ChunkName::Always64) => limits,
+        (limits, ChunkName::WhenNeeded) => limits.filling_slices(),
     };
-    match split_into_slices(&pool, &SliceLimits::for_minor(input.server.minor), input.chunk.into(), &layout) {
+    let stored: Option<Vec<SliceContents<'_>>> =
+        input.previous.as_ref().map(|slices| slices.iter().map(contents).collect());
+    match split_into_slices(&pool, &limits, stored.as_deref()) {
         Ok(plan) => json!({"slices": plan.slices.iter().map(shown).collect::<Vec<_>>()}),
         Err(error) => json!({"error": refusal(&error)}),
     }

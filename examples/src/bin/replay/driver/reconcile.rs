@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use dra_alloc::driver::{
-    GenerationRule, Memory, NextStep, NodeChoice, OnDropped, PoolPlan, PoolScope, ReconcileError, ReconcileOptions,
-    SliceNames, SlicePlan, SliceWrite, SyncPlan, WriteFailure, WriteOrder, WriteResponse, dropped,
-    reconcile as plan_pass,
+    Memory, NextStep, NodeChoice, PoolPlan, PoolScope, ReconcileError, ReconcileOptions, SlicePlan, SliceWrite,
+    SyncPlan, WriteFailure, WriteResponse, dropped, reconcile as plan_pass,
 };
 use dra_alloc::{DraGate, GateSet, Profile};
 use dra_attrs::FeatureGate;
@@ -288,22 +287,10 @@ fn answer(input: &ReconcileInput) -> Result<Value, Refusal> {
 
 fn options(input: &ReconcileInput) -> ReconcileOptions {
     ReconcileOptions {
-        generation_rule: match input.generation_rule {
-            RuleName::Strict => GenerationRule::Strict,
-            RuleName::Upstream => GenerationRule::Upstream,
-        },
-        names: match input.names {
-            NamesName::Fixed => SliceNames::Fixed,
-            NamesName::Generated => SliceNames::Generated,
-        },
-        order: match input.order {
-            OrderName::DeletesFirst => WriteOrder::DeletesFirst,
-            OrderName::DeletesLast => WriteOrder::DeletesLast,
-        },
-        on_dropped: match input.on_dropped {
-            OnDroppedName::Withdraw => OnDropped::Withdraw,
-            OnDroppedName::Report => OnDropped::Report,
-        },
+        keeps_generation: matches!(input.generation_rule, RuleName::Upstream),
+        generates_names: matches!(input.names, NamesName::Generated),
+        deletes_last: matches!(input.order, OrderName::DeletesLast),
+        sends_dropped_fields: matches!(input.on_dropped, OnDroppedName::Report),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::autoscaler::{self, NodeCopy, NodeUtilization, TemplateRules, Utilization, pools_ready};
+use dra_alloc::autoscaler::{NodeCopy, NodeUtilization, PoolReadiness, TemplateRules, Utilization};
 use k8s_openapi::api::core::v1::PodResourceClaimStatus;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub(crate) fn ready(input: Value) -> Result<Operation, Refusal> {
     let slices: Vec<ResourceSlice> = carriers("slices", input.slices.into_iter())?;
     let wanted: Vec<ResourceSlice> = carriers("templateSlices", input.template_slices.into_iter())?;
     Ok(result(move || {
-        let pools = pools_ready(&slices, &wanted);
+        let pools = PoolReadiness::of_node(&slices, &wanted);
         json!({"wanted": pools.wanted, "complete": pools.complete, "ready": pools.is_ready()})
     }))
 }
@@ -44,7 +44,7 @@ pub(crate) fn utilization(input: Value) -> Result<Operation, Refusal> {
     let input: Used = read(input)?;
     let slices: Vec<ResourceSlice> = carriers("slices", input.slices.into_iter())?;
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.into_iter())?;
-    Ok(result(move || match autoscaler::utilization(&slices, &claims) {
+    Ok(result(move || match NodeUtilization::of_node(&slices, &claims) {
         Ok(NodeUtilization { pools, .. }) => {
             let mut by_driver: BTreeMap<&str, BTreeMap<&str, Value>> = BTreeMap::new();
             for (pool, used) in &pools {

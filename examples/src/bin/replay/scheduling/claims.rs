@@ -1,7 +1,7 @@
 //! Operations on the entries of a pod or group: names of claims, and their consumers.
 
-use dra_alloc::claims::{ClaimOrigin, PodClaim, claim_of_entry};
-use dra_alloc::pods::{claim_of_group_entry, consumer_of_entry};
+use dra_alloc::claims::{ClaimOrigin, PodClaim};
+use dra_alloc::pods::{Consumer, claim_of_group_entry};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub(crate) fn name(input: Value) -> Result<Operation, Refusal> {
     let pod = pod("pod", input.pod)?;
     Ok(result(move || {
         let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
-        entries.map(|entry| named(&entry.name, claim_of_entry(&pod, entry))).collect()
+        entries.map(|entry| named(&entry.name, PodClaim::of_entry(&pod, entry))).collect()
     }))
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn bind_to(input: Value) -> Result<Operation, Refusal> {
     let group = input.group.map(|value| group("podGroup", value)).transpose()?;
     Ok(result(move || {
         let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
-        let consumers = entries.map(|entry| match consumer_of_entry(&pod, entry, group.as_ref(), options) {
+        let consumers = entries.map(|entry| match Consumer::of_entry(&pod, entry, group.as_ref(), options) {
             Ok(consumer) => json!({"entry": entry.name, "consumer": consumer.reference()}),
             Err(error) => json!({"entry": entry.name, "error": error.to_string()}),
         });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::eviction::{Eviction, Evictions, RulePreview, RuleUpdate, TaintIndex, rule_update};
+use dra_alloc::eviction::{Eviction, Evictions, RulePreview, RuleUpdate, TaintIndex};
 use dra_alloc::pods::PodOptions;
 use examples::manifest::name_of;
 use k8s_openapi::api::core::v1::Pod;
@@ -78,7 +78,7 @@ impl World {
         let condition = |rule: &DeviceTaintRule| {
             let rule = DeviceTaintRule { status: None, ..rule.clone() };
             let evicted = evicted.get(rule.metadata.uid.as_deref().unwrap_or_default()).copied().unwrap_or_default();
-            let update = rule_update(&rule, evicted, Timestamp::UNIX_EPOCH, || self.preview(&rule));
+            let update = RuleUpdate::of_rule(&rule, evicted, Timestamp::UNIX_EPOCH, || self.preview(&rule));
             let RuleUpdate::Write(condition) = update else { return Value::Null };
             json!({"type": condition.type_, "status": condition.status, "reason": condition.reason,
                 "message": condition.message, "observedGeneration": condition.observed_generation})

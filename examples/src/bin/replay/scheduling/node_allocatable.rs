@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::claims::{ClaimKey, claim_of_entry};
+use dra_alloc::claims::{ClaimKey, PodClaim};
 use dra_alloc::pods::{NodeResourcesRefusal, PodNodeResources, StatusCode, with_node_allocatable_resources};
 use dra_alloc::{Inventory, allocated_devices};
 use dra_attrs::{ClaimAmounts, Resources};
@@ -45,7 +45,8 @@ pub(crate) fn node_allocatable(input: Value) -> Result<Operation, Refusal> {
     let requested = resources("requested", &input.requested)?;
     Ok(result(move || {
         let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
-        let named: Vec<ClaimKey> = entries.filter_map(|entry| Some(claim_of_entry(&pod, entry).ok()??.claim)).collect();
+        let named: Vec<ClaimKey> =
+            entries.filter_map(|entry| Some(PodClaim::of_entry(&pod, entry).ok()??.claim)).collect();
         let used = || claims.iter().filter(|claim| named.contains(&ClaimKey::from_metadata(&claim.metadata)));
         let allocated = used().filter(|claim| !allocated_devices(claim).is_empty());
         let results = allocated.filter_map(|claim| Some((claim, claim.status.as_ref()?.allocation.as_ref()?)));

@@ -1,8 +1,8 @@
 //! Operations on single rules: names, owners, consumers, scores, binding conditions, hints.
 
 use dra_alloc::pods::{
-    BindingState, Consumer, MAX_CONSUMERS, PodOptions, QueueHint, binding_report, can_reserve, check_group_owner,
-    check_owner, claims_score, hint_after_claim_change, hint_after_pod_change, is_reserved_for, normalize_scores,
+    BindingReport, BindingState, Consumer, PodOptions, QueueHint, can_reserve, check_group_owner, check_owner,
+    claims_score, is_reserved_for, normalize_scores,
 };
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceClaimConsumerReference};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -61,7 +61,7 @@ pub(crate) fn can_reserve_claim(input: Value) -> Result<Operation, Refusal> {
     let pod = pod("pod", input.pod)?;
     let (name, uid) = (pod.metadata.name.unwrap_or_default(), pod.metadata.uid.unwrap_or_default());
     // The named entries first; one more than the limit tells as much as any larger number.
-    let number = input.reserved_for.min(MAX_CONSUMERS + 1);
+    let number = input.reserved_for.min(Consumer::MAX_PER_CLAIM + 1);
     let named =
         input.pods.iter().take(number).map(|other| if *other == name { uid.clone() } else { format!("{other}?") });
     let others = (0..).map(|index: usize| format!("other-{index}?"));
@@ -129,7 +129,7 @@ pub(crate) fn binding(input: Value) -> Result<Operation, Refusal> {
     let timeout =
         with_timeout(PodOptions::new(dra_attrs::Profile::V1_37), input.binding_timeout_seconds).binding_timeout();
     Ok(result(move || {
-        let report = binding_report(&claim, input.now, timeout);
+        let report = BindingReport::of_claim(&claim, input.now, timeout);
         let devices = report.devices.iter().map(|binding| {
             let device = &binding.device;
             let (pending, failed) = (&binding.pending, &binding.failed);
@@ -165,7 +165,7 @@ pub(crate) fn claim_hint(input: Value) -> Result<Operation, Refusal> {
     let (pod, claims) = (pod("pod", input.pod)?, cache("claims", input.claims)?);
     let old = input.old_claim.map(|value| claim("oldClaim", value)).transpose()?;
     let new = input.new_claim.map(|value| claim("newClaim", value)).transpose()?;
-    Ok(result(move || hinted(hint_after_claim_change(&pod, old.as_ref(), new.as_ref(), &claims, options))))
+    Ok(result(move || hinted(QueueHint::after_claim_change(&pod, old.as_ref(), new.as_ref(), &claims, options))))
 }
 
 #[derive(Deserialize)]
@@ -182,5 +182,5 @@ pub(crate) fn pod_hint(input: Value) -> Result<Operation, Refusal> {
     let input: PodChange = read(input)?;
     let (waiting, updated) = (pod("pod", input.pod)?, pod("newPod", input.new_pod)?);
     let claims = cache("claims", input.claims)?;
-    Ok(result(move || hinted(hint_after_pod_change(&waiting, &updated, &claims, options))))
+    Ok(result(move || hinted(QueueHint::after_pod_change(&waiting, &updated, &claims, options))))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{
-    BindStep, ClaimCalls, ClaimTracker, EXTENDED_RESOURCE_CLAIM, GroupRound, PodCycle, PostFilter, PreBind, StatusCode,
+    BindStep, ClaimCalls, ClaimTracker, ExtendedRequests, GroupRound, PodCycle, PostFilter, PreBind, StatusCode,
     pre_enqueue,
 };
 use dra_alloc::selector::SelectorCache;
@@ -90,8 +90,10 @@ impl<'w> Run<'w> {
         };
         let annotations = |claim: &ResourceClaim| claim.metadata.annotations.clone().unwrap_or_default();
         // The claim for extended resources has no name of its own before it is created.
-        let of_entries =
-            self.tracker.in_flight().filter(|claim| !annotations(claim).contains_key(EXTENDED_RESOURCE_CLAIM));
+        let of_entries = self
+            .tracker
+            .in_flight()
+            .filter(|claim| !annotations(claim).contains_key(ExtendedRequests::CLAIM_ANNOTATION));
         let mut names: Vec<_> = of_entries.filter_map(|claim| claim.metadata.name.as_deref()).collect();
         names.sort_unstable();
         let mut answer = Map::from_iter([("step".to_owned(), json!(step)), ("inFlight".to_owned(), json!(names))]);

@@ -5,14 +5,13 @@ mod line;
 mod rewritten;
 mod services;
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use std::{fs, io};
 
-use dra_alloc::driver::{PluginInfo, PluginService, Registration, SocketPathError, data_socket, registrar_socket};
+use dra_alloc::driver::{PluginInfo, PluginService, Registration, SocketPathError};
 use examples::grpc_api::dra::dra_plugin_server::DraPluginServer;
 use examples::grpc_api::health::dra_resource_health_server::DraResourceHealthServer;
 use examples::grpc_api::registration::registration_server::RegistrationServer;
@@ -89,8 +88,8 @@ pub(crate) async fn serving(
 ) -> Result<(), ServeError> {
     let text = |path: &Path| path.display().to_string();
     let pod_uid = sockets.pod_uid.as_deref();
-    let endpoint = sockets.plugin_dir.join(data_socket(&text(&sockets.plugin_dir), pod_uid)?);
-    let registrar = sockets.registry.join(registrar_socket(&text(&sockets.registry), driver, pod_uid)?);
+    let endpoint = sockets.plugin_dir.join(PluginInfo::data_socket(&text(&sockets.plugin_dir), pod_uid)?);
+    let registrar = sockets.registry.join(PluginInfo::registrar_socket(&text(&sockets.registry), driver, pod_uid)?);
     let info = PluginInfo::new(driver, &text(&endpoint), &[PluginService::DraV1, PluginService::HealthV1alpha1]);
     let registration = Arc::new(Mutex::new(Registration::default()));
     remove_dead(&sockets.registry, &format!("{driver}-"), "reg.sock");

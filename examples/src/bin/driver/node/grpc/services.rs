@@ -10,7 +10,7 @@ use dra_alloc::driver::{
     claim_responses,
 };
 use dra_alloc::kubelet::{ClaimRef, PreparedDevice, Responses};
-use dra_alloc::skip::{NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES};
+use dra_alloc::skip::SkipSet;
 use examples::grpc_api::dra::dra_plugin_server::DraPlugin;
 use examples::grpc_api::dra::{
     Claim, Device, NodePrepareResourceResponse, NodePrepareResourcesRequest, NodePrepareResourcesResponse,
@@ -99,7 +99,7 @@ impl DraPlugin for Claims {
         let find = |asked: &ClaimRef| found.get(&asked.uid).cloned().unwrap_or_else(|| Err("not asked".to_owned()));
         let answers = answers(&claims, |asked| {
             let prepared = self.plugin.prepare(asked, &find, now());
-            self.tell(NODE_PREPARE_RESOURCES, asked, &prepared, |devices| Line::prepared(asked, devices));
+            self.tell(SkipSet::NODE_PREPARE_RESOURCES, asked, &prepared, |devices| Line::prepared(asked, devices));
             self.source.report(&self.driver, asked, prepared.as_deref().unwrap_or_default());
             prepared
         });
@@ -121,7 +121,7 @@ impl DraPlugin for Claims {
         let answers = answers(&claims, |asked| {
             self.source.end_report(asked);
             let unprepared = self.plugin.unprepare(&asked.uid, now());
-            self.tell(NODE_UNPREPARE_RESOURCES, asked, &unprepared, |()| Line::Unprepared {
+            self.tell(SkipSet::NODE_UNPREPARE_RESOURCES, asked, &unprepared, |()| Line::Unprepared {
                 claim: asked.key.to_string(),
             });
             unprepared
