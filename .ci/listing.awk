@@ -1,5 +1,5 @@
 # Makes docs/api.txt of what cargo-public-api prints: functions of implemented traits are left out, since the trait says them,
-# and the fields of a variant stand on its line.
+# the fields of a variant stand on its line, and implementations of traits that can be derived are left out, derived or not.
 function flush_variant() {
   if (variant != "") print fields == "" ? variant : variant " { " fields " }"
   variant = fields = ""
@@ -9,6 +9,7 @@ variant != "" && index($0, variant "::") == 1 {
   next
 }
 { flush_variant() }
+/^impl.* (std::clone::Clone|std::marker::Copy|std::fmt::Debug|std::default::Default|std::cmp::[A-Za-z]*|std::hash::Hash|serde[a-z_]*::.*(Serialize|Deserialize<'de>)|Clone|Copy|Debug|Default|Eq|PartialEq|Ord|PartialOrd|Hash|Serialize|Deserialize<'de>) for / { of_trait = 1; next }
 /^(unsafe )?impl.* for / { of_trait = 1; print; next }
 /^impl/ { of_trait = 0; next }
 /^(#\[[a-z_]*\] )?pub (struct|enum|trait|mod|use|union|static) / { of_trait = 0 }
