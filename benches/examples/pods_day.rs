@@ -16,7 +16,7 @@ use dra_alloc::pods::{
     ApiResponse, BindStep, ClaimTracker, ClaimWrite, Consumer, GroupRound, PodCycle, PodOptions, PreBind,
 };
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, DraGate, GateSet, Inventory, Outcome, Profile};
+use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, Gate, GateSet, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -88,8 +88,8 @@ fn pod(number: usize) -> Result<Pod, serde_json::Error> {
 }
 
 /// Returns the gates of all sides.
-fn gates() -> GateSet<DraGate> {
-    GateSet::default().with(DraGate::ListTypeAttributes)
+fn gates() -> GateSet {
+    GateSet::default().with(Gate::ListTypeAttributes)
 }
 
 struct Cluster {

@@ -3,7 +3,7 @@
 use crate::matching::ListTypes;
 use crate::profile::Profile;
 
-/// Treatment of devices that skip node operations while the gate `DraGate::OptionalNodeOperations` is off.
+/// Treatment of devices that skip node operations while the gate `Gate::OptionalNodeOperations` is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "read by the packages of the family alone")]
 pub enum SkipGateOff {

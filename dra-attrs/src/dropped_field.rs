@@ -3,7 +3,7 @@
 //!
 //! The consequences are this crate's own.
 
-use crate::dra_gate::{DraGate, GateName};
+use crate::gate::{Gate, GateName};
 
 /// A field that was sent, and that the API server does not store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,24 +55,30 @@ impl DroppedField {
 }
 
 /// Returns the consequence of a gate that is off, and true if it is unsafe.
-const fn consequence(gate: DraGate) -> (&'static str, bool) {
+const fn consequence(gate: Gate) -> (&'static str, bool) {
     match gate {
-        DraGate::DeviceTaints => ("an unhealthy device can be allocated", true),
-        DraGate::PartitionableDevices => ("a device and its partitions can be allocated together", true),
-        DraGate::DeviceBindingConditions => ("a pod starts before its device is ready", true),
-        DraGate::ConsumableCapacity => ("a shareable device is allocated as a whole", false),
-        DraGate::NodeAllocatableResources => ("resources of the node are counted wrongly", true),
-        DraGate::DeviceCompatibilityGroups => ("incompatible partitions can be allocated together", true),
-        DraGate::OptionalNodeOperations => ("the node plugin is called", false),
-        DraGate::PartitionableDevicesType => ("the pool's status has no summary of partitions", false),
-        DraGate::ListTypeAttributes => ("the attribute is refused", false),
-        DraGate::AdminAccess => ("the request has no admin access", false),
-        DraGate::PrioritizedList => ("the request has no alternatives", false),
-        DraGate::DerivedAttributes => ("the request has no derived attributes", false),
-        DraGate::ResourceClaimDeviceStatus => ("the claim has no status of its devices", false),
+        Gate::DeviceTaints => ("an unhealthy device can be allocated", true),
+        Gate::PartitionableDevices => ("a device and its partitions can be allocated together", true),
+        Gate::DeviceBindingConditions => ("a pod starts before its device is ready", true),
+        Gate::ConsumableCapacity => ("a shareable device is allocated as a whole", false),
+        Gate::NodeAllocatableResources => ("resources of the node are counted wrongly", true),
+        Gate::DeviceCompatibilityGroups => ("incompatible partitions can be allocated together", true),
+        Gate::OptionalNodeOperations => ("the node plugin is called", false),
+        Gate::PartitionableDevicesType => ("the pool's status has no summary of partitions", false),
+        Gate::ListTypeAttributes => ("the attribute is refused", false),
+        Gate::AdminAccess => ("the request has no admin access", false),
+        Gate::PrioritizedList => ("the request has no alternatives", false),
+        Gate::DerivedAttributes => ("the request has no derived attributes", false),
+        Gate::ResourceClaimDeviceStatus => ("the claim has no status of its devices", false),
         // They govern no field that is dropped.
-        DraGate::FractionalCapacityRange | DraGate::WorkloadResourceClaims | DraGate::ExtendedResource => {
-            ("none", false)
-        }
+        Gate::FractionalCapacityRange
+        | Gate::WorkloadResourceClaims
+        | Gate::DeviceTaintRules
+        | Gate::ResourcePoolStatus
+        | Gate::NominatedNodeNameForExpectation
+        | Gate::ClearingNominatedNodeNameAfterBinding
+        | Gate::InPlacePodVerticalScalingSchedulerPreemption
+        | Gate::PodTopologyLabelsAdmission => ("none", false),
+        Gate::ExtendedResource => ("the class serves no extended resource", false),
     }
 }

@@ -58,10 +58,10 @@ pub mod release;
 mod claim_amounts;
 mod decisions;
 mod dns;
-mod dra_gate;
 mod dropped_field;
 mod field;
 mod format;
+mod gate;
 mod gates;
 mod index;
 #[doc(hidden)]
@@ -86,10 +86,10 @@ mod value;
 mod vendor;
 
 pub use claim_amounts::{ClaimAmounts, DeviceOverhead};
-pub use dra_gate::{DraGate, GateName};
 pub use dropped_field::{DropCause, DroppedField};
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
-pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet};
+pub use gate::{Gate, GateName};
+pub use gates::{GateError, GateMetricsError, GateSet};
 pub use index::Index;
 pub use label_selector::{LabelSelectorError, label_selector_matches};
 pub use matching::{DistinctState, ListTypes, MatchError, MatchState, ValueSet};

@@ -7,9 +7,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{
-    AvailabilityReport, Cluster, GateSet, PoolIndex, PoolStatusGate, Profile, Query, RequestOutcome, StatusRequest, kep,
-};
+use poolstatus::{AvailabilityReport, Cluster, GateSet, PoolIndex, Profile, Query, RequestOutcome, StatusRequest, kep};
 use serde_json::{Value, json};
 
 use crate::held_twice::{HeldTwice, held_twice};
@@ -41,7 +39,7 @@ pub struct Question {
     /// Namespace, if only pools are asked for of which its claims hold devices.
     pub namespace: Option<String>,
     /// Feature gates.
-    pub gates: GateSet<PoolStatusGate>,
+    pub gates: GateSet,
     /// Contract to follow.
     pub profile: Profile,
 }
@@ -60,7 +58,7 @@ pub struct PoolAnswer {
 impl Question {
     /// Creates the question about all pools of all drivers.
     #[must_use]
-    pub const fn new(profile: Profile, gates: GateSet<PoolStatusGate>) -> Self {
+    pub const fn new(profile: Profile, gates: GateSet) -> Self {
         Self {
             drivers: Vec::new(),
             pool: None,

@@ -8,11 +8,10 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 
 use dra_alloc::selector::{CompileError, Evaluation, Options, Selector, SelectorInput, Value as Outcome};
-use dra_alloc::{DraGate, GateSet};
+use dra_alloc::{Gate, GateSet};
 use flate2::read::GzDecoder;
 use k8s_openapi::api::resource::v1::Device;
 use serde_json::{Value, json};
-
 use shared_corpus::shared_corpus;
 
 /// Expressions that are answered otherwise, each with the reason.
@@ -79,7 +78,7 @@ fn shared_cases() {
 
 fn check_case(case: &Value, devices: &[(String, Device)], report: &mut Report) {
     let expression = case["expr"].as_str().unwrap();
-    let gates = GateSet::all().without(DraGate::ConsumableCapacity).without(DraGate::ListTypeAttributes);
+    let gates = GateSet::all().without(Gate::ConsumableCapacity).without(Gate::ListTypeAttributes);
     for (mode, options) in [("stored", Options::stored()), ("newOff", Options::new_expression(gates))] {
         let expected = if case[mode] == "same" { &case["stored"] } else { &case[mode] };
         let compiled = Selector::compile(expression, &options);
@@ -194,8 +193,8 @@ fn options(name: &str) -> Options {
     }
     let is_on = |gate: &str| name.contains(&format!("{gate}=true"));
     let gates = GateSet::all()
-        .with_values([(DraGate::ConsumableCapacity, is_on("consumable"))])
-        .with_values([(DraGate::ListTypeAttributes, is_on("list"))]);
+        .with_values([(Gate::ConsumableCapacity, is_on("consumable"))])
+        .with_values([(Gate::ListTypeAttributes, is_on("list"))]);
     Options::new_expression(gates)
 }
 

@@ -71,7 +71,7 @@ impl World {
             slices: BTreeMap::new(),
             claims: BTreeMap::new(),
             pods: BTreeMap::new(),
-            view: Objects::new(examples::feature_gates::feature_gates("", dra_attrs::Profile::V1_37).unwrap()),
+            view: Objects::new(dra_attrs::GateSet::of(dra_attrs::Profile::V1_37)),
             kept: KeptList::new(options.clone()),
             options,
             told_nodes: BTreeMap::new(),

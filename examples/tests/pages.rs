@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use dra_alloc::driver::SliceLimits;
 use dra_alloc::pods::Consumer;
 use dra_alloc::validate::validate_slice;
-use dra_alloc::{DraGate, Profile};
-use dra_attrs::FeatureGate;
+use dra_alloc::{Gate, Profile};
 use serde_json::{Value, json};
 
 const DRIVERS: &str = include_str!("../../docs/for-driver-authors.md");
@@ -110,9 +109,8 @@ fn limits_by_version() {
 fn defaults_of_gates() {
     let rows = table(DRIVERS, "| gate | default |");
     let mut listed: Vec<(&str, &str)> = rows.iter().map(|row| (row[0].trim_matches('`'), row[1])).collect();
-    let state = |gate: &DraGate| if gate.is_default(Profile::V1_37) { "on" } else { "off" };
-    let mut gates: Vec<(&str, &str)> =
-        DraGate::ALL.iter().map(|gate| (gate.name(Profile::V1_37), state(gate))).collect();
+    let state = |gate: &Gate| if gate.is_default(Profile::V1_37) { "on" } else { "off" };
+    let mut gates: Vec<(&str, &str)> = Gate::ALL.iter().map(|gate| (gate.name(Profile::V1_37), state(gate))).collect();
     listed.sort_unstable();
     gates.sort_unstable();
     assert_eq!(listed, gates);

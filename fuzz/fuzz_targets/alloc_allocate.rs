@@ -4,14 +4,12 @@
 
 use std::sync::Arc;
 
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Gate, GateSet, Inventory, InventoryEvent, Outcome};
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{
-    AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, GateSet, Inventory, InventoryEvent, Outcome,
-};
-use dra_attrs::{FeatureGate, Profile};
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
-use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use serde_json::{Value, from_value, json};
 
 const STEPS: u64 = 5_000;
@@ -181,7 +179,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let claims = (0..count).map(|index| claim(bytes, index)).collect::<Result<Vec<_>>>()?;
     let claims: Vec<ResourceClaim> = claims.into_iter().map(|claim| from_value(claim).unwrap()).collect();
     let mut gates = GateSet::all();
-    for gate in DraGate::ALL {
+    for gate in Gate::ALL {
         gates = if bytes.ratio(1, 12)? { gates.without(*gate) } else { gates };
     }
     let profile = if bytes.arbitrary()? { Profile::Kep } else { Profile::V1_37 };

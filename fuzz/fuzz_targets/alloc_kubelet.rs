@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
-use dra_attrs::Profile;
+use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
+use dra_attrs::{Gate, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use libfuzzer_sys::fuzz_target;
@@ -23,8 +23,8 @@ fuzz_target!(|text: &[u8]| {
             }
         };
         match step % 6 {
-            0 => settings = settings.with_gates(settings.gates().with(KubeletGate::OptionalNodeOperations)),
-            1 => settings = settings.with_gates(settings.gates().without(KubeletGate::OptionalNodeOperations)),
+            0 => settings = settings.with_gates(settings.gates().with(Gate::OptionalNodeOperations)),
+            1 => settings = settings.with_gates(settings.gates().without(Gate::OptionalNodeOperations)),
             2 => cache = ClaimCache::from_checkpoint(cache.to_checkpoint(Profile::V1_37).as_bytes()).expect("readable"),
             3 | 4 => {
                 let Ok(mut plan) = cache.plan_prepare(&pod, &claims, |driver| driver.len() < 8, settings) else {

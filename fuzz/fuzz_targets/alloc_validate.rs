@@ -2,9 +2,9 @@
 //! is decoded again as it is.
 #![no_main]
 
+use dra_alloc::{Gate, GateSet};
 use dra_alloc::validate::{Accepted, ApiServer, Write, decoded};
-use dra_alloc::{DraGate, GateSet};
-use dra_attrs::{FeatureGate, FieldErrors, Profile};
+use dra_attrs::{FieldErrors, Profile};
 use k8s_openapi::serde::de::DeserializeOwned;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -22,8 +22,8 @@ fn check<T: DeserializeOwned + PartialEq>(server: ApiServer, old: &Value, new: &
 
 fuzz_target!(|text: &[u8]| {
     let Ok((gates, kep, old, new)) = serde_json::from_slice::<(u32, bool, Value, Value)>(text) else { return };
-    let on = DraGate::ALL.iter().enumerate().filter(|(bit, _)| gates & (1 << bit) != 0);
-    let gates: GateSet<DraGate> = on.map(|(_, gate)| *gate).collect();
+    let on = Gate::ALL.iter().enumerate().filter(|(bit, _)| gates & (1 << bit) != 0);
+    let gates: GateSet = on.map(|(_, gate)| *gate).collect();
     let server = ApiServer::new(if kep { Profile::Kep } else { Profile::V1_37 }, gates);
     if let Ok(once) = decoded(new.clone()) {
         assert_eq!(decoded(once.clone()).as_ref(), Ok(&once));

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::{DraGate, GateSet};
+use dra_alloc::{Gate, GateSet};
 use dra_attrs::{FullyQualifiedName, Profile, QualifiedName, lookup_by_name};
 use libfuzzer_sys::fuzz_target;
 
@@ -13,9 +13,9 @@ fuzz_target!(|text: &str| {
     let (name, driver) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let bare = BTreeMap::from([(name.rsplit('/').next().unwrap_or_default().to_owned(), "bare")]);
     let _ = lookup_by_name(&bare, name, driver);
-    let _ = GateSet::<DraGate>::from_metrics(text, Profile::V1_37);
-    let list = GateSet::<DraGate>::parse(name, Profile::V1_37);
-    assert_eq!(list.is_ok(), GateSet::<DraGate>::without_effect(name, Profile::V1_37).is_ok());
+    let _ = GateSet::from_metrics(text, Profile::V1_37);
+    let list = GateSet::parse(name, Profile::V1_37);
+    assert_eq!(list.is_ok(), GateSet::without_effect(name, Profile::V1_37).is_ok());
 
     let Ok(qualified) = QualifiedName::parse(name) else {
         return assert!(FullyQualifiedName::parse(name).is_err());

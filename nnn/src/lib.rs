@@ -21,7 +21,7 @@
 //! # Contents
 //!
 //! - **Tracker**: [`NominationTracker`], configured by [`NominationOptions`]: a [`Profile`], feature gates
-//!   ([`NominationGate`]) and a [`Behavior`]. [`TrackerInput`] lists the events, [`NominationState`] the states of a
+//!   ([`Gate`]) and a [`Behavior`]. [`TrackerInput`] lists the events, [`NominationState`] the states of a
 //!   pod.
 //! - **Reservations**: [`Nominator`], the nominations in memory, usable alone; [`PodSnapshot::filter_with_nominated_pods`]
 //!   and [`PodSnapshot::fits_unreserved_resources`] judge a node with the room that nominations reserve.
@@ -65,9 +65,9 @@ pub use binding::claims::BindingClaim;
 pub use binding::failed_stage::FailedStage;
 pub use binding::start::PreFlight;
 pub use commands::{Command, NoPatchReason};
-pub use config::{Behavior, NominationGate, NominationOptions};
+pub use config::{Behavior, NominationOptions};
 #[doc(no_inline)]
-pub use dra_attrs::{GateSet, Index, Profile, Resources};
+pub use dra_attrs::{Gate, GateSet, Index, Profile, Resources};
 pub use nomination::{NodeFit, NominatingInfo, Nomination, NominationState, Nominator, TransitionError};
 pub use pod::{PodError, PodKey, PodSnapshot, ScheduledCondition};
 pub use scheduling::cycle_result::CycleOutcome;

@@ -3,13 +3,12 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::GateSet;
+use dra_attrs::{Gate, GateSet};
 use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::availability_report::AvailabilityReport;
-use crate::gates::PoolStatusGate;
 use crate::in_use::results;
 use crate::pool_report::PoolReport;
 use crate::query::Query;
@@ -24,7 +23,7 @@ pub struct Cluster<'a> {
     slices: Vec<&'a ResourceSlice>,
     claims: Vec<&'a ResourceClaim>,
     rules: Vec<&'a DeviceTaintRule>,
-    gates: GateSet<PoolStatusGate>,
+    gates: GateSet,
 }
 
 impl<'a> Cluster<'a> {
@@ -62,7 +61,7 @@ impl<'a> Cluster<'a> {
         Self { slices, claims, ..Self::default() }
     }
 
-    /// Sets the taint rules. They are ignored while [`PoolStatusGate::DeviceTaintRules`] is off.
+    /// Sets the taint rules. They are ignored while [`Gate::DeviceTaintRules`] is off.
     #[must_use]
     pub fn with_taint_rules<R>(self, rules: impl IntoIterator<Item = &'a R>) -> Self
     where
@@ -73,7 +72,7 @@ impl<'a> Cluster<'a> {
 
     /// Sets the feature gates, which are those of Kubernetes 1.37 by default.
     #[must_use]
-    pub fn with_gates(self, gates: GateSet<PoolStatusGate>) -> Self {
+    pub fn with_gates(self, gates: GateSet) -> Self {
         Self { gates, ..self }
     }
 
@@ -123,7 +122,7 @@ impl<'a> Cluster<'a> {
         let matching_pools = pools.len();
         pools.truncate(query.limit());
         let results = self.results_by_pool(query, &pools);
-        let rules = if self.gates.has(PoolStatusGate::DeviceTaintRules) { self.rules.as_slice() } else { &[] };
+        let rules = if self.gates.has(Gate::DeviceTaintRules) { self.rules.as_slice() } else { &[] };
         let rules = TaintRules::new(rules.iter().copied());
         let pools =
             pools.into_iter().zip(&results).map(|(pool, results)| pool_report(pool, results, &rules, query)).collect();

@@ -65,7 +65,6 @@ mod cluster;
 mod condition;
 mod device_counts;
 mod device_totals;
-mod gates;
 mod in_use;
 mod names;
 mod partition_summary;
@@ -87,9 +86,9 @@ pub use availability_report::AvailabilityReport;
 pub use cluster::Cluster;
 pub use device_counts::DeviceCounts;
 pub use device_totals::DeviceTotals;
+pub use dra_attrs::Gate;
 #[doc(no_inline)]
 pub use dra_attrs::{GateSet, Profile};
-pub use gates::PoolStatusGate;
 pub use pool_index::{PoolIndex, PoolIndexEvent};
 pub use pool_report::PoolReport;
 pub use query::Query;

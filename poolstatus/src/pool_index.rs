@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_attrs::GateSet;
+use dra_attrs::{Gate, GateSet};
 use dra_device::InventoryError;
 use dra_device::pool::LatestGeneration;
 use dra_device::version::{ApplyOutcome, ResourceVersion};
@@ -13,7 +13,6 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::availability_report::AvailabilityReport;
 use crate::cluster::{has_device, is_in_namespace, pool_report};
-use crate::gates::PoolStatusGate;
 use crate::in_use::results;
 use crate::pool_report::PoolReport;
 use crate::query::Query;
@@ -91,13 +90,13 @@ pub struct PoolIndex {
     users: ByPool<BTreeMap<ClaimId, Arc<ResourceClaim>>>,
     rules: BTreeMap<String, Arc<DeviceTaintRule>>,
     next: ClaimId,
-    gates: GateSet<PoolStatusGate>,
+    gates: GateSet,
 }
 
 impl PoolIndex {
     /// Creates an empty index. [`PoolIndex::default`] has the gates that Kubernetes 1.37 has on by default.
     #[must_use]
-    pub fn new(gates: GateSet<PoolStatusGate>) -> Self {
+    pub fn new(gates: GateSet) -> Self {
         Self { gates, ..Self::default() }
     }
 
@@ -240,8 +239,7 @@ impl PoolIndex {
             (None, None) => pools.map_or(0, BTreeMap::len),
             _ => matching().count(),
         };
-        let rules =
-            self.rules.values().map(|rule| &**rule).filter(|_| self.gates.has(PoolStatusGate::DeviceTaintRules));
+        let rules = self.rules.values().map(|rule| &**rule).filter(|_| self.gates.has(Gate::DeviceTaintRules));
         let rules = TaintRules::new(rules);
         let listed = matching().take(query.limit());
         let pools = listed.filter_map(|(name, slices)| self.pool(query, name, slices, &rules)).collect();

@@ -1,8 +1,7 @@
 //! Query for the pools of a driver.
 
-use dra_attrs::{FieldErrors, GateSet};
+use dra_attrs::{FieldErrors, Gate, GateSet};
 
-use crate::gates::PoolStatusGate;
 use crate::status_request::StatusRequest;
 use crate::validate_request::check_spec;
 
@@ -46,7 +45,7 @@ impl Query {
     /// ([`StatusRequest::validate`]).
     pub fn from_request(request: StatusRequest<'_>) -> Result<Self, FieldErrors> {
         let spec = request.spec();
-        let gates = GateSet::NONE.with(PoolStatusGate::PartitionableDevicesType);
+        let gates = GateSet::NONE.with(Gate::PartitionableDevicesType);
         check_spec(spec, request.profile(), gates).into_result()?;
         let limit = usize::try_from(spec.limit).unwrap_or_default();
         let pool = spec.pool.map(str::to_owned);

@@ -1,17 +1,16 @@
 //! Validation of a request that is created or updated.
 
 use dra_attrs::release::PoolStatusForm;
-use dra_attrs::{BadValue, FeatureGate, FieldError, FieldErrors, FieldPath, GateSet, NameFormat, Profile};
+use dra_attrs::{BadValue, FieldError, FieldErrors, FieldPath, Gate, GateSet, NameFormat, Profile};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::gates::PoolStatusGate;
 use crate::names::check_driver;
 use crate::status_request::{SpecView, StatusRequest};
 
 impl StatusRequest<'_> {
     /// Validates the creation of a request. A missing limit is valid and means the default.
     ///
-    /// While [`PoolStatusGate::PartitionableDevicesType`] is off, the API server of Kubernetes 1.37 clears
+    /// While [`Gate::PartitionableDevicesType`] is off, the API server of Kubernetes 1.37 clears
     /// `defaultPartitionTypeAttribute` on creation and refuses the field where it is not cleared. This method refuses the
     /// field.
     ///
@@ -28,7 +27,7 @@ impl StatusRequest<'_> {
     /// );
     /// ```
     #[must_use]
-    pub fn validate(self, gates: GateSet<PoolStatusGate>) -> FieldErrors {
+    pub fn validate(self, gates: GateSet) -> FieldErrors {
         let mut errors = check_name(self.metadata());
         errors.extend(check_spec(self.spec(), self.profile(), gates));
         errors
@@ -70,7 +69,7 @@ fn check_name(metadata: &ObjectMeta) -> FieldErrors {
 }
 
 /// Validates the fields in the spec of a request.
-pub(crate) fn check_spec(spec: SpecView<'_>, profile: Profile, gates: GateSet<PoolStatusGate>) -> FieldErrors {
+pub(crate) fn check_spec(spec: SpecView<'_>, profile: Profile, gates: GateSet) -> FieldErrors {
     let path = FieldPath::new("spec");
     let check_driver = match profile.rules().pool_status {
         PoolStatusForm::Kep => check_kep_driver,
@@ -96,9 +95,9 @@ fn check_limit(field: &FieldPath<'_>, limit: i32) -> Option<FieldError> {
 }
 
 /// Validates `spec.defaultPartitionTypeAttribute`, which is forbidden while
-/// [`PoolStatusGate::PartitionableDevicesType`] is off.
-fn check_attribute(field: &FieldPath<'_>, name: &str, profile: Profile, gates: GateSet<PoolStatusGate>) -> FieldErrors {
-    let gate = PoolStatusGate::PartitionableDevicesType;
+/// [`Gate::PartitionableDevicesType`] is off.
+fn check_attribute(field: &FieldPath<'_>, name: &str, profile: Profile, gates: GateSet) -> FieldErrors {
+    let gate = Gate::PartitionableDevicesType;
     if gates.has(gate) {
         return NameFormat::QualifiedAttribute.check(name, field);
     }

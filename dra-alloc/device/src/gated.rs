@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use dra_attrs::{DraGate, FieldPath};
+use dra_attrs::{FieldPath, Gate};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::Value;
 
 use crate::places::{Place, Places};
 
 /// A gate with the paths of its fields; `[*]` is every item of a list and every value of a map.
-type Gated = (DraGate, &'static [&'static str]);
+type Gated = (Gate, &'static [&'static str]);
 
 const SLICE: &[Gated] = &[
-    (DraGate::DeviceTaints, &["spec.devices[*].taints"]),
+    (Gate::DeviceTaints, &["spec.devices[*].taints"]),
     (
-        DraGate::PartitionableDevices,
+        Gate::PartitionableDevices,
         &[
             "spec.sharedCounters",
             "spec.perDeviceNodeSelection",
@@ -26,7 +26,7 @@ const SLICE: &[Gated] = &[
         ],
     ),
     (
-        DraGate::DeviceBindingConditions,
+        Gate::DeviceBindingConditions,
         &[
             "spec.devices[*].bindingConditions",
             "spec.devices[*].bindingFailureConditions",
@@ -34,12 +34,12 @@ const SLICE: &[Gated] = &[
         ],
     ),
     (
-        DraGate::ConsumableCapacity,
+        Gate::ConsumableCapacity,
         &["spec.devices[*].allowMultipleAllocations", "spec.devices[*].capacity[*].requestPolicy"],
     ),
-    (DraGate::NodeAllocatableResources, &["spec.devices[*].nodeAllocatableResources"]),
+    (Gate::NodeAllocatableResources, &["spec.devices[*].nodeAllocatableResources"]),
     (
-        DraGate::ListTypeAttributes,
+        Gate::ListTypeAttributes,
         &[
             "spec.devices[*].attributes[*].bools",
             "spec.devices[*].attributes[*].ints",
@@ -47,14 +47,14 @@ const SLICE: &[Gated] = &[
             "spec.devices[*].attributes[*].versions",
         ],
     ),
-    (DraGate::PartitionableDevicesType, &["spec.partitionTypeAttribute"]),
-    (DraGate::OptionalNodeOperations, &["spec.skipNodeOperations"]),
-    (DraGate::DeviceCompatibilityGroups, &["spec.devices[*].consumesCounters[*].compatibilityGroups"]),
+    (Gate::PartitionableDevicesType, &["spec.partitionTypeAttribute"]),
+    (Gate::OptionalNodeOperations, &["spec.skipNodeOperations"]),
+    (Gate::DeviceCompatibilityGroups, &["spec.devices[*].consumesCounters[*].compatibilityGroups"]),
 ];
 
-static SLICE_PLACES: LazyLock<Places<DraGate>> = LazyLock::new(|| Places::gated(SLICE));
+static SLICE_PLACES: LazyLock<Places<Gate>> = LazyLock::new(|| Places::gated(SLICE));
 
-impl Places<DraGate> {
+impl Places<Gate> {
     /// Returns the places of the gated fields of a slice.
     #[must_use]
     pub fn of_slice() -> &'static Self {
@@ -68,7 +68,7 @@ impl Places<DraGate> {
     }
 
     /// Returns the fields of an object that are set, each with its gate, in the order of the table.
-    pub fn set_fields(&self, object: &mut Value) -> Vec<(DraGate, String)> {
+    pub fn set_fields(&self, object: &mut Value) -> Vec<(Gate, String)> {
         let mut fields = Vec::new();
         self.visit(object, &FieldPath::root(), &mut |place, value, at| {
             if place.is_set(value) {
@@ -80,7 +80,7 @@ impl Places<DraGate> {
     }
 }
 
-impl Place<DraGate> {
+impl Place<Gate> {
     /// Returns true if a field of a gated feature counts as set. An empty map or list counts only if it is a list
     /// attribute; any other empty object counts.
     #[must_use]
@@ -88,7 +88,7 @@ impl Place<DraGate> {
         match value {
             Value::Object(entries) if MAPS.iter().any(|map| self.path.ends_with(map)) => !entries.is_empty(),
             Value::Null => false,
-            Value::Array(items) => !items.is_empty() || self.rule == DraGate::ListTypeAttributes,
+            Value::Array(items) => !items.is_empty() || self.rule == Gate::ListTypeAttributes,
             _ => true,
         }
     }
@@ -99,13 +99,13 @@ const MAPS: [&str; 2] = [".nodeAllocatableResources", ".consumedCapacity"];
 
 /// Returns the fields of a slice that a gate governs and that are set, with their paths.
 #[must_use]
-pub fn gated_fields(slice: &ResourceSlice) -> Vec<(DraGate, String)> {
+pub fn gated_fields(slice: &ResourceSlice) -> Vec<(Gate, String)> {
     serde_json::to_value(slice).map(|mut json| SLICE_PLACES.set_fields(&mut json)).unwrap_or_default()
 }
 
 /// Returns the slice without the fields that the gates govern.
 #[must_use]
-pub fn without_fields(slice: &ResourceSlice, gates: &BTreeSet<DraGate>) -> ResourceSlice {
+pub fn without_fields(slice: &ResourceSlice, gates: &BTreeSet<Gate>) -> ResourceSlice {
     let Ok(mut json) = serde_json::to_value(slice) else { return slice.clone() };
     SLICE_PLACES.visit(&mut json, &FieldPath::root(), &mut |place, value, _| {
         if gates.contains(&place.rule) {

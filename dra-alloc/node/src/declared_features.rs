@@ -7,13 +7,13 @@
 //! already allocated the scheduler uses [`DeclaredFeature::required_by_claim`].
 
 use dra_attrs::internal::{Decisions, Inference};
-use dra_attrs::{Profile, Version};
+use dra_attrs::{Gate, Profile, Version};
 use dra_device::skip::SkipSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::Serialize;
 
-use crate::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
+use crate::kubelet::{ClaimCache, KubeletOptions};
 
 /// Reason in the status of a pod that the kubelet rejects for missing node features.
 const POD_FEATURE_UNSUPPORTED: &str = "PodFeatureUnsupported";
@@ -55,20 +55,21 @@ impl DeclaredFeature {
     }
 
     /// Returns the name of the feature if a kubelet with this configuration and version declares it. Needs the gate
-    /// `KubeletGate::OptionalNodeOperations` on the kubelet.
+    /// `Gate::OptionalNodeOperations` on the kubelet.
     ///
     /// ```
     /// use dra_node::declared_features::DeclaredFeature;
-    /// use dra_node::kubelet::{KubeletGate, KubeletOptions};
+    /// use dra_node::kubelet::KubeletOptions;
+    /// use dra_attrs::Gate;
     /// use dra_attrs::{GateSet, Profile};
     /// let feature = DeclaredFeature::new(Profile::Kep);
-    /// let kubelet = KubeletOptions::new(Profile::Kep).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
+    /// let kubelet = KubeletOptions::new(Profile::Kep).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
     /// assert_eq!(feature.declared_by(kubelet, &"1.37.0".parse()?), Some("DraOptionalNodePreparation"));
     /// # Ok::<(), dra_attrs::VersionError>(())
     /// ```
     #[must_use]
     pub fn declared_by(&self, kubelet: KubeletOptions, version: &Version) -> Option<&'static str> {
-        (kubelet.has(KubeletGate::OptionalNodeOperations) && self.covers(version)).then(|| self.name())
+        (kubelet.has(Gate::OptionalNodeOperations) && self.covers(version)).then(|| self.name())
     }
 
     /// Returns the name of the feature if the pod may run only on nodes that declare it: one of its claims is allocated

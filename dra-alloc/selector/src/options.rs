@@ -1,6 +1,6 @@
 //! Choice of the environment that an expression is compiled in.
 
-use dra_attrs::{DraGate, GateSet};
+use dra_attrs::{Gate, GateSet};
 
 use super::declarations::names::DeviceFields;
 
@@ -8,9 +8,9 @@ use super::declarations::names::DeviceFields;
 ///
 /// ```
 /// use dra_selector::{Options, Selector};
-/// use dra_attrs::{DraGate, GateSet};
+/// use dra_attrs::{Gate, GateSet};
 ///
-/// let gates = GateSet::all().without(DraGate::ListTypeAttributes);
+/// let gates = GateSet::all().without(Gate::ListTypeAttributes);
 /// let expression = "device.attributes['gpu.example'].numaNode.includes(1)";
 /// assert!(Selector::compile(expression, &Options::new_expression(gates)).is_err());
 /// assert!(Selector::compile(expression, &Options::stored()).is_ok());
@@ -18,7 +18,7 @@ use super::declarations::names::DeviceFields;
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Feature gates, which count for new expressions; `None` for those of stored objects.
-    gates: Option<GateSet<DraGate>>,
+    gates: Option<GateSet>,
     /// Largest cost of an evaluation, in Kubernetes' units.
     pub(super) cost_limit: u64,
 }
@@ -37,7 +37,7 @@ impl Options {
     /// Returns the environment of expressions of objects that are created or changed: what a gate adds is there only while
     /// the gate is on.
     #[must_use]
-    pub fn new_expression(gates: GateSet<DraGate>) -> Self {
+    pub fn new_expression(gates: GateSet) -> Self {
         Self { gates: Some(gates), cost_limit: Self::COST_LIMIT }
     }
 
@@ -49,6 +49,6 @@ impl Options {
 
     pub(super) fn fields(&self) -> DeviceFields {
         let is_on = |gate| self.gates.is_none_or(|gates| gates.has(gate));
-        DeviceFields { sharing: is_on(DraGate::ConsumableCapacity), lists: is_on(DraGate::ListTypeAttributes) }
+        DeviceFields { sharing: is_on(Gate::ConsumableCapacity), lists: is_on(Gate::ListTypeAttributes) }
     }
 }

@@ -17,7 +17,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, GateSet, Profile};
+use dra_attrs::{GateSet, Profile};
 use dra_selector::SelectorCache;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -86,7 +86,7 @@ pub struct Allocator<'a> {
     profile: Profile,
     inventory: &'a Inventory,
     classes: &'a Classes,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     selectors: Selectors<'a>,
     share_ids: &'a dyn ShareIds,
     detail: Detail,
@@ -120,7 +120,7 @@ impl<'a> Allocator<'a> {
 
     /// Sets the feature gates of the scheduler.
     #[must_use]
-    pub fn with_gates(self, gates: GateSet<DraGate>) -> Self {
+    pub fn with_gates(self, gates: GateSet) -> Self {
         Self { gates, ..self }
     }
 

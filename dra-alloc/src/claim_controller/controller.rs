@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::{PodFields, controller, extended_claim};
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
@@ -170,7 +170,7 @@ impl ClaimController {
 
     /// Returns true if pod groups count.
     pub(super) fn has_groups(&self) -> bool {
-        self.options.has(DraGate::WorkloadResourceClaims)
+        self.options.has(Gate::WorkloadResourceClaims)
     }
 
     /// Adds what the pods and groups that name an object give to do.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
 use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
@@ -116,10 +116,10 @@ impl ClaimController {
         };
         let has_list =
             |request: &DeviceRequest| request.first_available.as_ref().is_some_and(|choices| !choices.is_empty());
-        if requests.iter().any(is_admin) && !self.options.has(DraGate::AdminAccess) {
+        if requests.iter().any(is_admin) && !self.options.has(Gate::AdminAccess) {
             return Err(ClaimMakingError::AdminAccessOff);
         }
-        if requests.iter().any(has_list) && !self.options.has(DraGate::PrioritizedList) {
+        if requests.iter().any(has_list) && !self.options.has(Gate::PrioritizedList) {
             return Err(ClaimMakingError::PrioritizedListOff);
         }
         Ok(())

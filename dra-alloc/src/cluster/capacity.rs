@@ -15,7 +15,7 @@
 //! other shares have left.
 //!
 //! Steps are computed in whole units, with all numbers rounded up. With the gate
-//! [`crate::DraGate::FractionalCapacityRange`], they are computed in thousandths if all numbers of the range are
+//! [`crate::Gate::FractionalCapacityRange`], they are computed in thousandths if all numbers of the range are
 //! multiples of a thousandth. The amount is printed in the format of the step.
 //!
 //! Source: `consumable_capacity.go` of kube-scheduler 1.37.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use dra_device::allocated_devices;
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::extended_claim;
@@ -34,7 +34,7 @@ struct TaintedClaim<'a> {
 }
 
 impl<'a> Evictions<'a> {
-    /// Determines when the pods of each claim are evicted. While [`DraGate::DeviceTaints`] is off, nobody is.
+    /// Determines when the pods of each claim are evicted. While [`Gate::DeviceTaints`] is off, nobody is.
     ///
     /// # Complexity
     /// n log n in claims, results and the taints of their devices.
@@ -43,7 +43,7 @@ impl<'a> Evictions<'a> {
         claims: impl IntoIterator<Item = &'a ResourceClaim>,
         options: PodOptions,
     ) -> Self {
-        let is_on = options.has(DraGate::DeviceTaints);
+        let is_on = options.has(Gate::DeviceTaints);
         let allocated = claims.into_iter().filter(|claim| is_allocated(claim));
         let claims = allocated.map(|claim| {
             let eviction = if is_on { eviction_of_claim(taints, claim) } else { None };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{DraGate, FeatureGate, GateName, Index, MatchError, Quantity, QuantityFormat, ValueSet};
+use dra_attrs::{Gate, GateName, Index, MatchError, Quantity, QuantityFormat, ValueSet};
 use k8s_openapi::api::resource::v1::Device;
 use smallvec::SmallVec;
 
@@ -194,7 +194,7 @@ fn are_alike(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> boo
         && asked.capacity.is_empty()
         && asked.reads_driver_alone(table.context.selectors)
         && pool.is_plain()
-        && (table.has(DraGate::DeviceBindingConditions) || !pool.has_binding_conditions())
+        && (table.has(Gate::DeviceBindingConditions) || !pool.has_binding_conditions())
 }
 
 /// Returns the reason why an `allocationMode: All` request leaves the device out, even if the device is free.
@@ -208,12 +208,12 @@ fn unfit(
         Selection::Admitted => {}
         Selection::BindingConditionsOff => {
             let refused = false_selector(table, alternative, device);
-            return Ok(refused.or_else(|| Some(gate_off(table, DraGate::DeviceBindingConditions))));
+            return Ok(refused.or_else(|| Some(gate_off(table, Gate::DeviceBindingConditions))));
         }
         Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
         Selection::Selector(position) => return Ok(asked.selectors().nth(position.into()).map(selector_false)),
     }
-    if !table.has(DraGate::ConsumableCapacity) {
+    if !table.has(Gate::ConsumableCapacity) {
         return Ok(None);
     }
     match table.fit(alternative, device)? {
@@ -270,7 +270,7 @@ fn selector_false(selector: Expression<'_>) -> DeviceRejection {
 }
 
 /// Returns a rejection with the name of the gate to turn on: a required gate that is off, or else `gate` itself.
-fn gate_off(table: &Table<'_>, gate: DraGate) -> DeviceRejection {
+fn gate_off(table: &Table<'_>, gate: Gate) -> DeviceRejection {
     let required_off = gate.requires().iter().find(|required| !table.has(**required));
     DeviceRejection::GateOff { gate: GateName::new(required_off.copied().unwrap_or(gate), table.context.profile) }
 }
@@ -310,12 +310,12 @@ fn refused(
     rejection: Rejection<'_>,
 ) -> DeviceRejection {
     match rejection {
-        Rejection::SkipsOperations if table.has(DraGate::OptionalNodeOperations) => {
+        Rejection::SkipsOperations if table.has(Gate::OptionalNodeOperations) => {
             DeviceRejection::NodeDoesNotDeclare { feature: table.decisions.declared_feature }
         }
-        Rejection::SkipsOperations => gate_off(table, DraGate::OptionalNodeOperations),
-        Rejection::CountersOff => gate_off(table, DraGate::PartitionableDevices),
-        Rejection::GroupsOff => gate_off(table, DraGate::DeviceCompatibilityGroups),
+        Rejection::SkipsOperations => gate_off(table, Gate::OptionalNodeOperations),
+        Rejection::CountersOff => gate_off(table, Gate::PartitionableDevices),
+        Rejection::GroupsOff => gate_off(table, Gate::DeviceCompatibilityGroups),
         Rejection::Shortage(Shortage::Groups) => DeviceRejection::Groups,
         Rejection::Shortage(Shortage::Counters) | Rejection::NoCapacity => {
             counter_used_up(table, device).unwrap_or(DeviceRejection::Groups)

@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use k8s_openapi::api::core::v1::Node;
 use smallvec::SmallVec;
 
@@ -94,7 +94,7 @@ impl NodeKind {
     /// Reads the kind of a node; `None` if something else may matter to the explanation.
     pub(super) fn read(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &Meter<'_>) -> Option<Self> {
         let may_be_like = context.elisions.has(Elision::EquivalentNodes)
-            && context.gates.has(DraGate::PartitionableDevices)
+            && context.gates.has(Gate::PartitionableDevices)
             && meter.stop().is_none()
             && plan.columns.len() == 0
             && is_harmless(context, plan);

@@ -1,6 +1,6 @@
 //! Suggestions: changes of gates, claims or other allocations, each verified by a search.
 
-use dra_attrs::{DraGate, FeatureGate, GateName, Index};
+use dra_attrs::{Gate, GateName, Index};
 use k8s_openapi::api::resource::v1::{DeviceClaim, DeviceToleration, ResourceClaim};
 
 use super::what_if::WhatIf;
@@ -39,7 +39,7 @@ pub(super) fn suggestions(what_if: &mut WhatIf<'_>, reasons: &[Reason]) -> Vec<S
 /// Returns the feature gates with which the allocation would succeed, each with the gates that it requires.
 pub(super) fn gates(what_if: &mut WhatIf<'_>) -> Vec<Suggestion> {
     let context = what_if.context;
-    let off = DraGate::ALL.iter().filter(|gate| gate.concerns_allocation() && !context.gates.has(**gate));
+    let off = Gate::ALL.iter().filter(|gate| gate.concerns_allocation() && !context.gates.has(**gate));
     let helps = off.filter(|gate| what_if.is_possible_with(**gate));
     let named = helps.map(|gate| {
         let gates = std::iter::once(gate).chain(gate.requires());

@@ -1,6 +1,6 @@
 //! What-if questions: searches with changed claims, gates or slices, limited in work and in number.
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceRequest, DeviceSelector, ResourceClaim};
 use smallvec::SmallVec;
@@ -75,8 +75,8 @@ impl<'a> WhatIf<'a> {
     ///
     /// Where the devices were counted, only the gate of partitions is asked for: the count reads no other, and claims
     /// without an error are read alike whatever gates are on beside theirs.
-    pub(super) fn is_possible_with(&mut self, gate: DraGate) -> bool {
-        let is_in_vain = self.refused.is_counted && gate != DraGate::PartitionableDevices;
+    pub(super) fn is_possible_with(&mut self, gate: Gate) -> bool {
+        let is_in_vain = self.refused.is_counted && gate != Gate::PartitionableDevices;
         if is_in_vain && self.context.elisions.has(Elision::GatesInVain) {
             self.pass();
             return false;

@@ -2,7 +2,7 @@
 //!
 //! Source: `resourceclaim.BindTo`, `IsReservedForPod`, `CanBeReserved`.
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use dra_device::claims::ClaimKey;
 use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
@@ -70,7 +70,7 @@ impl Consumer {
     }
 
     /// Returns the consumer for which the claim of a pod's entry is reserved: the pod's group if an entry of the group has the
-    /// same name and source, the pod otherwise. Without [`DraGate::WorkloadResourceClaims`] always the pod.
+    /// same name and source, the pod otherwise. Without [`Gate::WorkloadResourceClaims`] always the pod.
     ///
     /// # Errors
     /// An entry without a source, or a group that is not the pod's.
@@ -85,7 +85,7 @@ impl Consumer {
             let owner = format!("Pod {}", pod.full_name());
             return Err(ConsumerError::NoSource { owner, entry: entry.name.clone() });
         }
-        let Some(group) = group.filter(|_| options.has(DraGate::WorkloadResourceClaims)) else {
+        let Some(group) = group.filter(|_| options.has(Gate::WorkloadResourceClaims)) else {
             return Ok(Self::pod(&PodIdentity::new(pod, options)));
         };
         check_membership(pod, group)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, Index};
+use dra_attrs::{Gate, Index};
 use dra_device::claims::ClaimKey;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
@@ -344,7 +344,7 @@ fn check_request(
     if alternatives.is_empty() {
         return Err(BlockedError::UnknownRequest { claim: key(), request: name.clone() });
     }
-    if !options.has(DraGate::PrioritizedList) {
+    if !options.has(Gate::PrioritizedList) {
         return Err(BlockedError::PrioritizedListOff { claim: key(), request: name.clone() });
     }
     alternatives.iter().try_for_each(|alternative| {

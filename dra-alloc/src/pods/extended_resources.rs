@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{DraGate, Quantity, QuantityError, Resources};
+use dra_attrs::{Gate, Quantity, QuantityError, Resources};
 use dra_device::internal::{MAX_REQUESTS_PER_CLAIM, is_extended_resource};
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use serde::Serialize;
@@ -32,7 +32,7 @@ impl ResourceProvider {
     /// Finds the provider of an extended resource on a node: the node if it has any of it, a device class otherwise. A node
     /// whose device plugin has no healthy device left has zero of it, and then a device class serves there as well.
     ///
-    /// Assumes that [`DraGate::ExtendedResource`] is on; otherwise it is always the node.
+    /// Assumes that [`Gate::ExtendedResource`] is on; otherwise it is always the node.
     ///
     /// ```
     /// use dra_alloc::Classes;
@@ -81,8 +81,7 @@ type Need = Option<Result<ExtendedRequests, ExtendedResourceError>>;
 impl ExtendedResources {
     /// Returns the extended resources of a pod; `None` if no device class serves any of them.
     pub(super) fn of_pod(pod: &Pod, classes: &Classes, options: PodOptions) -> Result<Option<Self>, BlockedError> {
-        let Some(spec) = pod.spec.as_ref().filter(|spec| options.has(DraGate::ExtendedResource) && has_any(spec))
-        else {
+        let Some(spec) = pod.spec.as_ref().filter(|spec| options.has(Gate::ExtendedResource) && has_any(spec)) else {
             return Ok(None);
         };
         let requested = Resources::of_containers(spec).map_err(|source| BlockedError::Requests { source })?;

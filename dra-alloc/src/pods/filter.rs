@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, Index, node_selector_matches};
+use dra_attrs::{Gate, Index, node_selector_matches};
 use dra_device::claims::ClaimKey;
 use dra_node::declared_features::{CandidateNodes, DeclaredFeature};
 use jiff::Timestamp;
@@ -197,14 +197,14 @@ impl PodCycle {
         if claim.situation != ClaimSituation::Allocated {
             return Ok(true);
         }
-        let requires = self.options.has(DraGate::OptionalNodeOperations);
+        let requires = self.options.has(Gate::OptionalNodeOperations);
         let feature = DeclaredFeature::new(self.options.profile()).required_by_claim(&claim.claim).filter(|_| requires);
         if let Some(feature) = feature
             && CandidateNodes::from_nodes([node], &[feature]).fitting.is_empty()
         {
             return Err(NodeFilterError::FeatureNotDeclared { claim: claim.key(), feature });
         }
-        let conditions = self.options.has(DraGate::DeviceBindingConditions);
+        let conditions = self.options.has(Gate::DeviceBindingConditions);
         Ok(!conditions || !BindingReport::of_claim(&claim.claim, now, self.options.binding_timeout()).is_lost())
     }
 

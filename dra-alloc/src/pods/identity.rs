@@ -15,7 +15,7 @@ pub struct PodIdentity {
     pub name: String,
     /// UID of the pod.
     pub uid: String,
-    /// Name of the pod's group, if it has one and `DraGate::WorkloadResourceClaims` is on.
+    /// Name of the pod's group, if it has one and `Gate::WorkloadResourceClaims` is on.
     pub group: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Profile, gates and times of a scheduler that decides about pods.
 
-use dra_attrs::{DraGate, GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use dra_device::internal::PodFields;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,16 +13,16 @@ const DEFAULT_BINDING_TIMEOUT: SignedDuration = SignedDuration::from_secs(600);
 ///
 /// ```
 /// use dra_alloc::pods::PodOptions;
-/// use dra_alloc::{DraGate, GateSet, Profile};
+/// use dra_alloc::{Gate, GateSet, Profile};
 /// let options = PodOptions::new(Profile::V1_37);
-/// assert!(options.has(DraGate::PrioritizedList) && !options.has(DraGate::WorkloadResourceClaims));
-/// let options = options.with_gates(GateSet::default().with(DraGate::WorkloadResourceClaims));
-/// assert!(options.has(DraGate::WorkloadResourceClaims));
+/// assert!(options.has(Gate::PrioritizedList) && !options.has(Gate::WorkloadResourceClaims));
+/// let options = options.with_gates(GateSet::default().with(Gate::WorkloadResourceClaims));
+/// assert!(options.has(Gate::WorkloadResourceClaims));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodOptions {
     profile: Profile,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     binding_timeout: SignedDuration,
     accepts_group_allocations: bool,
 }
@@ -41,7 +41,7 @@ impl PodOptions {
 
     /// Sets the feature gates.
     #[must_use]
-    pub const fn with_gates(self, gates: GateSet<DraGate>) -> Self {
+    pub const fn with_gates(self, gates: GateSet) -> Self {
         Self { gates, ..self }
     }
 
@@ -66,7 +66,7 @@ impl PodOptions {
 
     /// Returns the feature gates.
     #[must_use]
-    pub const fn gates(self) -> GateSet<DraGate> {
+    pub const fn gates(self) -> GateSet {
         self.gates
     }
 
@@ -83,12 +83,12 @@ impl PodOptions {
 
     /// Returns true if a gate is on.
     #[must_use]
-    pub fn has(self, gate: DraGate) -> bool {
+    pub fn has(self, gate: Gate) -> bool {
         self.gates.has(gate)
     }
 
-    /// Returns the name of the pod's group, if groups count ([`DraGate::WorkloadResourceClaims`]).
+    /// Returns the name of the pod's group, if groups count ([`Gate::WorkloadResourceClaims`]).
     pub(super) fn group_of(self, pod: &Pod) -> Option<&str> {
-        pod.group_name().filter(|_| self.has(DraGate::WorkloadResourceClaims))
+        pod.group_name().filter(|_| self.has(Gate::WorkloadResourceClaims))
     }
 }

@@ -35,7 +35,7 @@ pub enum OwnerError {
 }
 
 /// Checks that a claim was created for a pod: its controller is the pod (by UID), or, with
-/// [`DraGate::WorkloadResourceClaims`](crate::DraGate::WorkloadResourceClaims), the pod's group (by kind and name).
+/// [`Gate::WorkloadResourceClaims`](crate::Gate::WorkloadResourceClaims), the pod's group (by kind and name).
 ///
 /// # Errors
 /// The claim is in another namespace or was not created for the pod.

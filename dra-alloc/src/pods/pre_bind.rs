@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, Index};
+use dra_attrs::{Gate, Index};
 use dra_device::claims::ClaimKey;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
@@ -209,7 +209,7 @@ impl Call {
         let wanted = self.index.of(&cycle.claims);
         let status = claim.status.get_or_insert_default();
         if self.action == BindAction::AddAllocation {
-            let timestamp = cycle.options.has(DraGate::DeviceBindingConditions).then_some(Time(self.now));
+            let timestamp = cycle.options.has(Gate::DeviceBindingConditions).then_some(Time(self.now));
             status.allocation = wanted.and_then(|wanted| wanted.chosen.clone());
             if let Some(allocation) = &mut status.allocation {
                 allocation.allocation_timestamp = allocation.allocation_timestamp.take().or(timestamp);
@@ -426,7 +426,7 @@ impl PreBind {
 
 /// Returns true if the binding has to wait for conditions of devices.
 fn waits(cycle: &PodCycle) -> bool {
-    cycle.options.has(DraGate::DeviceBindingConditions)
+    cycle.options.has(Gate::DeviceBindingConditions)
         && cycle.claims.iter().any(|claim| has_binding_conditions(&claim.claim))
 }
 

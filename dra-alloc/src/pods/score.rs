@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::cycle::PodCycle;
@@ -99,7 +99,7 @@ impl PodCycle {
     /// A claim has no result on the node.
     pub fn score(&self, node: &str) -> Result<i64, ScoreError> {
         match self.nodes.get(node) {
-            Some(found) if self.options.has(DraGate::PrioritizedList) => {
+            Some(found) if self.options.has(Gate::PrioritizedList) => {
                 // The claim for extended resources has no alternatives, and no result where the node provides them.
                 let of_entries = self.claims.iter().filter(|claim| !claim.is_for_extended_resources());
                 claims_score(of_entries.map(|claim| &*claim.claim), found.allocations())
@@ -112,7 +112,7 @@ impl PodCycle {
     /// nodes in the order of its preference may stop at a node that has it.
     #[must_use]
     pub fn best_score(&self) -> i64 {
-        if !self.needs_allocation() || !self.options.has(DraGate::PrioritizedList) {
+        if !self.needs_allocation() || !self.options.has(Gate::PrioritizedList) {
             return 0;
         }
         let lists = self.claims.iter().flat_map(|claim| requests_of(&claim.claim));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, GateSet};
+use dra_attrs::GateSet;
 use dra_device::version::ResourceVersion;
 use dra_device::{DeviceId, allocated_devices};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -72,7 +72,7 @@ struct MadeFor {
 impl ClaimTracker {
     /// Creates the memory of a scheduler with the feature gates `gates` that has seen nothing.
     #[must_use]
-    pub fn new(gates: GateSet<DraGate>) -> Self {
+    pub fn new(gates: GateSet) -> Self {
         let in_flight = InFlight::default();
         let counted = Counted::new(AllocatedState::new(gates), in_flight.ends());
         Self { claims: Trie::default(), made_for: Trie::default(), in_flight, counted }
@@ -95,11 +95,11 @@ impl ClaimTracker {
     ///
     /// ```
     /// use dra_alloc::pods::ClaimTracker;
-    /// use dra_alloc::{DraGate, GateSet};
+    /// use dra_alloc::{Gate, GateSet};
     /// use k8s_openapi::api::resource::v1::ResourceClaim;
     /// use serde_json::{from_value, json};
     ///
-    /// let mut tracker = ClaimTracker::new(GateSet::<DraGate>::default());
+    /// let mut tracker = ClaimTracker::new(GateSet::default());
     /// for name in ["two", "one"] {
     ///     tracker.observe(from_value::<ResourceClaim>(json!({"metadata": {"name": name, "uid": name}}))?)?;
     /// }

@@ -3,7 +3,7 @@
 //!
 //! Source: the order of checks in kube-scheduler's allocator, 1.37.
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use dra_device::MAX_DEVICES_PER_CLAIM;
 
 use super::allocate_error::AllocateError;
@@ -64,7 +64,7 @@ fn all_devices(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>)
 
 /// Returns true if an unused device has the capacities that an alternative requests.
 fn could_serve(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
-    Ok(!table.has(DraGate::ConsumableCapacity) || matches!(table.fit(alternative, device)?, CapacityCheck::Takes(_)))
+    Ok(!table.has(Gate::ConsumableCapacity) || matches!(table.fit(alternative, device)?, CapacityCheck::Takes(_)))
 }
 
 fn unknown_pool(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> Option<NodeError> {

@@ -2,7 +2,7 @@
 //!
 //! Every bound overestimates what a solution could use, and underestimates what it needs.
 
-use dra_attrs::{DraGate, Scalar};
+use dra_attrs::{Gate, Scalar};
 use dra_device::MAX_DEVICES_PER_CLAIM;
 
 use super::column_values::ColumnValues;
@@ -196,7 +196,7 @@ impl Bounds {
 
     /// Returns true if less of a counter is left, over all counter sets, than the demands consume at least.
     fn counters_run_out(&self, query: Query<'_, '_, '_>, free: &[FreeDomain<'_>]) -> bool {
-        if !query.table.has(DraGate::PartitionableDevices) {
+        if !query.table.has(Gate::PartitionableDevices) {
             return false;
         }
         let exclusive = free.iter().filter(|domain| is_exclusive(query, domain.demand));
@@ -501,7 +501,7 @@ fn total_inside(sets: &[(usize, DeviceSet)], set: &DeviceSet) -> usize {
 fn minimum_use(table: &Table<'_>, devices: &DeviceSet) -> Option<MinimumUse> {
     let pools = || devices.iter().map(|device| table.candidate(device).pool);
     let pool = pools().next().filter(|first| pools().all(|pool| pool == *first))?;
-    if !table.has(DraGate::PartitionableDevices) {
+    if !table.has(Gate::PartitionableDevices) {
         return None;
     }
     let counters = table.counters(pool).ok()?;

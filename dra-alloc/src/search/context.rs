@@ -1,6 +1,6 @@
 //! Input of an allocation apart from the claims and the node: inventory, classes, allocated devices and gates.
 
-use dra_attrs::{DraGate, GateSet, Profile};
+use dra_attrs::{GateSet, Profile};
 use dra_selector::SelectorCache;
 
 use super::elisions::Elisions;
@@ -18,7 +18,7 @@ pub(crate) struct Context<'a> {
     pub(crate) state: &'a AllocatedState,
     pub(crate) selectors: &'a SelectorCache,
     pub(crate) share_ids: &'a dyn ShareIds,
-    pub(crate) gates: GateSet<DraGate>,
+    pub(crate) gates: GateSet,
     pub(crate) profile: Profile,
     pub(crate) pruning: PruningRules,
     pub(crate) elisions: Elisions,

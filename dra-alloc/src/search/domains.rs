@@ -3,7 +3,7 @@
 //! Every check of the search that does not depend on earlier choices is made here, in the search's order. A device on
 //! which a check ends in an error is not left out, because the search must come to the error.
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use k8s_openapi::api::resource::v1::Device;
 
 use super::allocate_error::AllocateError;
@@ -149,7 +149,7 @@ pub(crate) fn is_refused(
 
 /// Returns true if the capacities that are left before the search suffice.
 fn has_capacity(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
-    if !table.has(DraGate::ConsumableCapacity) || table.has_room_for_one(alternative, device) {
+    if !table.has(Gate::ConsumableCapacity) || table.has_room_for_one(alternative, device) {
         return Ok(true);
     }
     let CapacityCheck::Takes(amounts) = table.fit(alternative, device)? else { return Ok(false) };
@@ -165,14 +165,14 @@ fn has_counters(table: &Table<'_>, device: DeviceIx) -> Result<bool, AllocateErr
     if !table.candidate(device).consumes_counters() {
         return Ok(true);
     }
-    if !table.has(DraGate::PartitionableDevices) {
+    if !table.has(Gate::PartitionableDevices) {
         return Ok(false);
     }
     if table.is_shareable(device) && table.in_use(device).is_some_and(DeviceUsage::is_shared) {
         return Ok(true);
     }
     let (consumption, counters) = (table.consumption(device)?, table.counters(table.candidate(device).pool)?);
-    let lacks_gate = !table.has(DraGate::DeviceCompatibilityGroups) && counters.needs_groups(consumption);
+    let lacks_gate = !table.has(Gate::DeviceCompatibilityGroups) && counters.needs_groups(consumption);
     Ok(!lacks_gate && counters.may_serve(consumption))
 }
 
@@ -212,7 +212,7 @@ fn gives_back(table: &Table<'_>, questions: &ByAlternative<AlternativeIx>) -> bo
     };
     table.candidates.all().into_iter().any(|device| {
         let consumes = table.candidate(device).consumes_counters();
-        (table.has(DraGate::PartitionableDevices) && consumes && counters(device))
+        (table.has(Gate::PartitionableDevices) && consumes && counters(device))
             || (table.is_shareable(device) && capacity(device))
     })
 }

@@ -19,7 +19,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dra_attrs::{DraGate, MatchError};
+use dra_attrs::{Gate, MatchError};
 use k8s_openapi::api::resource::v1::Device;
 
 use super::budget::Effort;
@@ -205,7 +205,7 @@ fn values<'s>(table: &Table<'s>, spaces: &ByColumn<Space>) -> Option<Numbers<Val
 fn group_names<'s>(table: &Table<'s>) -> Option<Numbers<&'s str>> {
     let mut all = Vec::new();
     let consuming = |device: &DeviceIx| table.candidate(*device).consumes_counters();
-    if table.has(DraGate::PartitionableDevices) {
+    if table.has(Gate::PartitionableDevices) {
         for device in table.candidates.all().into_iter().filter(consuming) {
             let consumption = table.consumption(device).ok()?;
             all.extend(consumption.iter().flat_map(|consumed| consumed.groups).map(String::as_str));
@@ -264,7 +264,7 @@ impl Reader<'_, '_> {
         let alternatives = table.plan.alternatives.range().into_iter();
         self.facts.extend(alternatives.map(|asked| i128::from(table.may_admit(asked, pool))));
         let is_consumed = devices.into_iter().any(|device| table.candidate(device).consumes_counters());
-        if !is_consumed || !table.has(DraGate::PartitionableDevices) {
+        if !is_consumed || !table.has(Gate::PartitionableDevices) {
             return Some(());
         }
         let counters = table.counters(pool).ok()?;
@@ -303,7 +303,7 @@ impl Reader<'_, '_> {
         for column in table.plan.columns.range() {
             self.values(column, device)?;
         }
-        if consumes && table.has(DraGate::PartitionableDevices) {
+        if consumes && table.has(Gate::PartitionableDevices) {
             self.consumption(device)?;
         }
         Some(())
@@ -312,7 +312,7 @@ impl Reader<'_, '_> {
     /// Adds what an alternative takes of a device's capacities, and what is left of them.
     fn room(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Option<()> {
         let table = self.table;
-        if !table.has(DraGate::ConsumableCapacity) || (table.has_room_for_one(alternative, device) && !self.takes_all) {
+        if !table.has(Gate::ConsumableCapacity) || (table.has_room_for_one(alternative, device) && !self.takes_all) {
             self.facts.push(0);
             return Some(());
         }

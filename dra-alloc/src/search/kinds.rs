@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{DraGate, Scalar};
+use dra_attrs::{Gate, Scalar};
 
 use super::counters::Groups;
 use super::device_set::DeviceSet;
@@ -234,7 +234,7 @@ impl<'r, 's> Reader<'r, 's> {
 
     fn consumption(&self, device: DeviceIx) -> (PoolIx, &[super::counters::Consumption<'s>]) {
         let candidate = self.table.candidate(device);
-        let consumption = if candidate.consumes_counters() && self.table.has(DraGate::PartitionableDevices) {
+        let consumption = if candidate.consumes_counters() && self.table.has(Gate::PartitionableDevices) {
             self.table.consumption(device).unwrap_or_default()
         } else {
             &[]

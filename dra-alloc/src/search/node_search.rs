@@ -2,7 +2,7 @@
 //! build the allocation results.
 
 use dra_attrs::internal::SkipGateOff;
-use dra_attrs::{DraGate, GateName};
+use dra_attrs::{Gate, GateName};
 use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
 
@@ -192,16 +192,16 @@ fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
     Err(Halt::OnNode(NodeError::InvalidPools { pools }))
 }
 
-/// Returns an error if a chosen device skips node operations while the gate `DraGate::OptionalNodeOperations` is off.
+/// Returns an error if a chosen device skips node operations while the gate `Gate::OptionalNodeOperations` is off.
 /// This follows the text of KEP-5945.
 fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeError> {
-    let is_off = !table.has(DraGate::OptionalNodeOperations);
+    let is_off = !table.has(Gate::OptionalNodeOperations);
     if table.decisions.skip_gate_off != SkipGateOff::FailClaim || !is_off {
         return Ok(());
     }
     let skipping = |chosen: &&Chosen| skips_operations(table.candidate(chosen.device).slice);
     let Some(chosen) = solution.chosen.iter().find(skipping) else { return Ok(()) };
-    let gate = GateName::new(DraGate::OptionalNodeOperations, table.context.profile);
+    let gate = GateName::new(Gate::OptionalNodeOperations, table.context.profile);
     Err(NodeError::SkipNodeOperationsOff {
         claim: table.claim_name(table.alternative(chosen.alternative)),
         device: Box::new(table.id(chosen.device)),

@@ -71,7 +71,7 @@ pub enum NodeError {
         /// Each invalid pool as `driver/pool`, with the contradiction between its slices.
         pools: Vec<(String, PoolProblem)>,
     },
-    /// The search chose a device that skips node operations, but the gate [`crate::DraGate::OptionalNodeOperations`] is
+    /// The search chose a device that skips node operations, but the gate [`crate::Gate::OptionalNodeOperations`] is
     /// off (KEP-5945).
     #[error(
         "claim {claim}: device {device} was chosen, whose ResourceSlice {slice} sets skipNodeOperations, but the {gate} \

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{DistinctState, DraGate, MatchError, MatchState, Quantity, Scalar, ValueSet};
+use dra_attrs::{DistinctState, Gate, MatchError, MatchState, Quantity, Scalar, ValueSet};
 use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;
 
@@ -31,7 +31,7 @@ pub(crate) struct Chosen {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rejection<'s> {
     /// The slice has `skipNodeOperations`, and the node does not declare the feature for it or the gate
-    /// `DraGate::OptionalNodeOperations` is off.
+    /// `Gate::OptionalNodeOperations` is off.
     SkipsOperations,
     /// The device consumes shared counters, but the gate `DRAPartitionableDevices` is off.
     CountersOff,
@@ -240,7 +240,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         alternative: AlternativeIx,
         device: DeviceIx,
     ) -> Result<Option<Insufficient<'s>>, AllocateError> {
-        if !self.table.has(DraGate::ConsumableCapacity) || self.table.has_room_for_one(alternative, device) {
+        if !self.table.has(Gate::ConsumableCapacity) || self.table.has_room_for_one(alternative, device) {
             return Ok(None);
         }
         let amounts = match self.table.fit(alternative, device)? {
@@ -297,14 +297,14 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         if !candidate.consumes_counters() {
             return Ok(None);
         }
-        if !self.table.has(DraGate::PartitionableDevices) {
+        if !self.table.has(Gate::PartitionableDevices) {
             return Err(Rejection::CountersOff.into());
         }
         if self.is_shared(device) {
             return Ok(None);
         }
         let (consumption, counters) = (self.table.consumption(device)?, self.table.counters(candidate.pool)?);
-        if !self.table.has(DraGate::DeviceCompatibilityGroups) && counters.needs_groups(consumption) {
+        if !self.table.has(Gate::DeviceCompatibilityGroups) && counters.needs_groups(consumption) {
             return Err(Rejection::GroupsOff.into());
         }
         let ledger = self.ledgers.entry(candidate.pool).or_insert_with(|| Ledger::new(counters));

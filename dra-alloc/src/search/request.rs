@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use dra_attrs::{DraGate, GateSet, Index};
+use dra_attrs::{Gate, GateSet, Index};
 use dra_selector::SelectorCache;
 use dra_selector::internal::Searched;
 use k8s_openapi::api::resource::v1::{
@@ -172,7 +172,7 @@ impl Column<'_> {
 
 impl<'p> Plan<'p> {
     /// Reads claims up to the first invalid one.
-    pub(crate) fn new(claims: &[&'p ResourceClaim], classes: &'p Classes, gates: GateSet<DraGate>) -> Self {
+    pub(crate) fn new(claims: &[&'p ResourceClaim], classes: &'p Classes, gates: GateSet) -> Self {
         let requests =
             claims.iter().filter_map(|claim| devices(claim)).flat_map(|devices| &devices.requests).map(Vec::len);
         let mut plan = Self {
@@ -190,7 +190,7 @@ impl<'p> Plan<'p> {
         plan
     }
 
-    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &'p Classes, gates: GateSet<DraGate>) {
+    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &'p Classes, gates: GateSet) {
         let (constraints, constraint_error) = constraints(object);
         let listed = devices(object).and_then(|devices| devices.requests.as_deref()).unwrap_or_default();
         let requests = ByRequest::new(Vec::with_capacity(listed.len()));
@@ -211,14 +211,14 @@ impl<'p> Plan<'p> {
         request: &'p DeviceRequest,
         claim: &mut Claim<'p>,
         classes: &'p Classes,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
     ) -> Result<(), (String, RequestError)> {
         let asked = asked_for(request);
         let is_list = request.first_available.as_ref().is_some_and(|list| !list.is_empty());
-        if is_list && !gates.has(DraGate::PrioritizedList) {
+        if is_list && !gates.has(Gate::PrioritizedList) {
             return Err((request.name.clone(), RequestError::PrioritizedListOff));
         }
-        if !gates.has(DraGate::ConsumableCapacity)
+        if !gates.has(Gate::ConsumableCapacity)
             && let Some(asked) = asked.clone().find(|asked| asked.capacity().is_some())
         {
             return Err((asked.full_name(request).into_owned(), RequestError::ConsumableCapacityOff));
@@ -241,16 +241,16 @@ impl<'p> Plan<'p> {
         asked: Asked<'p>,
         claim: &Claim<'p>,
         classes: &'p Classes,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
     ) -> Result<(), RequestError> {
-        if !asked.derived().is_empty() && !gates.has(DraGate::DerivedAttributes) {
+        if !asked.derived().is_empty() && !gates.has(Gate::DerivedAttributes) {
             return Err(RequestError::DerivedAttributesOff);
         }
         let own = asked.selectors();
         if let Some(index) = own.iter().position(|selector| selector.cel.is_none()) {
             return Err(RequestError::SelectorEmpty { index: Index::from(index) });
         }
-        if asked.admin_access().is_some() && !gates.has(DraGate::AdminAccess) {
+        if asked.admin_access().is_some() && !gates.has(Gate::AdminAccess) {
             return Err(RequestError::AdminAccessOff);
         }
         if asked.class().is_empty() {

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult, DeviceClaimConfiguration,
@@ -85,7 +85,7 @@ fn device_result(
 ) -> DeviceRequestAllocationResult {
     let (asked, candidate) = (table.alternative(chosen.alternative), table.candidate(chosen.device));
     let (spec, device) = (&candidate.slice.spec, candidate.device);
-    let has_binding = table.has(DraGate::DeviceBindingConditions);
+    let has_binding = table.has(Gate::DeviceBindingConditions);
     let conditions = |conditions: &Option<Vec<String>>| conditions.clone().filter(|_| has_binding);
     let (share_id, consumed_capacity) = share.unzip();
     DeviceRequestAllocationResult {

@@ -4,7 +4,7 @@
 //! alternatives and constraints of the plan.
 
 use dra_attrs::internal::{Decisions, SkipGateOff};
-use dra_attrs::{DraGate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
+use dra_attrs::{Gate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
 use dra_device::taint::untolerated;
@@ -123,8 +123,8 @@ impl<'s> Table<'s> {
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.end(), devices),
             skips_allowed: skips_allowed(context, decisions, node),
-            lists: if has(DraGate::ListTypeAttributes) { ListTypes::Enabled } else { decisions.lists_off },
-            rounding: if has(DraGate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
+            lists: if has(Gate::ListTypeAttributes) { ListTypes::Enabled } else { decisions.lists_off },
+            rounding: if has(Gate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
             context,
             meter,
             plan,
@@ -139,7 +139,7 @@ impl<'s> Table<'s> {
         self.lists
     }
 
-    pub(crate) fn has(&self, feature: DraGate) -> bool {
+    pub(crate) fn has(&self, feature: Gate) -> bool {
         self.context.gates.has(feature)
     }
 
@@ -236,7 +236,7 @@ impl<'s> Table<'s> {
 
     /// Returns true if several allocations may share the device.
     pub(crate) fn is_shareable(&self, device: DeviceIx) -> bool {
-        self.has(DraGate::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
+        self.has(Gate::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
     }
 
     /// Returns true if the device does not skip node operations, or if the node and the feature gates allow that it
@@ -247,7 +247,7 @@ impl<'s> Table<'s> {
 
     /// Returns the first taint of a device that the alternative does not tolerate.
     pub(crate) fn taint(&self, alternative: AlternativeIx, device: DeviceIx) -> Option<&'s DeviceTaint> {
-        if !self.has(DraGate::DeviceTaints) {
+        if !self.has(Gate::DeviceTaints) {
             return None;
         }
         let Candidate { slice, device, .. } = self.candidate(device);
@@ -284,7 +284,7 @@ impl<'s> Table<'s> {
     fn select(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<Selection, AllocateError> {
         let candidate = self.candidate(device);
         let conditions = candidate.device.binding_conditions.as_ref();
-        if !self.has(DraGate::DeviceBindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
+        if !self.has(Gate::DeviceBindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
             return Ok(Selection::BindingConditionsOff);
         }
         self.meter.begin_look();
@@ -534,7 +534,7 @@ pub(crate) fn skips_operations(slice: &ResourceSlice) -> bool {
 /// Returns true if devices with `skipNodeOperations` may be chosen on the node.
 fn skips_allowed(context: &Context<'_>, decisions: Decisions, node: &Node) -> bool {
     let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
-    if context.gates.has(DraGate::OptionalNodeOperations) {
+    if context.gates.has(Gate::OptionalNodeOperations) {
         declared.iter().any(|feature| feature == decisions.declared_feature)
     } else {
         decisions.skip_gate_off == SkipGateOff::FailClaim

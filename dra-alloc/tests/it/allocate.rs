@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use dra_alloc::explain::Detail;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, Limit, NodeError, Outcome, Profile,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, Gate, Limit, NodeError, Outcome, Profile,
     Stopped,
 };
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -218,10 +218,10 @@ fn gates_that_are_off_refuse_requests() {
     let list = json!({"name": "r", "firstAvailable": [{"name": "a", "deviceClassName": "gpu"}]});
     let derived = json!([{"name": "d/a", "expression": "1"}]);
     let rows = [
-        (DraGate::PrioritizedList, list, "DRAPrioritizedList"),
-        (DraGate::ConsumableCapacity, request("r", "gpu", json!({"capacity": {}})), "DRAConsumableCapacity"),
-        (DraGate::AdminAccess, request("r", "gpu", json!({"adminAccess": false})), "admin access"),
-        (DraGate::DerivedAttributes, request("r", "gpu", json!({"derivedAttributes": derived})), "derived attributes"),
+        (Gate::PrioritizedList, list, "DRAPrioritizedList"),
+        (Gate::ConsumableCapacity, request("r", "gpu", json!({"capacity": {}})), "DRAConsumableCapacity"),
+        (Gate::AdminAccess, request("r", "gpu", json!({"adminAccess": false})), "admin access"),
+        (Gate::DerivedAttributes, request("r", "gpu", json!({"derivedAttributes": derived})), "derived attributes"),
     ];
     for (feature, request, text) in rows {
         let mut cluster = gpus(1);
@@ -469,7 +469,7 @@ fn without_lists_the_first_device_of_a_constraint_is_special() {
         (0..4).map(|index| device(&format!("gpu-{index}"), "a", json!({"string": "x"}))).collect();
     devices.push(device("gpu-4", "a", json!({"strings": ["q"]})));
     let mut cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
-    cluster.gates = cluster.gates.without(DraGate::ListTypeAttributes);
+    cluster.gates = cluster.gates.without(Gate::ListTypeAttributes);
     let requests = json!([request("a", "gpu", json!({})), request("b", "gpu", json!({}))]);
     let claims = [claim("claim", requests, json!([{"distinctAttribute": format!("{GPU}/a")}]))];
     assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["a gpu-4", "b gpu-0"]);

@@ -1,6 +1,6 @@
 //! Tests of rare inputs of the allocator, and of the order in which problems are reported.
 
-use dra_alloc::{AllocateError, DraGate, Index, NodeError, Outcome, RequestError};
+use dra_alloc::{AllocateError, Gate, Index, NodeError, Outcome, RequestError};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json, to_value};
 
@@ -49,7 +49,7 @@ fn device_node_selection_that_is_written_down_as_off_needs_the_gate_too() {
     let slice = with(pool(GPU, "node-1", json!([{"name": "gpu-0"}])), "perDeviceNodeSelection", json!(false));
     let mut cluster = Cluster::new([slice]);
     assert!(cluster.devices("node-1", &one()).is_some());
-    cluster.gates = cluster.gates.without(DraGate::PartitionableDevices);
+    cluster.gates = cluster.gates.without(Gate::PartitionableDevices);
     assert_eq!(cluster.allocate("node-1", &one()), Outcome::Unsatisfied);
 }
 
@@ -63,7 +63,7 @@ fn an_empty_list_of_binding_conditions_keeps_a_pool_for_the_end_and_no_device_ou
     };
     let mut cluster = Cluster::new([named("a", json!([])), named("b", json!(null))]);
     assert_eq!(cluster.devices("node-1", &one()).unwrap(), ["r b"]);
-    cluster.gates = cluster.gates.without(DraGate::DeviceBindingConditions);
+    cluster.gates = cluster.gates.without(Gate::DeviceBindingConditions);
     let two = claim("claim", json!([request("r", "gpu", json!({"count": 2}))]), json!([]));
     assert_eq!(cluster.devices("node-1", &[two]).unwrap(), ["r b", "r a"]);
 }

@@ -7,8 +7,8 @@ use std::thread;
 
 use dra_alloc::explain::Detail;
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, Fit, GateSet, Inventory, Limit, Outcome,
-    Profile, Verdict,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, Fit, GateSet, Inventory, Limit, Outcome, Profile,
+    Verdict,
 };
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceClaim};
@@ -37,7 +37,7 @@ struct World {
     model: Model,
     state: AllocatedState,
     classes: Classes,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     claims: Vec<ResourceClaim>,
     nodes: Vec<Node>,
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::SkipField;
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, Share, Verdict,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Share, Verdict,
 };
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
@@ -20,7 +20,7 @@ pub(crate) struct Cluster {
     pub(crate) rules: Vec<Arc<DeviceTaintRule>>,
     pub(crate) classes: Vec<DeviceClass>,
     pub(crate) state: AllocatedState,
-    pub(crate) gates: GateSet<DraGate>,
+    pub(crate) gates: GateSet,
     pub(crate) profile: Profile,
     pub(crate) shares: Arc<AtomicU64>,
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dra_alloc::explain::{Cause, Detail, Explanation, Suggestion};
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Index, Profile, cluster_summary};
+use dra_alloc::{Allocator, Budget, Classes, DeviceId, Gate, Index, Profile, cluster_summary};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ pub(crate) fn held_again(mut cluster: Cluster, name: &str, devices: &[&str]) -> 
     cluster
 }
 
-pub(crate) fn without(mut cluster: Cluster, feature: DraGate) -> Cluster {
+pub(crate) fn without(mut cluster: Cluster, feature: Gate) -> Cluster {
     cluster.gates = cluster.gates.without(feature);
     cluster
 }
@@ -259,7 +259,7 @@ fn constraints() -> Vec<Case> {
         pool(GPU, "node-1", json!([device("gpu-0", ROOT, json!({"string": "pci0000:00"}))])),
         pool(CPU, "node-1", json!([on_numa("cpu-0", &[0])])),
     ]);
-    let mut kep = without(pair(&[0, 1], &[0]), DraGate::ListTypeAttributes);
+    let mut kep = without(pair(&[0, 1], &[0]), Gate::ListTypeAttributes);
     kep.profile = Profile::Kep;
     let near_and_far = Cluster::new([
         pool(GPU, "node-1", json!([on_numa("gpu-0", &[0]), on_numa("gpu-1", &[1])])),
@@ -280,7 +280,7 @@ fn constraints() -> Vec<Case> {
         case("a device without the attribute", root, [together("training", &["gpu", "cpu"], ROOT)]),
         case(
             "gate for lists off",
-            without(pair(&[0, 1], &[0]), DraGate::ListTypeAttributes),
+            without(pair(&[0, 1], &[0]), Gate::ListTypeAttributes),
             [together("training", &["gpu", "nic"], NUMA)],
         ),
         case("gate for lists off, by the KEP", kep, [together("training", &["gpu", "nic"], NUMA)]),
@@ -333,7 +333,7 @@ fn capacities_and_counters() -> Vec<Case> {
         case("groups of partitions", grouped, ask(json!({}))),
         case(
             "gate for partitions off",
-            without(partitions([json!([]), json!([])]), DraGate::PartitionableDevices),
+            without(partitions([json!([]), json!([])]), Gate::PartitionableDevices),
             ask(json!({})),
         ),
     ]
@@ -342,7 +342,7 @@ fn capacities_and_counters() -> Vec<Case> {
 fn gates_and_limits() -> Vec<Case> {
     // Too few devices are known without a search, but for a selector that may fail.
     let may_fail = json!([{"cel": {"expression": "size(device.driver) > 0"}}]);
-    let mut kep = without(skipping(), DraGate::OptionalNodeOperations);
+    let mut kep = without(skipping(), Gate::OptionalNodeOperations);
     kep.profile = Profile::Kep;
     let silent = Case {
         node: serde_json::from_value(json!({"metadata": {"name": "node-1"}})).unwrap(),
@@ -366,34 +366,34 @@ fn gates_and_limits() -> Vec<Case> {
     let mut foreign = Cluster::new([pool(NIC, "node-1", gpu_devices(1, conditions.clone()))]);
     foreign.classes.extend(gpus(0, json!({})).classes);
     let mixed = json!([{"name": "gpu-0"}, {"name": "gpu-1", "bindingConditions": ["ready"]}]);
-    let statuses_off = without(gpus(1, conditions.clone()), DraGate::ResourceClaimDeviceStatus);
+    let statuses_off = without(gpus(1, conditions.clone()), Gate::ResourceClaimDeviceStatus);
     let all = request("every", "gpu", json!({"allocationMode": "All"}));
     let all_and_one = [claim("training", json!([all, request("one", "gpu", json!({}))]), json!([]))];
     vec![
         case("firstAvailable exhausted", gpus(2, json!({})), list(alternatives)),
         case(
             "firstAvailable off",
-            without(gpus(1, json!({})), DraGate::PrioritizedList),
+            without(gpus(1, json!({})), Gate::PrioritizedList),
             list(json!([{"name": "a", "deviceClassName": "gpu"}])),
         ),
-        case("admin access off", without(gpus(1, json!({})), DraGate::AdminAccess), ask(json!({"adminAccess": true}))),
-        case("binding conditions off", without(gpus(1, conditions), DraGate::DeviceBindingConditions), ask(json!({}))),
+        case("admin access off", without(gpus(1, json!({})), Gate::AdminAccess), ask(json!({"adminAccess": true}))),
+        case("binding conditions off", without(gpus(1, conditions), Gate::DeviceBindingConditions), ask(json!({}))),
         case(
             "binding conditions off, as the status of devices is",
-            without(statuses_off, DraGate::DeviceBindingConditions),
+            without(statuses_off, Gate::DeviceBindingConditions),
             ask(json!({})),
         ),
         case(
             "binding conditions off, on a device of another class",
-            without(foreign, DraGate::DeviceBindingConditions),
+            without(foreign, Gate::DeviceBindingConditions),
             ask(json!({})),
         ),
         case(
             "all devices wanted, one with binding conditions that are off",
-            without(Cluster::new([pool(GPU, "node-1", mixed)]), DraGate::DeviceBindingConditions),
+            without(Cluster::new([pool(GPU, "node-1", mixed)]), Gate::DeviceBindingConditions),
             all_and_one,
         ),
-        case("skipNodeOperations off, as shipped", without(skipping(), DraGate::OptionalNodeOperations), one_cpu()),
+        case("skipNodeOperations off, as shipped", without(skipping(), Gate::OptionalNodeOperations), one_cpu()),
         case("skipNodeOperations off, by the KEP", kep, one_cpu()),
         silent,
         case("limit of 32 devices", gpus(40, json!({})), ask(json!({"count": 33}))),
@@ -479,7 +479,7 @@ fn a_list_that_is_not_understood_is_the_reason_given() {
     for profile in [Profile::Kep, Profile::V1_37] {
         for (gpu, nic) in [(&[0, 1][..], &[0][..]), (&[0, 1], &[4]), (&[0], &[4, 5]), (&[0, 1], &[4, 5])] {
             let claims = [together("training", &["gpu", "nic"], NUMA)];
-            let mut case = case("lists", without(pair(gpu, nic), DraGate::ListTypeAttributes), claims);
+            let mut case = case("lists", without(pair(gpu, nic), Gate::ListTypeAttributes), claims);
             case.cluster.profile = profile;
             let text = case.text();
             assert!(text.contains("list-typed attributes are disabled"), "{text}");
@@ -494,7 +494,7 @@ fn devices_without_groups_share_a_counter_set_with_the_gate_off() {
     for (groups, second) in [([json!([]), json!([])], true), ([json!(["mig"]), json!([])], false)] {
         let mut cluster = unused_counters(partitions(groups));
         assert!(cluster.allocate_in_turn("node-1", &one)[0].as_ref().unwrap()[0].ends_with("half-0"));
-        let mut cluster = without(cluster, DraGate::DeviceCompatibilityGroups);
+        let mut cluster = without(cluster, Gate::DeviceCompatibilityGroups);
         assert_eq!(cluster.allocate_in_turn("node-1", &one)[0].is_some(), second);
     }
 }

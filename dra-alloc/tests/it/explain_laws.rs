@@ -1,7 +1,7 @@
 //! Property tests of explanations, on random clusters.
 
 use dra_alloc::explain::{Cause, DeviceRejection, Reason, Suggestion};
-use dra_alloc::{AllocatedState, DeviceId, DraGate};
+use dra_alloc::{AllocatedState, DeviceId, Gate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ fn cluster_of(gpus: &[Gpu]) -> Cluster {
     for (index, _) in gpus.iter().enumerate().filter(|(_, gpu)| gpu.held) {
         cluster.state.hold(&DeviceId::new(GPU, "node-1", &format!("gpu-{index}")));
     }
-    without(cluster, DraGate::DeviceBindingConditions)
+    without(cluster, Gate::DeviceBindingConditions)
 }
 
 /// Generates a device with or without memory, which may be in use, shared, or need a gate that is off.
@@ -73,7 +73,7 @@ fn memory_cluster(devices: Vec<(Value, bool)>) -> Cluster {
         listed.push(device);
     }
     let cluster = Cluster { state, ..Cluster::new([pool(GPU, "node-1", json!(listed))]) };
-    without(cluster, DraGate::DeviceBindingConditions)
+    without(cluster, Gate::DeviceBindingConditions)
 }
 
 fn memory_request() -> impl Strategy<Value = Value> {
@@ -156,7 +156,7 @@ proptest! {
         for suggestion in explanation.suggestions {
             let (mut cluster, mut fields) = (cluster.clone(), json!({"count": count}));
             match suggestion {
-                Suggestion::Gates { .. } => cluster.gates = cluster.gates.with(DraGate::DeviceBindingConditions),
+                Suggestion::Gates { .. } => cluster.gates = cluster.gates.with(Gate::DeviceBindingConditions),
                 Suggestion::Tolerate { .. } => fields["tolerations"] = json!([{"key": "health", "operator": "Exists"}]),
                 Suggestion::Fewer { count, .. } => fields["count"] = json!(count),
                 Suggestion::Release => cluster.state = AllocatedState::default(),

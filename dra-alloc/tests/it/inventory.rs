@@ -7,7 +7,7 @@ use std::thread;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::SkipField;
 use dra_alloc::{
-    AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, InventoryEvent, Outcome, Profile, Verdict,
+    AllocatedState, Allocator, Budget, Classes, Gate, GateSet, Inventory, InventoryEvent, Outcome, Profile, Verdict,
 };
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use proptest::prelude::*;
@@ -233,9 +233,9 @@ fn what_is_kept_for_a_node_belongs_to_the_features_of_the_question() {
     let cluster = Cluster::new([with(anywhere, "perDeviceNodeSelection", json!(true))]);
     let claims = [claim("claim", json!([request("r", "gpu", json!({}))]), json!([]))];
     let (inventory, selectors, state) = (cluster.inventory(), SelectorCache::default(), AllocatedState::default());
-    let on = GateSet::default().with(DraGate::PartitionableDevices);
+    let on = GateSet::default().with(Gate::PartitionableDevices);
     // Without the feature the slice is ignored.
-    for (features, is_allocated) in [(on.without(DraGate::PartitionableDevices), false), (on, true)] {
+    for (features, is_allocated) in [(on.without(Gate::PartitionableDevices), false), (on, true)] {
         let classes = Classes::new(cluster.classes.iter().cloned());
         let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
         let allocator = allocator.with_gates(features);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Index, Inventory, InventoryEvent,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, Gate, GateSet, Index, Inventory, InventoryEvent,
     NodeVerdicts, Outcome, Profile,
 };
 use k8s_openapi::api::core::v1::Node;
@@ -25,7 +25,7 @@ type Answer = Result<Outcome, AllocateError>;
 /// Parts of a history that do not change.
 struct World {
     classes: Classes,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     /// A claim of each kind.
     kinds: Vec<ResourceClaim>,
 }
@@ -106,7 +106,7 @@ fn what_is_remembered_is_what_every_node_would_answer() {
     for seed in 0..HISTORIES {
         let random = &mut Random::new(seed);
         let gates = if random.percent(80) { GateSet::default() } else { GateSet::all() };
-        let gates = if random.percent(10) { gates.without(DraGate::PartitionableDevices) } else { gates };
+        let gates = if random.percent(10) { gates.without(Gate::PartitionableDevices) } else { gates };
         let kinds = (0..4).map(|kind| claim(random, &format!("kind-{kind}"))).collect();
         let world = World { classes: classes(), gates, kinds };
         let mut nodes: Vec<Node> = (0..NODES).map(node).collect();

@@ -1,6 +1,6 @@
 //! Tests of allocations with the NUMA node attribute of KEP-6072.
 
-use dra_alloc::{DraGate, Outcome};
+use dra_alloc::{Gate, Outcome};
 use dra_attrs::Profile;
 use serde_json::{Value, json};
 
@@ -48,14 +48,14 @@ fn lists_need_their_gate() {
     for profile in [Profile::Kep, Profile::V1_37] {
         let mut lists = two(&[4], &[4, 5]);
         lists.profile = profile;
-        lists.gates = lists.gates.without(DraGate::ListTypeAttributes);
+        lists.gates = lists.gates.without(Gate::ListTypeAttributes);
         assert_eq!(lists.allocate("node-1", &pair), Outcome::Unsatisfied);
-        lists.gates = lists.gates.with(DraGate::ListTypeAttributes);
+        lists.gates = lists.gates.with(Gate::ListTypeAttributes);
         assert!(lists.devices("node-1", &pair).is_some());
 
         let mut scalars = two(&[4], &[4]);
         scalars.profile = profile;
-        for features in [scalars.gates, scalars.gates.without(DraGate::ListTypeAttributes)] {
+        for features in [scalars.gates, scalars.gates.without(Gate::ListTypeAttributes)] {
             scalars.gates = features;
             assert!(scalars.devices("node-1", &pair).is_some());
         }
@@ -67,7 +67,7 @@ fn a_single_list_with_the_gate_off() {
     // req: 6072-MATCH-6
     let alone = [together("alone", &["nic"], NUMA)];
     let mut cluster = two(&[4], &[4, 5]);
-    cluster.gates = cluster.gates.without(DraGate::ListTypeAttributes);
+    cluster.gates = cluster.gates.without(Gate::ListTypeAttributes);
     assert!(cluster.devices("node-1", &alone).is_some(), "1.37 takes the first device unseen");
     cluster.profile = Profile::Kep;
     assert_eq!(cluster.allocate("node-1", &alone), Outcome::Unsatisfied);
@@ -248,7 +248,7 @@ fn after_a_downgrade_to_scalars_only_equality_is_left() {
         for (nic, matches) in [(6, false), (5, true)] {
             let mut scalars = two(&[5], &[nic]);
             if !gate_on {
-                scalars.gates = scalars.gates.without(DraGate::ListTypeAttributes);
+                scalars.gates = scalars.gates.without(Gate::ListTypeAttributes);
             }
             assert_eq!(scalars.devices("node-1", &claims).is_some(), matches);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dra_alloc::{AllocateError, Allocator, Budget, DraGate, Inventory, InventoryEvent, Profile, Verdict};
+use dra_alloc::{AllocateError, Allocator, Budget, Gate, Inventory, InventoryEvent, Profile, Verdict};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ fn what_the_index_keeps_changes_no_answer() {
         assert_eq!(allocate_from(&case, &prepared), first, "seed {seed}, prepared");
         // The cached views are built with other feature gates first.
         let asked = inventory(&case);
-        let (gates, partitions) = (case.gates, DraGate::PartitionableDevices);
+        let (gates, partitions) = (case.gates, Gate::PartitionableDevices);
         case.gates = if gates.has(partitions) { gates.without(partitions) } else { gates.with(partitions) };
         let _ = allocate_from(&case, &asked);
         case.gates = gates;

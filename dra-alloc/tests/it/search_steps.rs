@@ -1,6 +1,6 @@
 //! Steps of searches that have to know when to stop. Steps do not depend on the machine.
 
-use dra_alloc::{DraGate, GateSet, Outcome};
+use dra_alloc::{Gate, GateSet, Outcome};
 use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json};
@@ -72,11 +72,11 @@ fn a_full_node_is_known_at_once() {
 }
 
 /// The gate for lists, on and off.
-fn gates() -> [GateSet<DraGate>; 2] {
-    [GateSet::all(), GateSet::all().without(DraGate::ListTypeAttributes)]
+fn gates() -> [GateSet; 2] {
+    [GateSet::all(), GateSet::all().without(Gate::ListTypeAttributes)]
 }
 
-fn search(shape: &Shape, n: u64, gates: GateSet<DraGate>) -> (u64, Outcome) {
+fn search(shape: &Shape, n: u64, gates: GateSet) -> (u64, Outcome) {
     let (slices, claims) = (shape.make)(n);
     let cluster = Cluster { gates, profile: Profile::V1_37, ..Cluster::new(slices) };
     let verdict = cluster.try_allocate(&node("node-1"), &claims).unwrap();

@@ -2,7 +2,7 @@
 
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::{SkipDeclaration, SkipField, WireForm};
-use dra_alloc::{Allocator, Budget, Classes, DraGate, Inventory, InventoryEvent, NodeError, Outcome, Share};
+use dra_alloc::{Allocator, Budget, Classes, Gate, Inventory, InventoryEvent, NodeError, Outcome, Share};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
@@ -82,7 +82,7 @@ fn the_key_means_nothing_elsewhere() {
     loud_class["spec"][KEY] = json!(true);
     loud.classes = vec![from_value::<DeviceClass>(loud_class).unwrap()];
     for profile in PROFILES {
-        for features in [cluster.gates, cluster.gates.without(DraGate::OptionalNodeOperations)] {
+        for features in [cluster.gates, cluster.gates.without(Gate::OptionalNodeOperations)] {
             (loud.profile, loud.gates) = (profile, features);
             let outcome = loud.allocate("node-1", &[SkipField::read(claim_json.clone()).unwrap()]);
             assert_eq!(recorded(&outcome), [None]);
@@ -120,7 +120,7 @@ fn kep_with_the_gate_off_fails_the_claim_of_a_chosen_device() {
         pool(GPU, "node-1", devices(&["gpu-0"])),
         pool("spare.example.com", "node-1", devices(&["spare-0"])),
     ]);
-    (cluster.profile, cluster.gates) = (Profile::Kep, cluster.gates.without(DraGate::OptionalNodeOperations));
+    (cluster.profile, cluster.gates) = (Profile::Kep, cluster.gates.without(Gate::OptionalNodeOperations));
     let both = claim("pair", json!([request("g", "gpu", json!({})), request("c", "cpu", json!({}))]), json!([]));
     let outcome = cluster.allocate("node-1", &[both]);
     let Outcome::FailedOnNode(failure) = &outcome else { panic!("{outcome:?}") };
@@ -145,7 +145,7 @@ fn shipped_with_the_gate_off_passes_the_device_over() {
         pool("zcpu.example.com", "node-1", devices(&["cpu-1"])),
     ]);
     cluster.classes.push(from_value(json!({"metadata": {"name": "any"}, "spec": {}})).unwrap());
-    cluster.gates = cluster.gates.without(DraGate::OptionalNodeOperations);
+    cluster.gates = cluster.gates.without(Gate::OptionalNodeOperations);
     assert_eq!(cluster.devices("node-1", &[one("any")]).unwrap(), ["r cpu-1"]);
     assert_eq!(cluster.allocate("node-1", &[one("cpu")]), Outcome::Unsatisfied);
     let all = claim("all", json!([request("r", "any", json!({"allocationMode": "All"}))]), json!([]));
@@ -200,7 +200,7 @@ fn with_the_gate_off_other_slices_do_not_matter() {
         slices.reverse();
         let mut cluster =
             Cluster::new(slices.into_iter().chain([with(pool(CPU, "node-1", devices(&["cpu-0"])), KEY, json!(true))]));
-        cluster.gates = cluster.gates.without(DraGate::OptionalNodeOperations);
+        cluster.gates = cluster.gates.without(Gate::OptionalNodeOperations);
         for profile in PROFILES {
             cluster.profile = profile;
             let kube = from_value::<SkipDeclaration>(declaration.clone()).unwrap().to_kube();
@@ -222,7 +222,7 @@ fn a_result_is_frozen() {
 #[test]
 fn a_failure_leaves_nothing_behind() {
     // req: 5945-ALLOC-10
-    let off = |cluster: &Cluster| cluster.gates.without(DraGate::OptionalNodeOperations);
+    let off = |cluster: &Cluster| cluster.gates.without(Gate::OptionalNodeOperations);
     for profile in PROFILES {
         let mut cluster = cpus(json!(true));
         cluster.profile = profile;
@@ -249,7 +249,7 @@ fn kep_with_the_gate_off_does_not_turn_to_another_device_of_the_request() {
         slice
     });
     let mut cluster = Cluster::new(slices.into_iter().chain([pool(GPU, "node-1", devices(&["gpu-0"]))]));
-    (cluster.profile, cluster.gates) = (Profile::Kep, cluster.gates.without(DraGate::OptionalNodeOperations));
+    (cluster.profile, cluster.gates) = (Profile::Kep, cluster.gates.without(Gate::OptionalNodeOperations));
     let named = |name, class| claim(name, json!([request("r", class, json!({}))]), json!([]));
     // The error names the claim of the device, not the first claim.
     let outcome = cluster.allocate("node-1", &[named("plain", "gpu"), named("skipping", "cpu")]);
@@ -265,7 +265,7 @@ fn a_retry_in_the_same_cluster_finds_everything_as_it_was() {
     let shared = json!([{"name": "cpu-0", "allowMultipleAllocations": true}]);
     let mut cluster = Cluster::new([with(pool(CPU, "node-1", shared), KEY, json!(true))]);
     cluster.profile = Profile::Kep;
-    let (on, off) = (cluster.gates, cluster.gates.without(DraGate::OptionalNodeOperations));
+    let (on, off) = (cluster.gates, cluster.gates.without(Gate::OptionalNodeOperations));
     let (mut inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let allocate = |inventory: &Inventory, features| {
         let share_ids = |_: Share<'_>| share_id(&cluster.shares);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::{AllocatedState, AssumeOutcome, ClaimId, DeviceId, DeviceUsage, DraGate, GateSet};
+use dra_alloc::{AllocatedState, AssumeOutcome, ClaimId, DeviceId, DeviceUsage, Gate, GateSet};
 use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ fn claims_of_one_identity_hold_what_each_of_them_holds() {
 fn without_consumable_capacity_a_share_holds_the_device() {
     let share = with(device("a"), "shareID", json!("s"));
     let allocation = result(&[with(share, "consumedCapacity", json!({"memory": "lots"}))]);
-    let mut off = AllocatedState::new(GateSet::default().without(DraGate::ConsumableCapacity));
+    let mut off = AllocatedState::new(GateSet::default().without(Gate::ConsumableCapacity));
     let empty = off.clone();
     off.assume(&claim("c"), &allocation).unwrap();
     let usage = off.device(&id("a")).unwrap();

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use dra_alloc::{DraGate, GateSet};
-use dra_attrs::{FeatureGate, Profile, Quantity};
+use dra_alloc::{Gate, GateSet};
+use dra_attrs::{Profile, Quantity};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use serde::de::DeserializeOwned;
@@ -66,7 +66,7 @@ impl Allocated {
 /// Input of one allocation.
 #[derive(Clone, Debug)]
 pub struct Case {
-    pub gates: GateSet<DraGate>,
+    pub gates: GateSet,
     pub profile: Profile,
     pub node: Node,
     pub claims: Vec<ResourceClaim>,
@@ -77,7 +77,7 @@ pub struct Case {
 }
 
 impl Case {
-    pub fn has(&self, feature: DraGate) -> bool {
+    pub fn has(&self, feature: Gate) -> bool {
         self.gates.has(feature)
     }
 
@@ -114,7 +114,7 @@ impl Case {
 
     /// Returns the case in the layout of the corpus, for reports.
     pub fn to_json(&self) -> Value {
-        let on = DraGate::ALL.iter().filter(|feature| self.has(**feature));
+        let on = Gate::ALL.iter().filter(|feature| self.has(**feature));
         let gates: BTreeMap<&str, bool> = on.map(|gate| (gate.name(self.profile), true)).collect();
         let devices: Vec<String> = self.allocated.devices.iter().map(DeviceId::to_string).collect();
         let shared: Vec<String> = self.allocated.shared.iter().map(|(id, share)| format!("{id}/{share}")).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::DraGate;
+use dra_alloc::Gate;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 
 use super::{Case, Failure, nodes};
@@ -68,7 +68,7 @@ pub fn gather(case: &Case) -> Result<Vec<Pool<'_>>, Failure> {
 fn is_relevant(case: &Case, slice: &ResourceSlice) -> Result<bool, Failure> {
     let spec = &slice.spec;
     let partitions = spec.per_device_node_selection.is_some() || !counter_sets(slice).is_empty();
-    if partitions && !case.has(DraGate::PartitionableDevices) {
+    if partitions && !case.has(Gate::PartitionableDevices) {
         return Ok(false);
     }
     let failed = |reason| Failure::Fatal(format!("node selection for slice {}: {reason}", slice_name(slice)));
@@ -127,7 +127,7 @@ fn complete<'a>(
     others: Vec<&'a ResourceSlice>,
 ) -> Pool<'a> {
     kept.sort_by_key(|slice| slice_name(slice));
-    let partitions = case.has(DraGate::PartitionableDevices);
+    let partitions = case.has(Gate::PartitionableDevices);
     let has_devices = |slice: &&ResourceSlice| !partitions || counter_sets(slice).is_empty();
     let slices: Vec<_> = kept.iter().copied().filter(has_devices).collect();
     let elsewhere: Vec<_> = others.iter().copied().filter(has_devices).collect();

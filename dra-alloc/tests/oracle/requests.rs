@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::DraGate;
+use dra_alloc::Gate;
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaimConfiguration, DeviceClassConfiguration, DeviceConstraint, DeviceDerivedAttribute,
     DeviceRequest, DeviceSelector, DeviceToleration, ResourceClaim,
@@ -129,13 +129,13 @@ fn read_request<'a>(
     let name = request.name.as_str();
     let fields = fields_of(request);
     let is_list = request.first_available.as_ref().is_some_and(|list| !list.is_empty());
-    if is_list && !case.has(DraGate::PrioritizedList) {
+    if is_list && !case.has(Gate::PrioritizedList) {
         return fatal(format!("request {name}: has subrequests, but the DRAPrioritizedList feature is disabled"));
     }
     if fields.is_empty() {
         return fatal(format!("request {name}: unknown request type"));
     }
-    if !case.has(DraGate::ConsumableCapacity) && fields.iter().any(|fields| fields.capacity.is_some()) {
+    if !case.has(Gate::ConsumableCapacity) && fields.iter().any(|fields| fields.capacity.is_some()) {
         return fatal(format!("request {name}: has capacity requests, but DRAConsumableCapacity is disabled"));
     }
     let asks: Result<Vec<_>, _> = fields.iter().map(|fields| read_ask(case, name, fields, devices)).collect();
@@ -180,13 +180,13 @@ fn read_ask<'a>(
 ) -> Result<Ask<'a>, Failure> {
     let derived = fields.derived.into_iter().flatten();
     let derived: BTreeMap<_, _> = derived.map(|entry| (entry.name.as_str(), entry.expression.as_str())).collect();
-    if !derived.is_empty() && !case.has(DraGate::DerivedAttributes) {
+    if !derived.is_empty() && !case.has(Gate::DerivedAttributes) {
         return fatal(format!("request {request}: cannot handle derived attributes, the feature is disabled"));
     }
     if fields.selectors.into_iter().flatten().any(|selector| selector.cel.is_none()) {
         return fatal(format!("request {request}: CEL expression empty (unsupported selector type?)"));
     }
-    if fields.admin_access.is_some() && !case.has(DraGate::AdminAccess) {
+    if fields.admin_access.is_some() && !case.has(Gate::AdminAccess) {
         return fatal(format!("request {request}: admin access is requested, but the feature is disabled"));
     }
     if fields.class.is_empty() {

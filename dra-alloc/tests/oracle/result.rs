@@ -1,6 +1,6 @@
 //! Allocation results for the claims' status.
 
-use dra_alloc::DraGate;
+use dra_alloc::Gate;
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{
@@ -19,7 +19,7 @@ pub fn skips_operations(slice: &ResourceSlice) -> bool {
 
 /// Returns the results of all claims. By the KEP, fails for devices that skip node operations while the gate is off.
 pub fn results(search: &Search<'_>, decisions: &Decisions) -> Result<Vec<AllocationResult>, Failure> {
-    let refuses = search.case.profile == Profile::Kep && !search.has(DraGate::OptionalNodeOperations);
+    let refuses = search.case.profile == Profile::Kep && !search.has(Gate::OptionalNodeOperations);
     let mut slices = decisions.devices.iter().map(|chosen| search.candidates[chosen.candidate].slice);
     if refuses && slices.any(skips_operations) {
         return Err(Failure::OnNode("a chosen device skips node operations, but the feature is disabled".to_owned()));
@@ -49,7 +49,7 @@ fn result(search: &Search<'_>, decisions: &Decisions, claim: usize) -> Result<Al
 fn device(search: &Search<'_>, chosen: &Chosen, share: usize) -> DeviceRequestAllocationResult {
     let ask = search.ask(chosen.claim, chosen.request, chosen.ask);
     let Candidate { id, slice, device, .. } = &search.candidates[chosen.candidate];
-    let with_conditions = search.has(DraGate::DeviceBindingConditions);
+    let with_conditions = search.has(Gate::DeviceBindingConditions);
     let consumed = chosen.consumed.as_ref().filter(|amounts| !amounts.is_empty());
     DeviceRequestAllocationResult {
         request: ask.full_name(),

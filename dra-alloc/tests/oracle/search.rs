@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use dra_alloc::DraGate;
+use dra_alloc::Gate;
 use dra_alloc::taint::{taint_by_rule, untolerated};
 use dra_attrs::{ListTypes, Profile, lookup_by_name};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceConstraint, ResourceSlice};
@@ -171,7 +171,7 @@ impl AllDevices for Search<'_> {
 }
 
 impl<'a> Search<'a> {
-    pub fn has(&self, feature: DraGate) -> bool {
+    pub fn has(&self, feature: Gate) -> bool {
         self.case.has(feature)
     }
 
@@ -267,8 +267,7 @@ impl<'a> Search<'a> {
     /// Returns true if class, request and node selection admit a device, independently of allocations.
     fn selected(&self, ask: &Ask<'_>, candidate: &Candidate<'_>) -> Result<bool, Failure> {
         let Candidate { slice, device, id, .. } = candidate;
-        if !self.has(DraGate::DeviceBindingConditions)
-            && device.binding_conditions.as_ref().is_some_and(|c| !c.is_empty())
+        if !self.has(Gate::DeviceBindingConditions) && device.binding_conditions.as_ref().is_some_and(|c| !c.is_empty())
         {
             return Ok(false);
         }
@@ -285,7 +284,7 @@ impl<'a> Search<'a> {
 
     /// Returns true if the device can be given to several requests.
     pub fn is_sharable(&self, candidate: &Candidate<'_>) -> bool {
-        self.has(DraGate::ConsumableCapacity) && candidate.device.allow_multiple_allocations == Some(true)
+        self.has(Gate::ConsumableCapacity) && candidate.device.allow_multiple_allocations == Some(true)
     }
 
     /// Returns true if a device is taken. Admin access only considers devices of its own claim.
@@ -299,7 +298,7 @@ impl<'a> Search<'a> {
     }
 
     fn fractions(&self) -> Fractions {
-        if self.case.gates.has(DraGate::FractionalCapacityRange) { Fractions::Allowed } else { Fractions::RoundedUp }
+        if self.case.gates.has(Gate::FractionalCapacityRange) { Fractions::Allowed } else { Fractions::RoundedUp }
     }
 
     /// Returns the amounts that the shares of a device consume: existing ones, and those of this attempt.
@@ -316,7 +315,7 @@ impl<'a> Search<'a> {
         candidate: &Candidate<'_>,
         in_use: &[&Amounts],
     ) -> Result<Option<Amounts>, Failure> {
-        if !self.has(DraGate::ConsumableCapacity) {
+        if !self.has(Gate::ConsumableCapacity) {
             return Ok(Some(Amounts::new()));
         }
         let failed = |reason| Failure::Fatal(format!("checking capacity for device {}: {reason}", candidate.id));
@@ -366,7 +365,7 @@ impl<'a> Search<'a> {
         let declared = self.case.node.status.as_ref().and_then(|status| status.declared_features.as_ref());
         let wanted = if self.case.profile == Profile::V1_37 { NODE_FEATURE } else { KEP_NODE_FEATURE };
         let node_can = declared.is_some_and(|names| names.iter().any(|name| name == wanted));
-        let is_on = self.has(DraGate::OptionalNodeOperations);
+        let is_on = self.has(Gate::OptionalNodeOperations);
         let is_ignored = if is_on { !node_can } else { self.case.profile == Profile::V1_37 };
         is_ignored && result::skips_operations(candidate.slice)
     }
@@ -376,7 +375,7 @@ impl<'a> Search<'a> {
         let by_rules = self.case.taint_rules.iter().filter_map(|rule| taint_by_rule(rule, driver, pool, device));
         let taints = candidate.device.taints.iter().flatten().chain(by_rules);
         let tolerations = ask.tolerations.map(Vec::as_slice).unwrap_or_default();
-        self.has(DraGate::DeviceTaints) && untolerated(taints, tolerations).is_some()
+        self.has(Gate::DeviceTaints) && untolerated(taints, tolerations).is_some()
     }
 
     /// Returns true if counters and compatibility groups admit a device. A device is counted with its first share.
@@ -384,7 +383,7 @@ impl<'a> Search<'a> {
         if counters::consumptions(candidate.device).is_empty() {
             return Ok(true);
         }
-        if !self.has(DraGate::PartitionableDevices) {
+        if !self.has(Gate::PartitionableDevices) {
             return Ok(false);
         }
         if self.is_paid(&decisions.devices, candidate) {
@@ -398,7 +397,7 @@ impl<'a> Search<'a> {
         });
         let mut consumers = allocated.clone();
         consumers.extend(chosen.map(|(_, chosen)| self.candidates[chosen.candidate].device));
-        let compatible = if self.has(DraGate::DeviceCompatibilityGroups) {
+        let compatible = if self.has(Gate::DeviceCompatibilityGroups) {
             counters::compatible(candidate.device, &consumers)
         } else {
             !counters::touches_groups(candidate.device, &allocated)
@@ -444,7 +443,7 @@ impl<'a> Search<'a> {
     }
 
     fn list_types(&self) -> ListTypes {
-        if self.has(DraGate::ListTypeAttributes) { ListTypes::Enabled } else { ListTypes::off(self.case.profile) }
+        if self.has(Gate::ListTypeAttributes) { ListTypes::Enabled } else { ListTypes::off(self.case.profile) }
     }
 
     /// Returns an attribute of a device; a derived attribute of the request is preferred.

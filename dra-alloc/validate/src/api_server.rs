@@ -1,6 +1,6 @@
 //! Simulation of an API server: validation of writes of the objects of Dynamic Resource Allocation.
 
-use dra_attrs::{DraGate, DroppedField, FeatureGate, FieldErrors, GateSet, Profile, Quoted};
+use dra_attrs::{DroppedField, FieldErrors, Gate, GateSet, Profile, Quoted};
 use dra_device::internal::{Same, TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
@@ -29,7 +29,7 @@ use crate::GatePolicy;
 ///
 /// ```
 /// use dra_validate::{ApiServer, Write};
-/// use dra_attrs::{DraGate, GateSet};
+/// use dra_attrs::{Gate, GateSet};
 /// use dra_attrs::Profile;
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
@@ -53,14 +53,14 @@ use crate::GatePolicy;
 /// let errors = server.validate_slice(Write::create(&slice)).unwrap_err();
 /// assert_eq!(errors.as_slice()[0].field, "spec.skipNodeOperations");
 ///
-/// let server = ApiServer::new(Profile::Kep, GateSet::default().with(DraGate::OptionalNodeOperations));
+/// let server = ApiServer::new(Profile::Kep, GateSet::default().with(Gate::OptionalNodeOperations));
 /// assert_eq!(server.validate_slice(Write::create(&slice))?.object.spec, slice.spec);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ApiServer {
     profile: Profile,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     namespace: NamespaceAccess,
     now: Option<Timestamp>,
 }
@@ -68,7 +68,7 @@ pub struct ApiServer {
 impl ApiServer {
     /// Creates an API server with its feature gates. Gates of the scheduler and kubelet have no effect on it.
     #[must_use]
-    pub const fn new(profile: Profile, gates: GateSet<DraGate>) -> Self {
+    pub const fn new(profile: Profile, gates: GateSet) -> Self {
         Self { profile, gates, namespace: NamespaceAccess::Unknown, now: None }
     }
 
@@ -161,7 +161,7 @@ impl ApiServer {
         let old = write.old.unwrap_or(&unallocated);
         let object = ResourceClaim { status: write.new.status.clone(), ..old.clone() };
         let mut prepared = self.preparation().prepare(Kind::ClaimStatus, object, Some(old));
-        if self.gates.has(DraGate::ResourceClaimDeviceStatus) || has_device_status(old) {
+        if self.gates.has(Gate::ResourceClaimDeviceStatus) || has_device_status(old) {
             forget_deallocated(&mut prepared.object, old);
         }
         let mut context = self.context();
@@ -255,7 +255,7 @@ impl ApiServer {
         accepted(prepared, known.unknown, context, Vec::new())
     }
 
-    pub(super) fn has(self, feature: DraGate) -> bool {
+    pub(super) fn has(self, feature: Gate) -> bool {
         self.gates.has(feature)
     }
 
@@ -269,7 +269,7 @@ impl ApiServer {
 
     /// Returns the name of a disabled gate whose fields are rejected instead of dropped, if there is one.
     fn rejecting_gate(self) -> Option<&'static str> {
-        let feature = DraGate::OptionalNodeOperations;
+        let feature = Gate::OptionalNodeOperations;
         let rejects = GatePolicy::for_gate(feature, self.profile) == GatePolicy::Reject;
         (rejects && !self.gates.has(feature)).then(|| feature.name(self.profile))
     }

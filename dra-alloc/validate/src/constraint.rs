@@ -1,6 +1,6 @@
 //! Validation of a constraint of a claim.
 
-use dra_attrs::{DraGate, FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath, Gate};
 use k8s_openapi::api::resource::v1::DeviceConstraint;
 
 use super::context::ValidationContext;
@@ -23,7 +23,7 @@ pub(super) fn check(
             names::one_slash(name, &at_match, context);
         }
         (None, Some(name)) => names::fully_qualified(name, &at_distinct, context),
-        (None, None) if context.has(DraGate::ConsumableCapacity) => {
+        (None, None) if context.has(Gate::ConsumableCapacity) => {
             // The message is Kubernetes', although no field is set.
             let detail =
                 "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set";

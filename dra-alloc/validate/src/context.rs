@@ -1,13 +1,13 @@
 //! Context of the validation of one object: its inputs and the errors found so far.
 
 use dra_attrs::release::Rules;
-use dra_attrs::{BadValue, DraGate, ErrorType, FieldError, FieldErrors, GateSet, Profile};
+use dra_attrs::{BadValue, ErrorType, FieldError, FieldErrors, Gate, GateSet, Profile};
 use serde::Serialize;
 
 /// Feature gates and profile decisions for the validation of one object, with the errors found so far.
 #[derive(Debug)]
 pub(super) struct ValidationContext {
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     pub(super) profile: Profile,
     /// Rules of the profile.
     pub(super) rules: &'static Rules,
@@ -17,15 +17,15 @@ pub(super) struct ValidationContext {
 }
 
 impl ValidationContext {
-    pub(super) const fn new(gates: GateSet<DraGate>, profile: Profile) -> Self {
+    pub(super) const fn new(gates: GateSet, profile: Profile) -> Self {
         Self { gates, profile, rules: profile.rules(), errors: FieldErrors::new(), unchanged: false }
     }
 
-    pub(super) const fn gates(&self) -> GateSet<DraGate> {
+    pub(super) const fn gates(&self) -> GateSet {
         self.gates
     }
 
-    pub(super) fn has(&self, feature: DraGate) -> bool {
+    pub(super) fn has(&self, feature: Gate) -> bool {
         self.gates.has(feature)
     }
 

@@ -3,7 +3,7 @@
 //! Source: `pkg/apis/resource/v1beta1/conversion.go` of Kubernetes 1.36, and its API types.
 
 use dra_attrs::release::NodeAllocatableForm;
-use dra_attrs::{DraGate, GateName, Profile};
+use dra_attrs::{Gate, GateName, Profile};
 use serde_json::{Map, Value, json};
 
 use super::read::UnknownField;
@@ -106,7 +106,7 @@ fn rule_of_v1alpha3(rule: &mut Value, dropped: &mut Vec<String>) -> bool {
 
 /// Removes the node resources of devices in the form of 1.37, which 1.36 does not know.
 fn later_resources(slice: &mut Value, profile: Profile) -> Vec<UnknownField> {
-    let gate = Some(GateName::new(DraGate::NodeAllocatableResources, profile));
+    let gate = Some(GateName::new(Gate::NodeAllocatableResources, profile));
     let mut unknown = Vec::new();
     for (index, device) in items(slice, "/spec/devices").iter_mut().enumerate() {
         if take(device, "nodeAllocatableResources").is_some_and(|resources| !resources.is_null()) {

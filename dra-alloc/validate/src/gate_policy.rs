@@ -1,15 +1,15 @@
 //! Policy of the API server for the fields of a disabled feature.
 
-use dra_attrs::{DraGate, Profile};
+use dra_attrs::{Gate, Profile};
 
 /// Treatment of the fields of a disabled feature by the API server.
 ///
 /// ```
 /// use dra_validate::GatePolicy;
-/// use dra_attrs::DraGate;
+/// use dra_attrs::Gate;
 /// use dra_attrs::Profile;
 ///
-/// let skip = DraGate::OptionalNodeOperations;
+/// let skip = Gate::OptionalNodeOperations;
 /// assert_eq!(GatePolicy::for_gate(skip, Profile::Kep), GatePolicy::Reject);
 /// assert_eq!(GatePolicy::for_gate(skip, Profile::V1_37), GatePolicy::Drop);
 /// ```
@@ -26,9 +26,9 @@ impl GatePolicy {
     /// Returns the policy for the fields of a gate. Only KEP-5945 rejects values; all other features, and Kubernetes
     /// 1.37 in general, drop them.
     #[must_use]
-    pub const fn for_gate(feature: DraGate, profile: Profile) -> Self {
+    pub const fn for_gate(feature: Gate, profile: Profile) -> Self {
         match (feature, profile) {
-            (DraGate::OptionalNodeOperations, Profile::Kep) => Self::Reject,
+            (Gate::OptionalNodeOperations, Profile::Kep) => Self::Reject,
             _ => Self::Drop,
         }
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use dra_attrs::{DraGate, DroppedField, FeatureGate, FieldPath, GateName, GateSet, Profile};
+use dra_attrs::{DroppedField, FieldPath, Gate, GateName, GateSet, Profile};
 use dra_device::internal::{Place, Places};
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
@@ -20,15 +20,15 @@ use super::stored;
 use crate::{GatePolicy, Write};
 
 /// Gates with the paths of their fields; `[*]` is every item of a list and every value of a map.
-const CLAIM: &[(DraGate, &[&str])] = &[
-    (DraGate::PrioritizedList, &["spec.devices.requests[*].firstAvailable"]),
+const CLAIM: &[(Gate, &[&str])] = &[
+    (Gate::PrioritizedList, &["spec.devices.requests[*].firstAvailable"]),
     (
-        DraGate::AdminAccess,
+        Gate::AdminAccess,
         &["spec.devices.requests[*].exactly.adminAccess", "status.allocation.devices.results[*].adminAccess"],
     ),
-    (DraGate::ResourceClaimDeviceStatus, &["status.devices"]),
+    (Gate::ResourceClaimDeviceStatus, &["status.devices"]),
     (
-        DraGate::DeviceBindingConditions,
+        Gate::DeviceBindingConditions,
         &[
             "status.allocation.devices.results[*].bindingConditions",
             "status.allocation.devices.results[*].bindingFailureConditions",
@@ -36,7 +36,7 @@ const CLAIM: &[(DraGate, &[&str])] = &[
         ],
     ),
     (
-        DraGate::ConsumableCapacity,
+        Gate::ConsumableCapacity,
         &[
             "spec.devices.requests[*].exactly.capacity",
             "spec.devices.requests[*].firstAvailable[*].capacity",
@@ -47,12 +47,12 @@ const CLAIM: &[(DraGate, &[&str])] = &[
         ],
     ),
     (
-        DraGate::DeviceTaints,
+        Gate::DeviceTaints,
         &["spec.devices.requests[*].exactly.tolerations", "spec.devices.requests[*].firstAvailable[*].tolerations"],
     ),
-    (DraGate::OptionalNodeOperations, &["status.allocation.devices.results[*].skipNodeOperations"]),
+    (Gate::OptionalNodeOperations, &["status.allocation.devices.results[*].skipNodeOperations"]),
     (
-        DraGate::DerivedAttributes,
+        Gate::DerivedAttributes,
         &[
             "spec.devices.requests[*].exactly.derivedAttributes",
             "spec.devices.requests[*].firstAvailable[*].derivedAttributes",
@@ -60,11 +60,11 @@ const CLAIM: &[(DraGate, &[&str])] = &[
     ),
 ];
 
-const CLASS: &[(DraGate, &[&str])] = &[(DraGate::ExtendedResource, &["spec.extendedResourceName"])];
+const CLASS: &[(Gate, &[&str])] = &[(Gate::ExtendedResource, &["spec.extendedResourceName"])];
 
-static CLAIM_PLACES: LazyLock<Places<DraGate>> = LazyLock::new(|| Places::gated(CLAIM));
-static CLASS_PLACES: LazyLock<Places<DraGate>> = LazyLock::new(|| Places::gated(CLASS));
-static NO_PLACES: Places<DraGate> = Places::NONE;
+static CLAIM_PLACES: LazyLock<Places<Gate>> = LazyLock::new(|| Places::gated(CLAIM));
+static CLASS_PLACES: LazyLock<Places<Gate>> = LazyLock::new(|| Places::gated(CLASS));
+static NO_PLACES: Places<Gate> = Places::NONE;
 
 /// Kind of a written object, which determines the paths of gated fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn gated(self) -> &'static Places<DraGate> {
+    pub(super) fn gated(self) -> &'static Places<Gate> {
         match self {
             Self::Slice => Places::of_slice(),
             Self::Claim | Self::ClaimStatus | Self::Template => &CLAIM_PLACES,
@@ -100,7 +100,7 @@ impl Kind {
 
     /// Returns true if the fields of a feature stay. In slices a feature also needs the gates that it requires; claims
     /// go by its own gate.
-    fn keeps(self, feature: DraGate, gates: GateSet<DraGate>) -> bool {
+    fn keeps(self, feature: Gate, gates: GateSet) -> bool {
         if self == Self::Slice { gates.has(feature) } else { gates.is_on(feature) }
     }
 
@@ -138,7 +138,7 @@ impl<T: Clone> Known<'_, T> {
 /// Settings of a server that decide what it makes of an object before it validates it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Preparation {
-    pub(super) gates: GateSet<DraGate>,
+    pub(super) gates: GateSet,
     pub(super) profile: Profile,
     pub(super) now: Option<Timestamp>,
 }
@@ -154,7 +154,7 @@ impl Preparation {
         let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped: Vec::new() } };
         let mut changed = false;
         let in_use = old.map(|old| self.in_use(kind, old)).unwrap_or_default();
-        let is_dropped = |place: &Place<DraGate>| {
+        let is_dropped = |place: &Place<Gate>| {
             kind.is_written(place.path) && self.drops(kind, place) && !in_use.contains(&place.rule)
         };
         let mut dropped = Vec::new();
@@ -177,7 +177,7 @@ impl Preparation {
     }
 
     /// Returns the gates of which the stored object has a field. Fields that stay without their gate do not count.
-    fn in_use<T: Serialize>(self, kind: Kind, stored: &T) -> BTreeSet<DraGate> {
+    fn in_use<T: Serialize>(self, kind: Kind, stored: &T) -> BTreeSet<Gate> {
         let mut gates = BTreeSet::new();
         let Ok(mut json) = serde_json::to_value(stored) else { return gates };
         if let Some((object, root)) = kind.object_of_spec(&mut json) {
@@ -207,7 +207,7 @@ impl Preparation {
         object: &'a T,
         unknown: &mut Vec<DroppedField>,
     ) -> Cow<'a, T> {
-        if DraGate::ALL.iter().all(|gate| gate.stage(self.profile).exists()) {
+        if Gate::ALL.iter().all(|gate| gate.stage(self.profile).exists()) {
             return Cow::Borrowed(object);
         }
         let Ok(mut json) = serde_json::to_value(object) else { return Cow::Borrowed(object) };
@@ -238,13 +238,13 @@ impl Preparation {
         serde_json::from_value(json).unwrap_or_else(|_| object.clone())
     }
 
-    fn drops(self, kind: Kind, place: &Place<DraGate>) -> bool {
+    fn drops(self, kind: Kind, place: &Place<Gate>) -> bool {
         let policy = GatePolicy::for_gate(place.rule, self.profile);
         !kind.keeps(place.rule, self.gates) && !self.stays(place) && policy == GatePolicy::Drop
     }
 
     /// Returns true if a field is stored although its gate is off.
-    fn stays(self, place: &Place<DraGate>) -> bool {
+    fn stays(self, place: &Place<Gate>) -> bool {
         self.profile.rules().validation.kept_while_off.contains(&place.path)
     }
 }

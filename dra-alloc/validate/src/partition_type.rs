@@ -1,6 +1,6 @@
 //! Validation of `partitionTypeAttribute`: the attribute with the type of a partition (KEP-5677).
 
-use dra_attrs::{DraGate, FieldError, FieldPath, lookup_by_name};
+use dra_attrs::{FieldError, FieldPath, Gate, lookup_by_name};
 use k8s_openapi::api::resource::v1::ResourceSliceSpec;
 
 use super::context::{ValidationContext, json};
@@ -59,7 +59,7 @@ pub(super) fn check(
 /// Checks a `partitionTypeAttribute` that differs from the stored one. It is rejected while the gate
 /// `DRAPartitionableDevicesType` is off.
 fn check_name(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    if context.has(DraGate::PartitionableDevicesType) {
+    if context.has(Gate::PartitionableDevicesType) {
         names::declared_fully_qualified(name, at, context);
     } else {
         context.push(FieldError::forbidden(at, ""));

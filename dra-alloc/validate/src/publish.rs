@@ -1,7 +1,7 @@
 //! Validation of a slice before its driver publishes it, with a separate error for list attributes that the cluster
 //! does not support.
 
-use dra_attrs::{DraGate, FieldErrors};
+use dra_attrs::{FieldErrors, Gate};
 use dra_device::internal::list_fields;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
@@ -60,7 +60,7 @@ impl ApiServer {
         let in_use = write.old.is_some_and(|old| !list_fields(old).is_empty());
         let fields = list_fields(write.new);
         match outcome {
-            Err(errors) if !self.has(DraGate::ListTypeAttributes) && !in_use && !fields.is_empty() => {
+            Err(errors) if !self.has(Gate::ListTypeAttributes) && !in_use && !fields.is_empty() => {
                 Err(PublishError::ListsDisabled { fields, errors })
             }
             outcome => Ok(outcome?),

@@ -71,14 +71,14 @@ pub struct UnknownField {
 /// A list of values is an unknown field where attributes have none:
 ///
 /// ```
-/// # use dra_attrs::{DraGate, Profile};
+/// # use dra_attrs::{Gate, Profile};
 /// # use dra_validate::read;
 /// # use serde_json::json;
 /// let devices = json!([{"name": "gpu-0", "attributes": {"numa": {"ints": [0, 1]}}}]);
 /// let slice = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "spec": {"devices": devices}});
 /// let read = read(slice, Profile::V1_35)?;
 /// assert_eq!(read.unknown[0].field, "spec.devices[0].attributes[numa].ints");
-/// assert_eq!(read.unknown[0].gate.map(|gate| gate.gate), Some(DraGate::ListTypeAttributes));
+/// assert_eq!(read.unknown[0].gate.map(|gate| gate.gate), Some(Gate::ListTypeAttributes));
 /// # Ok::<(), dra_attrs::FieldErrors>(())
 /// ```
 pub fn read(mut object: Value, profile: Profile) -> Result<Read, FieldErrors> {

@@ -1,4 +1,4 @@
-//! Rejection of new `skipNodeOperations` values while the gate `DraGate::OptionalNodeOperations` is off (KEP-5945).
+//! Rejection of new `skipNodeOperations` values while the gate `Gate::OptionalNodeOperations` is off (KEP-5945).
 //! Stored values stay valid.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Validation of the request policy of a capacity: listed values, or a range with steps (KEP-5075).
 
 use dra_attrs::release::{DefaultPath, RangeNumbers};
-use dra_attrs::{BadValue, DraGate, ErrorType, FieldError, FieldPath, Quantity};
+use dra_attrs::{BadValue, ErrorType, FieldError, FieldPath, Gate, Quantity};
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange};
 
 use super::context::ValidationContext;
@@ -70,7 +70,7 @@ fn check_values(
             context.push(FieldError::invalid(&at.index(index.saturating_add(1)), next.to_string(), detail));
         }
     }
-    let fractional = context.has(DraGate::FractionalCapacityRange);
+    let fractional = context.has(Gate::FractionalCapacityRange);
     let mut found = false;
     List::new(Some(&values)).at_most(limits::VALID_VALUES).each_unique(
         at,
@@ -130,7 +130,7 @@ fn check_range(
     };
     check_order(&bounds, capacity, at, context);
     let is_fraction = |bound: Quantity| bound.nanos() % NANOS_PER_UNIT != 0;
-    let milli = context.has(DraGate::FractionalCapacityRange) && bounds.all().any(|(_, bound)| is_fraction(bound));
+    let milli = context.has(Gate::FractionalCapacityRange) && bounds.all().any(|(_, bound)| is_fraction(bound));
     if milli && !check_each(&bounds, milli_problem, at, context) {
         return;
     }

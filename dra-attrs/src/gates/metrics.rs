@@ -1,7 +1,8 @@
 //! Feature gates of a running component, as its metrics tell them.
 
-use super::{FeatureGate, GateSet};
-use crate::Profile;
+use super::GateSet;
+use crate::gate::Gate;
+use crate::profile::Profile;
 
 /// Name of the metric that has each gate of a component: 1 if the gate is on, 0 if it is off.
 const METRIC: &str = "kubernetes_feature_enabled";
@@ -21,7 +22,7 @@ pub enum GateMetricsError {
     },
 }
 
-impl<G: FeatureGate> GateSet<G> {
+impl GateSet {
     /// Reads the gates of a running component from its metrics, the text that `/metrics` serves. A gate that the
     /// component does not list is off: it does not have the feature.
     ///
@@ -32,14 +33,14 @@ impl<G: FeatureGate> GateSet<G> {
     /// Linear in the length of the text.
     ///
     /// ```
-    /// use dra_attrs::{DraGate, GateSet, Profile};
+    /// use dra_attrs::{Gate, GateSet, Profile};
     /// let metrics = r#"
     /// ## TYPE kubernetes_feature_enabled gauge
     /// kubernetes_feature_enabled{name="DRADeviceTaints",stage="BETA"} 0
     /// kubernetes_feature_enabled{name="DRAListTypeAttributes",stage="ALPHA"} 1
     /// "#;
-    /// let gates = GateSet::<DraGate>::from_metrics(metrics, Profile::V1_37)?;
-    /// assert!(gates.has(DraGate::ListTypeAttributes) && !gates.has(DraGate::DeviceTaints));
+    /// let gates = GateSet::from_metrics(metrics, Profile::V1_37)?;
+    /// assert!(gates.has(Gate::ListTypeAttributes) && !gates.has(Gate::DeviceTaints));
     /// # Ok::<(), dra_attrs::GateMetricsError>(())
     /// ```
     pub fn from_metrics(text: &str, profile: Profile) -> Result<Self, GateMetricsError> {
@@ -51,7 +52,7 @@ impl<G: FeatureGate> GateSet<G> {
             let malformed = GateMetricsError::Malformed { line: index.saturating_add(1) };
             let (name, is_on) = read(sample).ok_or(malformed)?;
             found = true;
-            if let Some(gate) = G::ALL.iter().find(|gate| gate.name(profile) == name) {
+            if let Some(gate) = Gate::ALL.iter().find(|gate| gate.name(profile) == name) {
                 gates = gates.with_value(*gate, is_on);
             }
         }

@@ -4,42 +4,12 @@ mod kubernetes;
 mod metrics;
 
 use std::fmt;
-use std::marker::PhantomData;
 
-use crate::Profile;
-use crate::internal::Sealed;
+use crate::gate::Gate;
+use crate::profile::Profile;
+use crate::release::GateStage;
 
 pub use metrics::GateMetricsError;
-
-/// A feature gate of one crate: an enum, each variant of which has a name, a default and a position in the set. Only the
-/// crates of this family have gates.
-///
-/// ```
-/// use dra_attrs::{DraGate, FeatureGate, GateSet, Profile};
-///
-/// let gates = GateSet::<DraGate>::parse("DRAListTypeAttributes=true", Profile::V1_37)?;
-/// assert!(gates.has(DraGate::ListTypeAttributes) && gates.has(DraGate::DeviceTaints));
-/// assert!(!DraGate::ListTypeAttributes.is_default(Profile::V1_37));
-/// # Ok::<(), dra_attrs::GateError>(())
-/// ```
-pub trait FeatureGate: Sealed + Copy + Eq + fmt::Debug + 'static {
-    /// Every feature gate, in the order of the enum.
-    const ALL: &'static [Self];
-
-    /// Returns the name of the gate in `--feature-gates`. A KEP and the release may spell it differently.
-    fn name(self, profile: Profile) -> &'static str;
-
-    /// Returns true if the release of a profile has the gate on by default.
-    fn is_default(self, profile: Profile) -> bool;
-
-    /// Returns the index of the gate in a [`GateSet`]: unique, below 32.
-    fn position(self) -> u32;
-
-    /// Returns the other gates that must be on so that this gate has an effect.
-    fn requires(self) -> &'static [Self] {
-        &[]
-    }
-}
 
 /// Error of a list of feature gates, such as `A=true,B=false`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +25,22 @@ pub enum GateError {
         /// Name of an existing gate that is most similar to the unknown name; a gate of the set before another one.
         nearest: &'static str,
     },
+    /// The release of the profile does not have the gate; another one does.
+    #[error("profile {profile} has no feature gate {gate}")]
+    NotInRelease {
+        /// Name of the gate.
+        gate: &'static str,
+        /// Profile whose gates are expected.
+        profile: Profile,
+    },
+    /// The gate is locked in the release of the profile, and the list has the other value.
+    #[error("feature gate {gate} is locked to true in profile {profile}")]
+    Locked {
+        /// Name of the gate.
+        gate: &'static str,
+        /// Profile that has it locked.
+        profile: Profile,
+    },
     /// A part of the list is not `NAME=true` or `NAME=false`.
     #[error("feature gate {part:?} is not NAME=true or NAME=false")]
     NotAssigned {
@@ -64,50 +50,52 @@ pub enum GateError {
 }
 
 /// A set of feature gates that are on. [`GateSet::of`] is the default of a release.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GateSet<G> {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GateSet {
     bits: u32,
-    gates: PhantomData<fn() -> G>,
 }
 
-impl<G> GateSet<G> {
+impl GateSet {
     /// The set with every gate off.
-    pub const NONE: Self = Self { bits: 0, gates: PhantomData };
-}
+    pub const NONE: Self = Self { bits: 0 };
 
-impl<G: FeatureGate> GateSet<G> {
     /// Returns the set with every gate on.
     #[must_use]
     pub fn all() -> Self {
-        G::ALL.iter().copied().collect()
+        Gate::ALL.iter().copied().collect()
     }
 
     /// Returns the gates that the release of a profile has on by default. The KEPs have those of Kubernetes 1.37.
     ///
     /// ```
-    /// use dra_attrs::{DraGate, GateSet, Profile};
-    /// assert!(GateSet::of(Profile::V1_36).has(DraGate::DeviceTaints));
-    /// assert!(!GateSet::of(Profile::V1_35).has(DraGate::DeviceTaints));
+    /// use dra_attrs::{Gate, GateSet, Profile};
+    /// assert!(GateSet::of(Profile::V1_36).has(Gate::DeviceTaints));
+    /// assert!(!GateSet::of(Profile::V1_35).has(Gate::DeviceTaints));
     /// ```
     #[must_use]
     pub fn of(profile: Profile) -> Self {
-        G::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, gate.is_default(profile)))
+        Gate::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, gate.is_default(profile)))
     }
 
     /// Parses a list of changes to the defaults, as `--feature-gates` takes it: `A=true,B=false`. Empty parts are
-    /// skipped, and the last value of a gate counts. A gate that Kubernetes has and `G` does not is accepted, so that the
+    /// skipped, and the last value of a gate counts. A gate that Kubernetes has and [`Gate`] does not is accepted, so that the
     /// list of a real component can be used, and has no effect; see [`GateSet::without_effect`].
     ///
     /// # Errors
-    /// A part that is no assignment, or a name that neither `profile` nor Kubernetes has.
+    /// A part that is no assignment, a name that neither `profile` nor Kubernetes has, a gate that the release does not
+    /// have, or one that is locked there.
     pub fn parse(list: &str, profile: Profile) -> Result<Self, GateError> {
         parts(list).try_fold(Self::of(profile), |gates, part| {
             let (name, is_on) = assignment(part)?;
-            Ok(Self::find(name, profile)?.map_or(gates, |gate| gates.with_value(gate, is_on)))
+            let Some(gate) = Self::find(name, profile)? else { return Ok(gates) };
+            if !is_on && gate.stage(profile) == GateStage::Locked {
+                return Err(GateError::Locked { gate: gate.name(profile), profile });
+            }
+            Ok(gates.with_value(gate, is_on))
         })
     }
 
-    /// Returns the names in a list of changes that Kubernetes has and `G` does not, each once, in their order.
+    /// Returns the names in a list of changes that Kubernetes has and [`Gate`] does not, each once, in their order.
     ///
     /// # Errors
     /// As for [`GateSet::parse`].
@@ -122,21 +110,22 @@ impl<G: FeatureGate> GateSet<G> {
         Ok(names)
     }
 
-    /// Returns the gate of a name; `None` for a gate that Kubernetes has and `G` does not.
+    /// Returns the gate of a name; `None` for a gate that Kubernetes has and [`Gate`] does not.
     ///
     /// # Errors
     /// A name that neither `profile` nor Kubernetes has ([`GateError::Unknown`]).
-    pub fn find(name: &str, profile: Profile) -> Result<Option<G>, GateError> {
-        let named = |profile| G::ALL.iter().copied().find(|gate: &G| gate.name(profile) == name);
+    pub fn find(name: &str, profile: Profile) -> Result<Option<Gate>, GateError> {
+        let named = |profile| Gate::ALL.iter().copied().find(|gate: &Gate| gate.name(profile) == name);
         if let Some(gate) = named(profile) {
-            return Ok(Some(gate));
+            let absent = GateError::NotInRelease { gate: gate.name(profile), profile };
+            return gate.stage(profile).exists().then_some(Some(gate)).ok_or(absent);
         }
         // The name that a gate of the set has in another profile is a mistake.
         let other = Profile::ALL.into_iter().find_map(named).map(|gate| gate.name(profile));
         if other.is_none() && kubernetes::names().any(|known| known == name) {
             return Ok(None);
         }
-        let known = G::ALL.iter().map(|gate| gate.name(profile)).chain(kubernetes::names());
+        let known = Gate::ALL.iter().map(|gate| gate.name(profile)).chain(kubernetes::names());
         let nearest = other.or_else(|| nearest_name(name, known)).unwrap_or_default();
         Err(GateError::Unknown { name: name.to_owned(), profile, nearest })
     }
@@ -145,56 +134,55 @@ impl<G: FeatureGate> GateSet<G> {
     /// keeps its default.
     #[must_use]
     pub fn from_names(profile: Profile, is_on: impl Fn(&str) -> Option<bool>) -> Self {
-        let is_on = |gate: &G| is_on(gate.name(profile)).unwrap_or_else(|| gate.is_default(profile));
-        G::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, is_on(gate)))
+        let is_on = |gate: &Gate| is_on(gate.name(profile)).unwrap_or_else(|| gate.is_default(profile));
+        Gate::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, is_on(gate)))
     }
 
     /// Returns true if the gate and all gates that it requires are on.
     #[must_use]
     #[inline]
-    pub fn has(self, gate: G) -> bool {
+    pub fn has(self, gate: Gate) -> bool {
         let mask = gate.requires().iter().fold(bit(gate), |mask, required| mask | bit(*required));
         self.bits & mask == mask
     }
 
     /// Returns true if the gate itself is on, whether or not the gates that it requires are.
     #[must_use]
-    pub fn is_on(self, gate: G) -> bool {
+    pub fn is_on(self, gate: Gate) -> bool {
         self.bits & bit(gate) != 0
     }
 
     /// Returns the set with one gate on, together with the gates that it requires.
     #[must_use]
-    pub fn with(self, gate: G) -> Self {
+    pub fn with(self, gate: Gate) -> Self {
         gate.requires().iter().fold(self.with_value(gate, true), |gates, required| gates.with_value(*required, true))
     }
 
     /// Returns the set with one gate off.
     #[must_use]
-    pub fn without(self, gate: G) -> Self {
+    pub fn without(self, gate: Gate) -> Self {
         self.with_value(gate, false)
     }
 
     /// Returns the set with each gate on or off as its value says, and no other gate changed.
     #[must_use]
-    pub fn with_values(self, values: impl IntoIterator<Item = (G, bool)>) -> Self {
+    pub fn with_values(self, values: impl IntoIterator<Item = (Gate, bool)>) -> Self {
         values.into_iter().fold(self, |gates, (gate, is_on)| gates.with_value(gate, is_on))
     }
 
-    fn with_value(self, gate: G, is_on: bool) -> Self {
-        let bits = if is_on { self.bits | bit(gate) } else { self.bits & !bit(gate) };
-        Self { bits, ..self }
+    fn with_value(self, gate: Gate, is_on: bool) -> Self {
+        Self { bits: if is_on { self.bits | bit(gate) } else { self.bits & !bit(gate) } }
     }
 
     /// Returns the gates that are on, in the order of the enum.
-    pub fn iter(self) -> impl Iterator<Item = G> {
-        G::ALL.iter().copied().filter(move |gate| self.has(*gate))
+    pub fn iter(self) -> impl Iterator<Item = Gate> {
+        Gate::ALL.iter().copied().filter(move |gate| self.has(*gate))
     }
 }
 
 #[inline]
-fn bit<G: FeatureGate>(gate: G) -> u32 {
-    1_u32.checked_shl(gate.position()).unwrap_or(0)
+const fn bit(gate: Gate) -> u32 {
+    1 << gate as u32
 }
 
 fn parts(list: &str) -> impl Iterator<Item = &str> {
@@ -236,27 +224,19 @@ fn edits(from: &str, to: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-impl<G> Clone for GateSet<G> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<G> Copy for GateSet<G> {}
-
-impl<G: FeatureGate> Default for GateSet<G> {
+impl Default for GateSet {
     fn default() -> Self {
         Self::of(Profile::V1_37)
     }
 }
 
-impl<G: FeatureGate> FromIterator<G> for GateSet<G> {
-    fn from_iter<I: IntoIterator<Item = G>>(gates: I) -> Self {
+impl FromIterator<Gate> for GateSet {
+    fn from_iter<I: IntoIterator<Item = Gate>>(gates: I) -> Self {
         gates.into_iter().fold(Self::NONE, Self::with)
     }
 }
 
-impl<G: FeatureGate> fmt::Debug for GateSet<G> {
+impl fmt::Debug for GateSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
     }

@@ -1,6 +1,6 @@
 //! Feature gates of one release.
 
-use crate::dra_gate::DraGate;
+use crate::gate::Gate;
 
 /// Stage of a feature gate in one release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,4 +35,4 @@ impl GateStage {
 }
 
 /// Stage of each gate in one release, in the order of the enum: a new gate stops every row.
-pub type GateRow = [(DraGate, GateStage); DraGate::COUNT];
+pub type GateRow = [(Gate, GateStage); Gate::COUNT];

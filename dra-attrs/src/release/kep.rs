@@ -9,7 +9,7 @@ use super::validation::{
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules};
-use crate::dra_gate::DraGate;
+use crate::gate::Gate;
 use crate::matching::ListTypes;
 
 /// Rules of the texts of the KEPs, with Kubernetes 1.37 where they are silent.
@@ -26,22 +26,28 @@ pub(crate) const KEP: Rules = Rules {
 };
 
 const GATES: GateRow = [
-    (DraGate::AdminAccess, GateStage::Locked),
-    (DraGate::PrioritizedList, GateStage::Locked),
-    (DraGate::DeviceTaints, GateStage::Stable),
-    (DraGate::PartitionableDevices, GateStage::BetaOn),
-    (DraGate::ConsumableCapacity, GateStage::BetaOn),
-    (DraGate::DeviceBindingConditions, GateStage::BetaOn),
-    (DraGate::ListTypeAttributes, GateStage::Alpha),
-    (DraGate::OptionalNodeOperations, GateStage::Alpha),
-    (DraGate::DerivedAttributes, GateStage::Alpha),
-    (DraGate::DeviceCompatibilityGroups, GateStage::Alpha),
-    (DraGate::FractionalCapacityRange, GateStage::BetaOn),
-    (DraGate::ResourceClaimDeviceStatus, GateStage::Locked),
-    (DraGate::NodeAllocatableResources, GateStage::Alpha),
-    (DraGate::PartitionableDevicesType, GateStage::Alpha),
-    (DraGate::WorkloadResourceClaims, GateStage::BetaOff),
-    (DraGate::ExtendedResource, GateStage::Locked),
+    (Gate::AdminAccess, GateStage::Stable),
+    (Gate::PrioritizedList, GateStage::Stable),
+    (Gate::DeviceTaints, GateStage::Stable),
+    (Gate::PartitionableDevices, GateStage::BetaOn),
+    (Gate::ConsumableCapacity, GateStage::BetaOn),
+    (Gate::DeviceBindingConditions, GateStage::BetaOn),
+    (Gate::ListTypeAttributes, GateStage::Alpha),
+    (Gate::OptionalNodeOperations, GateStage::Alpha),
+    (Gate::DerivedAttributes, GateStage::Alpha),
+    (Gate::DeviceCompatibilityGroups, GateStage::Alpha),
+    (Gate::FractionalCapacityRange, GateStage::BetaOn),
+    (Gate::ResourceClaimDeviceStatus, GateStage::Stable),
+    (Gate::NodeAllocatableResources, GateStage::Alpha),
+    (Gate::PartitionableDevicesType, GateStage::Alpha),
+    (Gate::WorkloadResourceClaims, GateStage::BetaOff),
+    (Gate::ExtendedResource, GateStage::Stable),
+    (Gate::DeviceTaintRules, GateStage::Stable),
+    (Gate::ResourcePoolStatus, GateStage::Alpha),
+    (Gate::NominatedNodeNameForExpectation, GateStage::BetaOn),
+    (Gate::ClearingNominatedNodeNameAfterBinding, GateStage::BetaOn),
+    (Gate::InPlacePodVerticalScalingSchedulerPreemption, GateStage::Alpha),
+    (Gate::PodTopologyLabelsAdmission, GateStage::BetaOn),
 ];
 
 const LIMITS: Limits =

@@ -9,7 +9,7 @@ use super::validation::{
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules};
-use crate::dra_gate::DraGate;
+use crate::gate::Gate;
 use crate::matching::ListTypes;
 
 /// Rules of Kubernetes 1.35.
@@ -26,22 +26,28 @@ pub(crate) const V1_35: Rules = Rules {
 };
 
 const GATES: GateRow = [
-    (DraGate::AdminAccess, GateStage::BetaOn),
-    (DraGate::PrioritizedList, GateStage::BetaOn),
-    (DraGate::DeviceTaints, GateStage::Alpha),
-    (DraGate::PartitionableDevices, GateStage::Alpha),
-    (DraGate::ConsumableCapacity, GateStage::Alpha),
-    (DraGate::DeviceBindingConditions, GateStage::Alpha),
-    (DraGate::ListTypeAttributes, GateStage::Absent),
-    (DraGate::OptionalNodeOperations, GateStage::Absent),
-    (DraGate::DerivedAttributes, GateStage::Absent),
-    (DraGate::DeviceCompatibilityGroups, GateStage::Absent),
-    (DraGate::FractionalCapacityRange, GateStage::Absent),
-    (DraGate::ResourceClaimDeviceStatus, GateStage::BetaOn),
-    (DraGate::NodeAllocatableResources, GateStage::Absent),
-    (DraGate::PartitionableDevicesType, GateStage::Absent),
-    (DraGate::WorkloadResourceClaims, GateStage::Absent),
-    (DraGate::ExtendedResource, GateStage::Alpha),
+    (Gate::AdminAccess, GateStage::BetaOn),
+    (Gate::PrioritizedList, GateStage::BetaOn),
+    (Gate::DeviceTaints, GateStage::Alpha),
+    (Gate::PartitionableDevices, GateStage::Alpha),
+    (Gate::ConsumableCapacity, GateStage::Alpha),
+    (Gate::DeviceBindingConditions, GateStage::Alpha),
+    (Gate::ListTypeAttributes, GateStage::Absent),
+    (Gate::OptionalNodeOperations, GateStage::Absent),
+    (Gate::DerivedAttributes, GateStage::Absent),
+    (Gate::DeviceCompatibilityGroups, GateStage::Absent),
+    (Gate::FractionalCapacityRange, GateStage::Absent),
+    (Gate::ResourceClaimDeviceStatus, GateStage::BetaOn),
+    (Gate::NodeAllocatableResources, GateStage::Absent),
+    (Gate::PartitionableDevicesType, GateStage::Absent),
+    (Gate::WorkloadResourceClaims, GateStage::Absent),
+    (Gate::ExtendedResource, GateStage::Alpha),
+    (Gate::DeviceTaintRules, GateStage::Alpha),
+    (Gate::ResourcePoolStatus, GateStage::Absent),
+    (Gate::NominatedNodeNameForExpectation, GateStage::BetaOn),
+    (Gate::ClearingNominatedNodeNameAfterBinding, GateStage::BetaOn),
+    (Gate::InPlacePodVerticalScalingSchedulerPreemption, GateStage::Absent),
+    (Gate::PodTopologyLabelsAdmission, GateStage::BetaOn),
 ];
 
 const LIMITS: Limits =

@@ -9,7 +9,7 @@ use super::validation::{
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules};
-use crate::dra_gate::DraGate;
+use crate::gate::Gate;
 use crate::matching::ListTypes;
 
 /// Rules of Kubernetes 1.36.
@@ -26,22 +26,28 @@ pub(crate) const V1_36: Rules = Rules {
 };
 
 const GATES: GateRow = [
-    (DraGate::AdminAccess, GateStage::Locked),
-    (DraGate::PrioritizedList, GateStage::Stable),
-    (DraGate::DeviceTaints, GateStage::BetaOn),
-    (DraGate::PartitionableDevices, GateStage::BetaOn),
-    (DraGate::ConsumableCapacity, GateStage::BetaOn),
-    (DraGate::DeviceBindingConditions, GateStage::BetaOn),
-    (DraGate::ListTypeAttributes, GateStage::Alpha),
-    (DraGate::OptionalNodeOperations, GateStage::Absent),
-    (DraGate::DerivedAttributes, GateStage::Absent),
-    (DraGate::DeviceCompatibilityGroups, GateStage::Absent),
-    (DraGate::FractionalCapacityRange, GateStage::Absent),
-    (DraGate::ResourceClaimDeviceStatus, GateStage::BetaOn),
-    (DraGate::NodeAllocatableResources, GateStage::Alpha),
-    (DraGate::PartitionableDevicesType, GateStage::Absent),
-    (DraGate::WorkloadResourceClaims, GateStage::Alpha),
-    (DraGate::ExtendedResource, GateStage::BetaOn),
+    (Gate::AdminAccess, GateStage::Locked),
+    (Gate::PrioritizedList, GateStage::Stable),
+    (Gate::DeviceTaints, GateStage::BetaOn),
+    (Gate::PartitionableDevices, GateStage::BetaOn),
+    (Gate::ConsumableCapacity, GateStage::BetaOn),
+    (Gate::DeviceBindingConditions, GateStage::BetaOn),
+    (Gate::ListTypeAttributes, GateStage::Alpha),
+    (Gate::OptionalNodeOperations, GateStage::Absent),
+    (Gate::DerivedAttributes, GateStage::Absent),
+    (Gate::DeviceCompatibilityGroups, GateStage::Absent),
+    (Gate::FractionalCapacityRange, GateStage::Absent),
+    (Gate::ResourceClaimDeviceStatus, GateStage::BetaOn),
+    (Gate::NodeAllocatableResources, GateStage::Alpha),
+    (Gate::PartitionableDevicesType, GateStage::Absent),
+    (Gate::WorkloadResourceClaims, GateStage::Alpha),
+    (Gate::ExtendedResource, GateStage::BetaOn),
+    (Gate::DeviceTaintRules, GateStage::BetaOff),
+    (Gate::ResourcePoolStatus, GateStage::Alpha),
+    (Gate::NominatedNodeNameForExpectation, GateStage::BetaOn),
+    (Gate::ClearingNominatedNodeNameAfterBinding, GateStage::BetaOn),
+    (Gate::InPlacePodVerticalScalingSchedulerPreemption, GateStage::Absent),
+    (Gate::PodTopologyLabelsAdmission, GateStage::BetaOn),
 ];
 
 const LIMITS: Limits =

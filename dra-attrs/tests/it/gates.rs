@@ -1,40 +1,10 @@
 //! Tests of sets of feature gates: names, lists, metrics; and of the version of a server.
 
-use dra_attrs::{FeatureGate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError, server_minor};
+use dra_attrs::{Gate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError, server_minor};
 use k8s_openapi::apimachinery::pkg::version::Info;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gate {
-    Lists,
-    Operations,
-}
-
-impl dra_attrs::internal::Sealed for Gate {}
-
-impl FeatureGate for Gate {
-    const ALL: &'static [Self] = &[Self::Lists, Self::Operations];
-
-    fn name(self, profile: Profile) -> &'static str {
-        match (self, profile) {
-            (Self::Lists, _) => "DRAListTypeAttributes",
-            (Self::Operations, Profile::Kep) => "DRAOptionalNodePreparation",
-            (Self::Operations, _) => "DRAOptionalNodeOperations",
-        }
-    }
-
-    fn is_default(self, _: Profile) -> bool {
-        false
-    }
-
-    fn position(self) -> u32 {
-        self as u32
-    }
-}
-
-type Gates = GateSet<Gate>;
-
 fn nearest(list: &str, profile: Profile) -> Option<&'static str> {
-    match Gates::parse(list, profile) {
+    match GateSet::parse(list, profile) {
         Err(GateError::Unknown { nearest, .. }) => Some(nearest),
         _ => None,
     }
@@ -44,12 +14,12 @@ fn nearest(list: &str, profile: Profile) -> Option<&'static str> {
 fn the_list_of_a_real_component_is_read() {
     let list = "DRAExtendedResource=true,DRAListTypeAttributes=true,AllAlpha=false,DRADeviceTaintRules=true,\
                 DynamicResourceAllocation=true,AllAlpha=true";
-    let gates = Gates::parse(list, Profile::V1_37).unwrap();
-    assert!(gates.has(Gate::Lists) && !gates.has(Gate::Operations));
-    let without = ["DRAExtendedResource", "AllAlpha", "DRADeviceTaintRules", "DynamicResourceAllocation"];
-    assert_eq!(Gates::without_effect(list, Profile::V1_37).unwrap(), without);
-    assert_eq!(Gates::find("SidecarContainers", Profile::V1_37), Ok(None));
-    assert!(Gates::without_effect("SidecarContainers=1", Profile::V1_37).is_err());
+    let gates = GateSet::parse(list, Profile::V1_37).unwrap();
+    assert!(gates.has(Gate::ListTypeAttributes) && !gates.has(Gate::OptionalNodeOperations));
+    let without = ["AllAlpha", "DynamicResourceAllocation"];
+    assert_eq!(GateSet::without_effect(list, Profile::V1_37).unwrap(), without);
+    assert_eq!(GateSet::find("SidecarContainers", Profile::V1_37), Ok(None));
+    assert!(GateSet::without_effect("SidecarContainers=1", Profile::V1_37).is_err());
 }
 
 #[test]
@@ -62,60 +32,43 @@ fn a_name_that_nobody_has_is_an_error_with_the_nearest() {
     assert_eq!(nearest("DRAOptionalNodeOperations=true", Profile::Kep), Some("DRAOptionalNodePreparation"));
 }
 
-/// Gates of which the second requires the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Chained {
-    Base,
-    Above,
-    Other,
-}
-
-impl dra_attrs::internal::Sealed for Chained {}
-
-impl FeatureGate for Chained {
-    const ALL: &'static [Self] = &[Self::Base, Self::Above, Self::Other];
-
-    fn name(self, _: Profile) -> &'static str {
-        match self {
-            Self::Base => "Base",
-            Self::Above => "Above",
-            Self::Other => "Other",
-        }
-    }
-
-    fn is_default(self, _: Profile) -> bool {
-        self == Self::Other
-    }
-
-    fn position(self) -> u32 {
-        self as u32
-    }
-
-    fn requires(self) -> &'static [Self] {
-        if self == Self::Above { &[Self::Base] } else { &[] }
-    }
+#[test]
+fn each_release_has_its_gates() {
+    let of = |release| {
+        let on = GateSet::of(release).iter();
+        on.map(|gate| gate.name(release)).filter(|name| name.starts_with("DRA")).collect::<Vec<_>>()
+    };
+    let first = ["DRAAdminAccess", "DRAPrioritizedList", "DRAResourceClaimDeviceStatus"];
+    assert_eq!((of(Profile::V1_34), of(Profile::V1_35)), (first.to_vec(), first.to_vec()));
+    assert_eq!((of(Profile::V1_36).len(), of(Profile::V1_37).len()), (8, 10));
+    let parse = |list, release| GateSet::parse(list, release);
+    let absent = GateError::NotInRelease { gate: "DRAListTypeAttributes", profile: Profile::V1_35 };
+    assert_eq!(parse("DRAListTypeAttributes=true", Profile::V1_35), Err(absent));
+    let locked = GateError::Locked { gate: "DRAPrioritizedList", profile: Profile::V1_37 };
+    assert_eq!(parse("DRAPrioritizedList=false", Profile::V1_37), Err(locked));
+    assert!(parse("DRAPrioritizedList=true", Profile::V1_37).is_ok());
+    assert!(!parse("DRAPrioritizedList=false", Profile::V1_36).unwrap().has(Gate::PrioritizedList));
 }
 
 #[test]
 fn a_gate_has_no_effect_without_those_that_it_requires() {
-    use Chained::{Above, Base, Other};
-    let above = GateSet::NONE.with_values([(Above, true)]);
-    assert!(above.is_on(Above) && !above.has(Above) && !above.is_on(Base));
-    let both = GateSet::NONE.with(Above);
-    assert!(both.has(Above) && both.has(Base) && !both.has(Other));
-    assert_eq!(both, above.with(Base));
-    assert_eq!(both.without(Base), above);
-    assert_eq!(both, [Above].into_iter().collect());
-    assert_eq!(GateSet::<Chained>::all().iter().collect::<Vec<_>>(), [Base, Above, Other]);
-    assert_eq!(GateSet::<Chained>::default().iter().collect::<Vec<_>>(), [Other]);
-    assert_eq!(format!("{both:?}"), "{Base, Above}");
-    let named = GateSet::<Chained>::from_names(Profile::V1_37, |name| (name != "Other").then_some(name == "Base"));
-    assert_eq!(named.iter().collect::<Vec<_>>(), [Base, Other], "what is not told keeps its default");
+    let (above, base) = (Gate::DeviceBindingConditions, Gate::ResourceClaimDeviceStatus);
+    let alone = GateSet::NONE.with_values([(above, true)]);
+    assert!(alone.is_on(above) && !alone.has(above) && !alone.is_on(base));
+    let both = GateSet::NONE.with(above);
+    assert!(both.has(above) && both.has(base) && !both.has(Gate::DeviceTaints));
+    assert_eq!(both, alone.with(base));
+    assert_eq!(both.without(base), alone);
+    assert_eq!(both, [above].into_iter().collect());
+    assert_eq!(GateSet::all().iter().collect::<Vec<_>>(), Gate::ALL);
+    assert_eq!(format!("{both:?}"), "{DeviceBindingConditions, ResourceClaimDeviceStatus}");
+    let named = GateSet::from_names(Profile::V1_35, |name| (name == "DRADeviceTaints").then_some(true));
+    assert_eq!(named, GateSet::of(Profile::V1_35).with(Gate::DeviceTaints), "what is not told keeps its default");
 }
 
 #[test]
 fn the_metrics_of_a_component_are_read() {
-    let read = |text: &str| Gates::from_metrics(text, Profile::V1_37);
+    let read = |text: &str| GateSet::from_metrics(text, Profile::V1_37);
     let sample =
         |name: &str, value: &str| format!("kubernetes_feature_enabled{{name=\"{name}\",stage=\"\"}} {value}\n");
     let text = format!(
@@ -124,8 +77,8 @@ fn the_metrics_of_a_component_are_read() {
         sample("DRAOptionalNodeOperations", "0 1700000000"),
         sample("SidecarContainers", "1"),
     );
-    assert_eq!(read(&text), Ok(Gates::NONE.with(Gate::Lists)));
-    assert_eq!(read(&sample("SidecarContainers", "1")), Ok(Gates::NONE), "what is not listed is off");
+    assert_eq!(read(&text), Ok(GateSet::NONE.with(Gate::ListTypeAttributes)));
+    assert_eq!(read(&sample("SidecarContainers", "1")), Ok(GateSet::NONE), "what is not listed is off");
     assert_eq!(read("kubernetes_feature_enabled{stage=\"\", name=\"DRAListTypeAttributes\"} 1"), read(&text));
     for none in ["", "up 1", "kubernetes_feature_enabled_total{name=\"DRAListTypeAttributes\"} 1"] {
         assert_eq!(read(none), Err(GateMetricsError::Missing), "{none}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker};
-use dra_alloc::{ClaimId, Classes, DraGate, GateSet, Inventory, InventoryEvent, allocated_devices};
+use dra_alloc::{ClaimId, Classes, GateSet, Inventory, InventoryEvent, allocated_devices};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice,
@@ -76,7 +76,7 @@ pub fn watch_cluster(cluster: &Cluster) -> Watches {
 impl ClusterView {
     /// Creates the view of a scheduler with the gates `gates` that has seen nothing.
     #[must_use]
-    pub fn new(gates: GateSet<DraGate>) -> Self {
+    pub fn new(gates: GateSet) -> Self {
         Self {
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),

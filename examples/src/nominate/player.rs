@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
-use dra_attrs::{GateError, GateSet, QuantityError};
+use dra_attrs::{Gate, GateError, GateSet, QuantityError};
 use nnn::external::{ExternalNominationState, NominationOwner, NominationWriter, WritePermission};
 use nnn::scheduling::{FeasibleNodes, FilterInput, NominatedNodeStatus};
 use nnn::{
-    Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominationGate, NominationOptions, NominationTracker,
-    PodError, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput, TransitionError,
+    Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominationOptions, NominationTracker, PodError, PodSnapshot,
+    PreFlight, Resources, ScheduledCondition, TrackerInput, TransitionError,
 };
 
 use super::metrics::{AttemptResult, Metrics};
@@ -435,7 +435,7 @@ impl Player {
         let (Some(binding), Some(mut pod)) = (self.bindings.remove(uid), self.pods.get(uid).cloned()) else {
             return Err(self.unknown("binding cycle of pod", uid));
         };
-        let clears = self.tracker.options().gates.has(NominationGate::Clearing);
+        let clears = self.tracker.options().gates.has(Gate::ClearingNominatedNodeNameAfterBinding);
         self.say(&format!("{} is bound to {}", pod.key, binding.node));
         pod.node = Some(binding.node);
         if clears {

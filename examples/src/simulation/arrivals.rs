@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::{DraGate, GateSet, Profile};
+use dra_alloc::{GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::description::{Description, DescriptionError, PodKind};
@@ -54,7 +54,7 @@ pub(super) fn arrivals(
     description: &Description,
     recorded: &Recorded,
     profile: Profile,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
 ) -> Result<Arrivals, DescriptionError> {
     let (templates, mut seeds) = (Templates::new(profile, gates), Random::new(description.seed));
     let mut arrivals = Arrivals::default();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{Classes, DraGate, GateSet, Inventory, Profile};
+use dra_alloc::{Classes, GateSet, Inventory, Profile};
 use dra_attrs::{FieldError, FieldErrors, FieldPath};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice, ResourceSliceSpec};
@@ -32,7 +32,7 @@ impl Cluster {
         description: &Description,
         recorded: &Recorded,
         profile: Profile,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
     ) -> Result<Self, DescriptionError> {
         let templates = Templates::new(profile, gates);
         let (mut nodes, mut slices) = (recorded.nodes.clone(), recorded.slices.clone());

@@ -33,16 +33,15 @@ mod scheduler;
 mod statistics;
 mod template;
 
-use dra_alloc::pods::PodOptions;
-use dra_alloc::{DraGate, GateSet, Profile};
-use dra_attrs::{FieldError, FieldErrors, FieldPath};
-
 use arrivals::{Arrivals, arrivals};
 use cluster::Cluster;
 pub use description::{
     Description, DescriptionError, DeviceGroup, MAX_DEVICES, MAX_NODES, MAX_PODS, MAX_VARIANTS, NodeShape, Order,
     Placing, PodKind, Span, WhatIf,
 };
+use dra_alloc::pods::PodOptions;
+use dra_alloc::{GateSet, Profile};
+use dra_attrs::{FieldError, FieldErrors, FieldPath};
 pub use event::{Event, EventKind, HeldDevice, Refusal};
 pub use recorded::{Recorded, RecordedError, RecordedPod};
 pub use run::End;
@@ -75,7 +74,7 @@ impl Simulation {
         description: &Description,
         recorded: &Recorded,
         profile: Profile,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
     ) -> Result<Self, DescriptionError> {
         description.check()?;
         let cluster = Cluster::new(description, recorded, profile, gates)?;

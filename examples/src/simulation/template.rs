@@ -1,7 +1,7 @@
 //! Objects that are made of parts of a description, checked as the API server checks them.
 
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{DraGate, GateSet, Profile};
+use dra_alloc::{GateSet, Profile};
 use dra_attrs::FieldErrors;
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, ResourceClaim, ResourceSlice};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::objects::KubeObject;
 pub(super) struct Templates(ApiServer);
 
 impl Templates {
-    pub(super) const fn new(profile: Profile, gates: GateSet<DraGate>) -> Self {
+    pub(super) const fn new(profile: Profile, gates: GateSet) -> Self {
         Self(ApiServer::new(profile, gates))
     }
 

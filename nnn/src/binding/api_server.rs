@@ -1,12 +1,11 @@
 //! Binding of a pod by kube-apiserver, which clears `nominatedNodeName` (KEP-5278, Kube-apiserver clears
 //! `NominatedNodeName` when receiving binding requests).
 
-use dra_attrs::GateSet;
+use dra_attrs::{Gate, GateSet};
 use k8s_openapi::api::core::v1::{Binding, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
-use crate::config::NominationGate;
 use crate::pod::parse_node_name;
 
 /// Error of a binding that the API server refuses.
@@ -53,7 +52,7 @@ pub enum BindingError {
 }
 
 /// Applies a binding to a pod like kube-apiserver: in one write it sets the node and the condition `PodScheduled` and,
-/// with the gate [`NominationGate::Clearing`] on, clears `nominatedNodeName`.
+/// with the gate [`Gate::ClearingNominatedNodeNameAfterBinding`] on, clears `nominatedNodeName`.
 ///
 /// The pod gets its node, the annotations of the binding, and the condition `PodScheduled` without the reason and
 /// message of earlier failures. It gets the labels of the binding if `PodTopologyLabelsAdmission` is on, and loses its
@@ -68,28 +67,24 @@ pub enum BindingError {
 /// use k8s_openapi::api::core::v1::{Binding, Pod};
 /// use k8s_openapi::jiff::Timestamp;
 /// use nnn::binding::apply_binding;
-/// use nnn::{NominationGate, PodSnapshot};
+/// use nnn::PodSnapshot;
+/// use dra_attrs::Gate;
 /// use serde_json::{from_value, json};
 /// let pod: Pod = from_value(json!({"metadata": {"name": "p", "uid": "1"}, "status": {"nominatedNodeName": "old"}}))?;
 /// let binding: Binding = from_value(json!({"metadata": {"name": "p"}, "target": {"name": "node-1"}}))?;
 /// let bound = apply_binding(&pod, &binding, GateSet::default(), Timestamp::UNIX_EPOCH)?;
 /// assert_eq!(PodSnapshot::from_pod(&bound)?.nnn, None);
-/// let stale = apply_binding(&pod, &binding, GateSet::default().without(NominationGate::Clearing), Timestamp::UNIX_EPOCH)?;
+/// let stale = apply_binding(&pod, &binding, GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding), Timestamp::UNIX_EPOCH)?;
 /// assert_eq!(PodSnapshot::from_pod(&stale)?.nnn.as_deref(), Some("old"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn apply_binding(
-    pod: &Pod,
-    binding: &Binding,
-    gates: GateSet<NominationGate>,
-    now: Timestamp,
-) -> Result<Pod, BindingError> {
+pub fn apply_binding(pod: &Pod, binding: &Binding, gates: GateSet, now: Timestamp) -> Result<Pod, BindingError> {
     let node = target(binding)?;
     check(pod, binding)?;
     let mut bound = pod.clone();
     bound.spec.get_or_insert_default().node_name = Some(node);
     let status = bound.status.get_or_insert_default();
-    if gates.has(NominationGate::Clearing) {
+    if gates.has(Gate::ClearingNominatedNodeNameAfterBinding) {
         status.nominated_node_name = None;
     }
     set_scheduled(status.conditions.get_or_insert_default(), now);
@@ -97,7 +92,7 @@ pub fn apply_binding(
     if let Some(annotations) = &binding.metadata.annotations {
         metadata.annotations.get_or_insert_default().extend(annotations.clone());
     }
-    if gates.has(NominationGate::TopologyLabels)
+    if gates.has(Gate::PodTopologyLabelsAdmission)
         && let Some(labels) = &binding.metadata.labels
     {
         metadata.labels.get_or_insert_default().extend(labels.clone());

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use dra_attrs::GateSet;
-
-use crate::config::NominationGate;
+use dra_attrs::{Gate, GateSet};
 
 /// A `PreBind` plugin in one binding cycle.
 ///
@@ -41,7 +39,7 @@ impl<'a> PreBindPlugin<'a> {
     ///
     /// ```
     /// use dra_attrs::GateSet;
-    /// use nnn::NominationGate;
+    /// use dra_attrs::Gate;
     /// use nnn::binding::PreBindPlugin;
     /// let mut plugins = ["a", "b", "c"].map(PreBindPlugin::new);
     /// plugins.iter_mut().for_each(|plugin| plugin.is_parallel = true);
@@ -51,11 +49,11 @@ impl<'a> PreBindPlugin<'a> {
     ///     groups.iter().map(|group| group.iter().map(|plugin| plugin.name).collect()).collect::<Vec<Vec<_>>>()
     /// };
     /// assert_eq!(names(GateSet::default()), [["a", "c"]]);
-    /// assert_eq!(names(GateSet::default().without(NominationGate::Expectation)), [["a"], ["b"], ["c"]]);
+    /// assert_eq!(names(GateSet::default().without(Gate::NominatedNodeNameForExpectation)), [["a"], ["b"], ["c"]]);
     /// ```
     #[must_use]
-    pub fn group(gates: GateSet<NominationGate>, plugins: &[Self]) -> Vec<Vec<Self>> {
-        if !gates.has(NominationGate::Expectation) {
+    pub fn group(gates: GateSet, plugins: &[Self]) -> Vec<Vec<Self>> {
+        if !gates.has(Gate::NominatedNodeNameForExpectation) {
             return plugins.iter().map(|plugin| vec![Self { is_skipped: false, ..*plugin }]).collect();
         }
         let mut groups: Vec<Vec<Self>> = Vec::new();

@@ -1,10 +1,9 @@
 //! Start of a binding cycle: decides to write the chosen node into `status.nominatedNodeName` or not (KEP-5278, The
 //! scheduler puts `NominatedNodeName`).
 
-use dra_attrs::GateSet;
+use dra_attrs::{Gate, GateSet};
 
 use crate::commands::NoPatchReason;
-use crate::config::NominationGate;
 
 /// Result of a plugin's `PreBindPreFlight` for one pod.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -98,7 +97,7 @@ fn has_work(pre_flights: &[PreFlight]) -> Result<bool, PreFlightError> {
 #[non_exhaustive]
 pub struct BindingStart<'a> {
     /// Feature gates of the scheduler.
-    pub gates: GateSet<NominationGate>,
+    pub gates: GateSet,
     /// Results of `PreBindPreFlight`. Ignored if `NominatedNodeNameForExpectation` is off.
     pub pre_flights: &'a [PreFlight],
     /// True if at least one `Permit` plugin asked to wait.
@@ -133,7 +132,7 @@ impl<'a> BindingStart<'a> {
     /// assert_eq!(start(PreFlight::Skip), Ok(Some(NoPatchReason::NothingToWaitFor)));
     /// ```
     pub fn no_patch_reason(&self) -> Result<Option<NoPatchReason>, PreFlightError> {
-        if !self.gates.has(NominationGate::Expectation) {
+        if !self.gates.has(Gate::NominatedNodeNameForExpectation) {
             return Ok(Some(NoPatchReason::GateOff));
         }
         let waits = has_work(self.pre_flights)? || self.waits_on_permit;

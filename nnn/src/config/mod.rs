@@ -2,10 +2,8 @@
 
 mod behavior;
 mod clearing;
-mod gates;
 mod options;
 
 pub use behavior::Behavior;
 pub use clearing::ClearingPolicy;
-pub use gates::NominationGate;
 pub use options::NominationOptions;

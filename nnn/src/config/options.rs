@@ -4,17 +4,17 @@ use dra_attrs::{GateSet, Profile};
 
 use super::behavior::Behavior;
 use super::clearing::ClearingPolicy;
-use super::gates::NominationGate;
 
 /// Configuration of a [`NominationTracker`](crate::NominationTracker).
 ///
 /// ```
 /// use dra_attrs::{GateSet, Profile};
-/// use nnn::{Behavior, NominationGate, NominationOptions};
+/// use nnn::{Behavior, NominationOptions};
+/// use dra_attrs::Gate;
 /// let options = NominationOptions::new(Profile::V1_37, Behavior::Safe);
-/// assert!(options.gates.has(NominationGate::Expectation));
+/// assert!(options.gates.has(Gate::NominatedNodeNameForExpectation));
 /// let alpha_off = options.with_gates(GateSet::NONE);
-/// assert!(!alpha_off.gates.has(NominationGate::Expectation));
+/// assert!(!alpha_off.gates.has(Gate::NominatedNodeNameForExpectation));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,7 +22,7 @@ pub struct NominationOptions {
     /// Source that decisions about failed cycles follow: the KEP or Kubernetes 1.37.
     pub profile: Profile,
     /// Feature gates of kube-scheduler and kube-apiserver.
-    pub gates: GateSet<NominationGate>,
+    pub gates: GateSet,
     /// Behavior where kube-scheduler has a race.
     pub behavior: Behavior,
     /// Rule for the nominations of pods that fit no node.
@@ -41,7 +41,7 @@ impl NominationOptions {
 
     /// Sets the feature gates.
     #[must_use]
-    pub fn with_gates(self, gates: GateSet<NominationGate>) -> Self {
+    pub fn with_gates(self, gates: GateSet) -> Self {
         Self { gates, ..self }
     }
 

@@ -1,9 +1,9 @@
 //! Handling of a failed scheduling or binding cycle: nomination in memory, status and queue.
 
-use dra_attrs::GateSet;
+use dra_attrs::{Gate, GateSet};
 
 use crate::commands::NoPatchReason;
-use crate::config::{Behavior, NominationGate};
+use crate::config::Behavior;
 use crate::nomination::NominatingInfo;
 use crate::pod::PodSnapshot;
 
@@ -44,8 +44,8 @@ pub(crate) struct FailedCycle<'a> {
     pub(crate) is_condition_new: bool,
     /// Behavior of the scheduler.
     pub(crate) behavior: Behavior,
-    /// Feature gates. Only [`NominationGate::ResizePreemption`] is read.
-    pub(crate) gates: GateSet<NominationGate>,
+    /// Feature gates. Only [`Gate::InPlacePodVerticalScalingSchedulerPreemption`] is read.
+    pub(crate) gates: GateSet,
 }
 
 impl FailedCycle<'_> {
@@ -53,7 +53,10 @@ impl FailedCycle<'_> {
     pub(crate) fn decide(&self) -> FailureDecision {
         let Some(live) = self.live else { return self.too_late(NoPatchReason::PodGone) };
         let is_same = live.key.uid == self.queued_pod.key.uid;
-        if live.node.is_some() && live.resize_deferred && self.gates.has(NominationGate::ResizePreemption) {
+        if live.node.is_some()
+            && live.resize_deferred
+            && self.gates.has(Gate::InPlacePodVerticalScalingSchedulerPreemption)
+        {
             return FailureDecision {
                 memory: MemoryUpdate::Untouched,
                 no_patch: Some(NoPatchReason::DeferredResize),
@@ -129,7 +132,7 @@ mod tests {
             let info = NominatingInfo::clear();
             let mut failed = failed_cycle(&queued_pod, &info, true);
             (failed.live, failed.behavior) = (live, behavior);
-            failed.gates = failed.gates.with(NominationGate::ResizePreemption);
+            failed.gates = failed.gates.with(Gate::InPlacePodVerticalScalingSchedulerPreemption);
             let failure = failed.decide();
             (failure.memory, failure.no_patch, failure.requeues)
         };
@@ -167,7 +170,7 @@ mod tests {
             (MemoryUpdate::Released, None, false),
             "a bound pod like any"
         );
-        failed.gates = GateSet::NONE.with(NominationGate::ResizePreemption);
+        failed.gates = GateSet::NONE.with(Gate::InPlacePodVerticalScalingSchedulerPreemption);
         let on = failed.decide();
         assert_eq!(
             (on.memory, on.no_patch, on.requeues),

@@ -1,8 +1,8 @@
-use dra_attrs::GateSet;
+use dra_attrs::{Gate, GateSet};
 use k8s_openapi::api::core::v1::{Binding, Pod};
 use k8s_openapi::jiff::Timestamp;
 use nnn::binding::{BindingError, apply_binding};
-use nnn::{Behavior, NominationGate, NominationState, PodSnapshot};
+use nnn::{Behavior, NominationState, PodSnapshot};
 use serde_json::{Value, from_value, json};
 
 fn pod(change: &Value) -> Pod {
@@ -22,7 +22,7 @@ fn binding(metadata: Value) -> Binding {
     from_value(json!({"metadata": metadata, "target": {"name": "n"}})).unwrap()
 }
 
-fn bound(gates: GateSet<NominationGate>) -> Pod {
+fn bound(gates: GateSet) -> Pod {
     apply_binding(
         &pod(&json!({})),
         &binding(json!({"name": "p", "annotations": {"a": "new"}})),
@@ -66,7 +66,7 @@ fn the_condition_is_replaced_where_it_stands() {
 #[test]
 fn labels_of_a_binding_come_with_their_gate() {
     let labelled = binding(json!({"labels": {"topology.kubernetes.io/zone": "z"}}));
-    let labels = |gates: GateSet<NominationGate>| {
+    let labels = |gates: GateSet| {
         apply_binding(&pod(&json!({})), &labelled, gates, Timestamp::UNIX_EPOCH)
             .unwrap()
             .metadata
@@ -74,13 +74,14 @@ fn labels_of_a_binding_come_with_their_gate() {
             .map(|it| it.len())
     };
     assert_eq!(labels(GateSet::default()), Some(1));
-    assert_eq!(labels(GateSet::default().without(NominationGate::TopologyLabels)), None);
+    assert_eq!(labels(GateSet::default().without(Gate::PodTopologyLabelsAdmission)), None);
 }
 
 #[test]
 fn with_the_gate_off_it_stays_and_means_nothing() {
     // req: 5278-CLEAR-2, 5278-SKEW-1, 5278-GATE-1
-    let view = PodSnapshot::from_pod(&bound(GateSet::default().without(NominationGate::Clearing))).unwrap();
+    let view =
+        PodSnapshot::from_pod(&bound(GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding))).unwrap();
     assert_eq!(view.nnn.as_deref(), Some("stale"));
     assert_eq!(NominationState::from_pod(&view), NominationState::Bound { node: "n".to_owned() });
 }

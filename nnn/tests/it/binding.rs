@@ -1,11 +1,12 @@
 use std::time::Duration;
 
-use dra_attrs::GateSet;
+use dra_attrs::{Gate, GateSet};
 use nnn::binding::{BindingStart, PreBindPlugin, PreFlightError};
-use nnn::{Assumed, BindingClaim, Command, FailedStage, NoPatchReason, NominatingInfo, NominationGate, PreFlight};
+use nnn::{
+    Assumed, BindingClaim, Command, FailedStage, NoPatchReason, NominatingInfo, PreFlight, TrackerInput, TrackerNotice,
+};
 
 use super::common::{handle, patches, placed, pod, safe, tracker, with};
-use nnn::{TrackerInput, TrackerNotice};
 
 const VOLUMES: &str = "VolumeBinding";
 const CLAIMS: &str = "DynamicResources";
@@ -125,7 +126,7 @@ fn a_plugin_that_said_skip_is_not_run_and_no_plugins_are_all_skip() {
     assert_eq!(start(&[], false, None), Ok(Some(NoPatchReason::NothingToWaitFor)));
     let skipped = with(parallel(VOLUMES), |plugin| plugin.is_skipped = true);
     // Without the gate nothing is known, so that it runs.
-    let off = GateSet::default().without(NominationGate::Expectation);
+    let off = GateSet::default().without(Gate::NominatedNodeNameForExpectation);
     assert_eq!(PreBindPlugin::group(off, &[skipped]).len(), 1);
     assert!(PreBindPlugin::group(GateSet::default(), &[skipped]).is_empty());
 }
@@ -133,7 +134,7 @@ fn a_plugin_that_said_skip_is_not_run_and_no_plugins_are_all_skip() {
 #[test]
 fn without_the_gate_nothing_is_announced_and_plugins_run_one_by_one() {
     // req: 5278-SET-6
-    let off = GateSet::default().without(NominationGate::Expectation);
+    let off = GateSet::default().without(Gate::NominatedNodeNameForExpectation);
     let failing = [failing()];
     let mut start = BindingStart::new(&failing, "host");
     (start.gates, start.waits_on_permit) = (off, true);
@@ -356,7 +357,7 @@ fn a_rejected_pod_is_served_before_the_others_are_woken() {
 #[test]
 fn claims_are_written_after_the_wait_on_permit_and_also_without_a_patch() {
     // req: 5278-RES-4, 5278-RES-7
-    let off = safe().with_gates(GateSet::default().without(NominationGate::Expectation));
+    let off = safe().with_gates(GateSet::default().without(Gate::NominatedNodeNameForExpectation));
     for (options, nnn) in [(safe(), ""), (safe(), "host"), (off, "")] {
         for waits in [false, true] {
             let waiting = pod("p", 0).with_nomination(nnn);

@@ -1,5 +1,5 @@
-use dra_attrs::GateSet;
-use nnn::{Command, NominationGate, PreFlight, TrackerInput};
+use dra_attrs::{Gate, GateSet};
+use nnn::{Command, PreFlight, TrackerInput};
 
 use super::common::{handle, placed, pod, safe, tracker, unschedulable, with};
 
@@ -22,7 +22,7 @@ impl ApiCalls {
 }
 
 /// Counts the calls of one pod's life: observed, assumed, bound.
-fn calls(gates: GateSet<NominationGate>, nnn: &str, pre_flight: PreFlight, waits: bool) -> ApiCalls {
+fn calls(gates: GateSet, nnn: &str, pre_flight: PreFlight, waits: bool) -> ApiCalls {
     let waiting = pod("p", 0).with_nomination(nnn);
     let mut memory = tracker(safe().with_gates(gates), std::slice::from_ref(&waiting));
     let placed = with(placed(&waiting, "n").with_pre_flights(vec![pre_flight]), |it| it.waits_on_permit = waits);
@@ -35,7 +35,7 @@ fn calls(gates: GateSet<NominationGate>, nnn: &str, pre_flight: PreFlight, waits
 fn one_more_patch_for_pods_with_work_alone() {
     // req: 5278-COST-1
     let on = GateSet::default();
-    let off = on.without(NominationGate::Expectation);
+    let off = on.without(Gate::NominatedNodeNameForExpectation);
     let rows = [
         (on, "", PreFlight::Skip, false, 0),
         (on, "", PreFlight::Success, false, 1),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use dra_attrs::GateSet;
-use nnn::{NominationGate, NominationState};
+use dra_attrs::{Gate, GateSet};
+use nnn::NominationState;
 
 use super::common::{kube_scheduler, safe};
 use super::invariants::{check_memory, check_preemption, check_writes};
@@ -131,7 +131,7 @@ fn a_binding_that_is_told_late() {
 
 #[test]
 fn a_restart_at_any_moment() {
-    for gates in [GateSet::default(), GateSet::default().without(NominationGate::Expectation)] {
+    for gates in [GateSet::default(), GateSet::default().without(Gate::NominatedNodeNameForExpectation)] {
         let mut start = Sim::new(safe().with_gates(gates), &["m", "n"]);
         start.run(&[create_slow(0, 0, 3), create(1, 0, 3)]);
         let events =

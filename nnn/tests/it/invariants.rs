@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use nnn::external::{NominationOwner, NominationWriter, WritePermission};
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions};
 use nnn::{
-    Assumed, Behavior, Command, NodeFit, NominatingInfo, Nomination, NominationGate, NominationOptions,
-    NominationState, NominationTracker, Nominator, PodSnapshot, TrackerInput,
+    Assumed, Behavior, Command, NodeFit, NominatingInfo, Nomination, NominationOptions, NominationState,
+    NominationTracker, Nominator, PodSnapshot, TrackerInput,
 };
 use proptest::prelude::*;
 use serde_json::{from_value, json};
@@ -58,8 +58,8 @@ fn history() -> impl Strategy<Value = Vec<Action>> {
 fn options() -> impl Strategy<Value = NominationOptions> {
     let gates = prop::sample::select(vec![
         GateSet::default(),
-        GateSet::default().without(NominationGate::Clearing),
-        GateSet::default().without(NominationGate::Expectation),
+        GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding),
+        GateSet::default().without(Gate::NominatedNodeNameForExpectation),
         GateSet::NONE,
     ]);
     (gates, prop::sample::select(vec![Profile::Kep, Profile::V1_37]))
@@ -338,7 +338,7 @@ proptest! {
         waiting in any::<bool>(),
         fails_first in any::<bool>(),
     ) {
-        let play = |gates: GateSet<NominationGate>| {
+        let play = |gates: GateSet| {
             let mut waiting_pod = pod("p", 1);
             waiting_pod.nnn = nnn.map(str::to_owned);
             let mut tracker = NominationTracker::new(safe().with_gates(gates));
@@ -358,7 +358,7 @@ proptest! {
             commands.retain(|command| !matches!(command, Command::None { .. }));
             commands
         };
-        let off = play(GateSet::default().without(NominationGate::Expectation));
+        let off = play(GateSet::default().without(Gate::NominatedNodeNameForExpectation));
         let mut on = play(GateSet::default());
         on.retain(|command| !matches!(command, Command::PatchNnn { .. }));
         prop_assert_eq!(on, off);

@@ -1,5 +1,4 @@
 use nnn::{Behavior, NominatingInfo, Nomination, Nominator};
-
 use proptest::prelude::*;
 
 use super::common::{cpu, pod, with};
@@ -167,9 +166,4 @@ proptest! {
             prop_assert_eq!(nominator.len(), model.0.len());
         }
     }
-}
-
-#[test]
-fn a_gate_exists_from_its_alpha_on() {
-    assert_eq!([33, 34, 37].map(|minor| nnn::NominationGate::Expectation.exists_in(minor)), [false, true, true]);
 }

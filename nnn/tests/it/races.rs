@@ -1,8 +1,9 @@
 //! Known races of kube-scheduler: each happens with its behavior and does not with the safe one.
 
+use dra_attrs::Gate;
 use nnn::{
     Assumed, Behavior, BindingClaim, Command, CycleOutcome, FailedStage, NoPatchReason, NominatingInfo, Nomination,
-    NominationGate, NominationOptions, NominationState, NominationTracker, Nominator, PodKey, PodSnapshot, PreFlight,
+    NominationOptions, NominationState, NominationTracker, Nominator, PodKey, PodSnapshot, PreFlight,
     ScheduledCondition, TrackerInput, TrackerOutput,
 };
 
@@ -315,7 +316,7 @@ fn a_bound_pod_whose_resize_waits_is_requeued_only_with_the_gate() {
         let mut it = tracker(options, &[waiting.clone(), resizing.clone()]);
         handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates)).commands
     };
-    let on = safe().gates.with(NominationGate::ResizePreemption);
+    let on = safe().gates.with(Gate::InPlacePodVerticalScalingSchedulerPreemption);
     let (pod, reason) = (waiting.key.clone(), NoPatchReason::DeferredResize);
     let requeued = [Command::None { pod: pod.clone(), reason }, Command::Requeue { pod: pod.clone() }];
     assert_eq!(both(|options| play(options.with_gates(on))), (requeued.to_vec(), requeued.to_vec()));

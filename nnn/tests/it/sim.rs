@@ -1,15 +1,14 @@
 //! Simulation of a small cluster: a tracker, an API server, a lagging watch and pending `PATCHes`. Nothing happens
 //! unless an [`Action`] does it.
 
-use dra_attrs::QuantityFormat;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dra_attrs::Quantity;
+use dra_attrs::{Gate, Quantity, QuantityFormat};
 use nnn::scheduling::{FeasibleNodes, FilterInput, NodeEvaluation, NominatedNodeStatus};
 use nnn::{
-    Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominatingInfo, NominationGate, NominationOptions,
-    NominationState, NominationTracker, PodKey, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput,
-    TrackerNotice, TrackerOutput,
+    Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominatingInfo, NominationOptions, NominationState,
+    NominationTracker, PodKey, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput, TrackerNotice,
+    TrackerOutput,
 };
 
 use super::common::{cpu, unschedulable, with};
@@ -460,7 +459,7 @@ impl Sim {
         if self.api.get(uid).is_none_or(|pod| pod.deleting || pod.node.is_some()) {
             return self.fail_binding(uid);
         }
-        let clears = self.options.gates.has(NominationGate::Clearing);
+        let clears = self.options.gates.has(Gate::ClearingNominatedNodeNameAfterBinding);
         self.update(uid, |pod| {
             pod.node = Some(node);
             pod.scheduled = Some(with(ScheduledCondition::default(), |it| "True".clone_into(&mut it.status)));

@@ -1,20 +1,25 @@
 //! Scenarios of upstream's integration tests and of KEP-5278, played by the simulation.
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use nnn::external::ClearingPolicy;
-use nnn::{Behavior, Command, NoPatchReason, NominatingInfo, NominationGate, NominationOptions, NominationState};
+use nnn::{Behavior, Command, NoPatchReason, NominatingInfo, NominationOptions, NominationState};
 
 use super::common::safe;
 use super::sim::{Action, Sim, create, create_slow};
 
-fn options(gates: GateSet<NominationGate>) -> NominationOptions {
+fn options(gates: GateSet) -> NominationOptions {
     NominationOptions::new(Profile::V1_37, Behavior::Safe).with_gates(gates)
 }
 
 /// Lists all four combinations of the gates.
-fn combinations() -> [GateSet<NominationGate>; 4] {
+fn combinations() -> [GateSet; 4] {
     let on = GateSet::default();
-    [on, on.without(NominationGate::Clearing), on.without(NominationGate::Expectation), GateSet::NONE]
+    [
+        on,
+        on.without(Gate::ClearingNominatedNodeNameAfterBinding),
+        on.without(Gate::NominatedNodeNameForExpectation),
+        GateSet::NONE,
+    ]
 }
 
 /// Returns the reason of a cycle that wrote nothing.
@@ -30,7 +35,7 @@ fn nnn_is_put_before_pre_bind_and_not_without_work() {
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n"]);
         sim.run(&[create_slow(0, 0, 1), Action::Cycle(0)]);
-        let announced = gates.has(NominationGate::Expectation).then_some("n");
+        let announced = gates.has(Gate::NominatedNodeNameForExpectation).then_some("n");
         assert_eq!(sim.nnn(0), announced, "{gates:?}");
         sim.run(&[create(1, 0, 1), Action::Cycle(1)]);
         assert_eq!((sim.nnn(1), sim.state(1).is_assumed()), (None, true));
@@ -52,20 +57,22 @@ fn all_four_combinations_of_the_gates() {
         sim.run(&[Action::Bind(0)]);
         assert_eq!((sim.nnn(0), sim.node(0)), (bound, Some("n")), "{gates:?}, bound");
     }
-    assert_eq!(NominationGate::defaults_of_versions(35, 35), GateSet::default(), "on by default since the beta");
-    assert_eq!(NominationGate::defaults_of_versions(34, 34), GateSet::NONE);
-    let old_api_server = GateSet::default().without(NominationGate::Clearing).without(NominationGate::TopologyLabels);
-    assert_eq!(NominationGate::defaults_of_versions(37, 33), old_api_server);
-    assert_eq!(NominationGate::defaults_of_versions(33, 37), GateSet::default().without(NominationGate::Expectation));
+    for gate in [Gate::NominatedNodeNameForExpectation, Gate::ClearingNominatedNodeNameAfterBinding] {
+        let defaults = [Profile::V1_34, Profile::V1_35, Profile::V1_37].map(|release| gate.is_default(release));
+        assert_eq!(defaults, [false, true, true], "on by default since the beta");
+    }
     let by_name = |name: &str| (name == "ClearingNominatedNodeNameAfterBinding").then_some(false);
-    assert_eq!(GateSet::from_names(Profile::V1_37, by_name), GateSet::default().without(NominationGate::Clearing));
+    assert_eq!(
+        GateSet::from_names(Profile::V1_37, by_name),
+        GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding)
+    );
 }
 
 #[test]
 fn an_old_api_server_leaves_a_stale_nomination_that_changes_nothing() {
     // req: 5278-SKEW-3
     let new = options(GateSet::default());
-    let old = options(NominationGate::defaults_of_versions(37, 33));
+    let old = options(GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding));
     let play = |options| {
         let mut sim = Sim::new(options, &["n"]);
         sim.run(&[create_slow(0, 0, 1), Action::Cycle(0), Action::Hint(0, Some("elsewhere")), Action::Bind(0)]);
@@ -90,7 +97,7 @@ fn basic_preemption_sets_nnn() {
         sim.run(&[Action::Cycle(2)]);
         assert_eq!(sim.nnn(2), Some("n"));
         sim.run(&[Action::EndVictims, Action::Cycle(2), Action::Bind(2)]);
-        let left = (!gates.has(NominationGate::Clearing)).then_some("n");
+        let left = (!gates.has(Gate::ClearingNominatedNodeNameAfterBinding)).then_some("n");
         assert_eq!((sim.node(2), sim.nnn(2)), (Some("n"), left), "{gates:?}");
         assert!(sim.tracker.nominator().is_empty());
     }
@@ -139,7 +146,7 @@ fn without_preemption_nnn_is_cleared_by_the_binding() {
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n"]);
         sim.run(&[create(1, 0, 1), Action::Hint(1, Some("n")), Action::Cycle(1), Action::Bind(1)]);
-        assert_eq!(sim.nnn(1).is_none(), gates.has(NominationGate::Clearing), "{gates:?}");
+        assert_eq!(sim.nnn(1).is_none(), gates.has(Gate::ClearingNominatedNodeNameAfterBinding), "{gates:?}");
     }
 }
 
@@ -205,7 +212,7 @@ fn after_a_restart_the_node_may_not_fit_any_more() {
 fn the_rollback_drill_of_the_kep() {
     // req: 5278-SKEW-2, 5278-GATE-2
     let on = options(GateSet::default());
-    let off = options(GateSet::default().without(NominationGate::Expectation));
+    let off = options(GateSet::default().without(Gate::NominatedNodeNameForExpectation));
     let mut sim = Sim::new(off, &["m", "n"]);
     // 1. upgrade
     sim.restart(on);
@@ -230,7 +237,7 @@ fn the_rollback_drill_of_the_kep() {
 #[test]
 fn leftovers_under_a_scheduler_without_the_feature() {
     // req: 5278-CLEAR-3, 5278-CLEAR-4
-    let old = options(GateSet::default().without(NominationGate::Expectation));
+    let old = options(GateSet::default().without(Gate::NominatedNodeNameForExpectation));
     let leftover = |sim: &mut Sim| sim.run(&[create_slow(0, 50, 2), Action::Hint(0, Some("m"))]);
     // Tried first, and it fits.
     let mut sim = Sim::new(old, &["a", "m"]);

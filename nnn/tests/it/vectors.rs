@@ -1,8 +1,8 @@
 //! Recorded rows of the decision tables.
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use nnn::binding::{BindingStart, PreBindPlugin};
-use nnn::{CycleOutcome, NominatingInfo, NominationGate, Nominator, PreFlight};
+use nnn::{CycleOutcome, NominatingInfo, Nominator, PreFlight};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn starts_of_binding_cycles() {
         start.nnn = nnn.as_deref();
         start.waits_on_permit = row["waiting"] == true;
         if row["gate"] == false {
-            start.gates = GateSet::default().without(NominationGate::Expectation);
+            start.gates = GateSet::default().without(Gate::NominatedNodeNameForExpectation);
         }
         match start.no_patch_reason() {
             Ok(None) => json!(["PatchNnn", host]),

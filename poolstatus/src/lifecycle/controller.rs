@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dra_attrs::GateSet;
+use dra_attrs::{Gate, GateSet};
 
-use crate::gates::PoolStatusGate;
 use crate::request_outcome::InputKind;
 use crate::status_request::StatusRequest;
 
@@ -33,9 +32,9 @@ pub enum RequestDecision {
 /// ```
 /// use poolstatus::kep::ResourcePoolStatusRequest;
 /// use poolstatus::lifecycle::{RequestController, RequestDecision};
-/// use poolstatus::{GateSet, InputKind, PoolStatusGate};
+/// use poolstatus::{Gate, GateSet, InputKind};
 ///
-/// let on = GateSet::default().with(PoolStatusGate::ResourcePoolStatus);
+/// let on = GateSet::default().with(Gate::ResourcePoolStatus);
 /// let mut controller = RequestController::new(on, on);
 /// let mut request = ResourcePoolStatusRequest::default();
 /// request.metadata.uid = Some("1".into());
@@ -49,8 +48,8 @@ pub enum RequestDecision {
 /// ```
 #[derive(Clone, Debug)]
 pub struct RequestController {
-    api_server: GateSet<PoolStatusGate>,
-    controller_manager: GateSet<PoolStatusGate>,
+    api_server: GateSet,
+    controller_manager: GateSet,
     unsynced: BTreeSet<InputKind>,
     written: BTreeSet<String>,
 }
@@ -62,11 +61,11 @@ impl RequestController {
     /// Creates a controller from the feature gates of the API server and of kube-controller-manager. No list is synced
     /// yet.
     ///
-    /// The controller needs taint rules only if [`PoolStatusGate::DeviceTaintRules`] is on in kube-controller-manager.
+    /// The controller needs taint rules only if [`Gate::DeviceTaintRules`] is on in kube-controller-manager.
     #[must_use]
-    pub fn new(api_server: GateSet<PoolStatusGate>, controller_manager: GateSet<PoolStatusGate>) -> Self {
+    pub fn new(api_server: GateSet, controller_manager: GateSet) -> Self {
         let mut unsynced = BTreeSet::from([InputKind::ResourceSlices, InputKind::ResourceClaims]);
-        if controller_manager.has(PoolStatusGate::DeviceTaintRules) {
+        if controller_manager.has(Gate::DeviceTaintRules) {
             unsynced.insert(InputKind::DeviceTaintRules);
         }
         Self { api_server, controller_manager, unsynced, written: BTreeSet::new() }
@@ -91,14 +90,14 @@ impl RequestController {
     /// Decides if the controller processes a request now, later or never.
     #[must_use]
     pub fn decide(&self, request: StatusRequest<'_>) -> RequestDecision {
-        if !self.api_server.has(PoolStatusGate::ResourcePoolStatus) {
+        if !self.api_server.has(Gate::ResourcePoolStatus) {
             return RequestDecision::Inaccessible;
         }
         let uid = request.metadata().uid.as_deref();
         if request.is_processed() || uid.is_some_and(|uid| self.written.contains(uid)) {
             return RequestDecision::Processed;
         }
-        if !self.controller_manager.has(PoolStatusGate::ResourcePoolStatus) {
+        if !self.controller_manager.has(Gate::ResourcePoolStatus) {
             return RequestDecision::NotReady;
         }
         self.unsynced.first().map_or(RequestDecision::Process, |kind| RequestDecision::NotSynced(*kind))

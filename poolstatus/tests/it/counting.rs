@@ -1,7 +1,7 @@
 //! Device counts in both forms of a status.
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::{Cluster, GateSet, PoolStatusGate, Profile};
+use poolstatus::{Cluster, Gate, GateSet, Profile};
 use serde_json::json;
 
 use crate::cluster::{
@@ -157,7 +157,7 @@ fn taint_rules() {
     }
     let rules = [rule("r", json!({}), "NoSchedule")];
     let cluster = Cluster::new::<_, ResourceClaim>(&slices, []).with_taint_rules(&rules);
-    let off = cluster.with_gates(GateSet::default().without(PoolStatusGate::DeviceTaintRules));
+    let off = cluster.with_gates(GateSet::default().without(Gate::DeviceTaintRules));
     assert_eq!(kep_counts(&off.report(&query(), now()))[0], [4, 0, 4, 0], "the gate is off");
 }
 

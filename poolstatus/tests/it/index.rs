@@ -7,7 +7,7 @@ use dra_device::InventoryError;
 use dra_device::version::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use poolstatus::{AvailabilityReport, Cluster, GateSet, PoolIndex, PoolIndexEvent, PoolStatusGate, Query};
+use poolstatus::{AvailabilityReport, Cluster, Gate, GateSet, PoolIndex, PoolIndexEvent, Query};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
@@ -130,9 +130,7 @@ fn a_slice_that_comes_back_finds_its_claims() {
 
 #[test]
 fn the_gate_of_taint_rules() {
-    for (gates, unavailable) in
-        [(GateSet::default(), 2), (GateSet::default().without(PoolStatusGate::DeviceTaintRules), 0)]
-    {
+    for (gates, unavailable) in [(GateSet::default(), 2), (GateSet::default().without(Gate::DeviceTaintRules), 0)] {
         let mut index = PoolIndex::new(gates);
         index.apply(PoolIndexEvent::Slice(Arc::new(node("node-1", 2)))).unwrap();
         index.apply(PoolIndexEvent::TaintRule(Arc::new(rule("r", json!({}), "NoExecute")))).unwrap();

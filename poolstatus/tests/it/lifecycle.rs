@@ -3,25 +3,23 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use dra_attrs::FeatureGate;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use poolstatus::kep;
 use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision, RequestPhase, TtlError};
 use poolstatus::metrics::{Metric, MetricIncrements};
-use poolstatus::{GateSet, InputKind, PoolStatusGate, Profile, RequestOutcome, StatusRequest};
+use poolstatus::{Gate, GateSet, InputKind, Profile, RequestOutcome, StatusRequest, kep};
 use proptest::prelude::*;
 use serde_json::json;
 
 use crate::cluster::{DRIVER, claim, node, now, ready, report, slice};
 
-fn on() -> GateSet<PoolStatusGate> {
-    GateSet::NONE.with(PoolStatusGate::ResourcePoolStatus)
+fn on() -> GateSet {
+    GateSet::NONE.with(Gate::ResourcePoolStatus)
 }
 
-const OFF: GateSet<PoolStatusGate> = GateSet::NONE;
+const OFF: GateSet = GateSet::NONE;
 
 fn after(seconds: i64) -> Timestamp {
     now().checked_add(SignedDuration::from_secs(seconds)).unwrap()
@@ -43,7 +41,7 @@ fn shipped_request(uid: &str) -> v1alpha3::ResourcePoolStatusRequest {
 }
 
 /// Creates a controller that has synced every list.
-fn controller(api_server: GateSet<PoolStatusGate>, manager: GateSet<PoolStatusGate>) -> RequestController {
+fn controller(api_server: GateSet, manager: GateSet) -> RequestController {
     let mut controller = RequestController::new(api_server, manager);
     for input in [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules] {
         controller.mark_synced(input);
@@ -125,7 +123,7 @@ fn made_again_under_the_same_name() {
 fn no_partial_answer() {
     // req: 5677-REQ-9
     let request = kep_request("1");
-    let mut controller = RequestController::new(on(), on().with(PoolStatusGate::DeviceTaintRules));
+    let mut controller = RequestController::new(on(), on().with(Gate::DeviceTaintRules));
     for input in [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules] {
         assert_eq!(controller.decide((&request).into()), RequestDecision::NotSynced(input));
         controller.mark_synced(input);
@@ -145,8 +143,8 @@ fn no_partial_answer() {
 #[test]
 fn the_gate_in_two_components() {
     // req: 5677-GATE-1
-    assert_eq!(PoolStatusGate::ResourcePoolStatus.name(Profile::V1_37), "DRAResourcePoolStatus");
-    assert!(!GateSet::default().has(PoolStatusGate::ResourcePoolStatus), "alpha");
+    assert_eq!(Gate::ResourcePoolStatus.name(Profile::V1_37), "DRAResourcePoolStatus");
+    assert!(!GateSet::default().has(Gate::ResourcePoolStatus), "alpha");
     let request = kep_request("1");
     let rows = [
         (OFF, OFF, RequestDecision::Inaccessible),

@@ -1,8 +1,7 @@
 //! Validation of requests, and the queries that they ask.
 
 use k8s_openapi::api::resource::v1alpha3;
-use poolstatus::kep;
-use poolstatus::{GateSet, PoolStatusGate, Query, StatusRequest};
+use poolstatus::{Gate, GateSet, Query, StatusRequest, kep};
 use serde_json::{Value, from_value, json};
 
 use crate::cluster::DRIVER;
@@ -17,7 +16,7 @@ fn shipped_request(spec: Value) -> v1alpha3::ResourcePoolStatusRequest {
 
 /// Returns the errors of a spec in the KEP's form and in `v1alpha3`, as field and type.
 fn problems(spec: Value) -> [Vec<String>; 2] {
-    let gates = GateSet::default().with(PoolStatusGate::PartitionableDevicesType);
+    let gates = GateSet::default().with(Gate::PartitionableDevicesType);
     let of = |request: StatusRequest<'_>| {
         let problems = request.validate(gates);
         problems.iter().map(|error| format!("{} {}", error.field, error.r#type.name())).collect()
@@ -129,11 +128,7 @@ fn the_attribute_of_partitions() {
     let request =
         |attribute: &str| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute}));
     let good = request("gpu.example.com/profile");
-    assert!(
-        StatusRequest::from(&good)
-            .validate(GateSet::default().with(PoolStatusGate::PartitionableDevicesType))
-            .is_empty()
-    );
+    assert!(StatusRequest::from(&good).validate(GateSet::default().with(Gate::PartitionableDevicesType)).is_empty());
     let query = Query::from_request((&good).into()).unwrap();
     assert_eq!(query.partition_type_attribute(), Some("gpu.example.com/profile"), "what is stored counts");
 
@@ -149,8 +144,8 @@ fn the_attribute_of_partitions() {
     );
 
     let problems = |attribute: &str| {
-        let problems = StatusRequest::from(&request(attribute))
-            .validate(GateSet::default().with(PoolStatusGate::PartitionableDevicesType));
+        let problems =
+            StatusRequest::from(&request(attribute)).validate(GateSet::default().with(Gate::PartitionableDevicesType));
         problems.iter().map(|error| error.r#type.name()).collect::<Vec<_>>()
     };
     for attribute in ["gpu.example.com/", "GPU.example.com/profile", "gpu.example.com/a-b", "profile"] {

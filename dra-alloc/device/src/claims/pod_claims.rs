@@ -80,7 +80,7 @@ impl PodClaim {
 }
 
 /// Returns true if the pod owns a claim, or if its pod group does. `group` is the group's name if groups count; see
-/// `KubeletGate::WorkloadResourceClaims`.
+/// `Gate::WorkloadResourceClaims`.
 #[must_use]
 pub fn is_for_pod(pod: &Pod, claim: &ResourceClaim, group: Option<&str>) -> bool {
     claim.metadata.namespace == pod.metadata.namespace

@@ -41,7 +41,7 @@ impl SkipSet {
     }
 
     /// Returns true if an allocated device of the claim skips any node operation. A kubelet with the gate
-    /// `KubeletGate::OptionalNodeOperations` off rejects such a claim.
+    /// `Gate::OptionalNodeOperations` off rejects such a claim.
     ///
     /// A non-empty list counts even if all its names are unknown. Absent, `false` and the empty list do not count.
     ///

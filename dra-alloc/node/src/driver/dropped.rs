@@ -7,14 +7,14 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::{DraGate, DroppedField, GateName, Profile};
+use dra_attrs::{DroppedField, Gate, GateName, Profile};
 use dra_device::internal::gated_fields;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 /// Returns the fields that were sent and that the API server did not store, by gate.
 ///
 /// ```
-/// use dra_attrs::DraGate;
+/// use dra_attrs::Gate;
 /// use dra_node::driver::dropped;
 /// use k8s_openapi::api::resource::v1::{Device, DeviceTaint, ResourceSlice};
 ///
@@ -25,45 +25,44 @@ use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 /// stored.spec.devices.as_mut().unwrap()[0].taints = None;
 ///
 /// let fields = dropped(&sent, &stored);
-/// assert_eq!((fields[0].gate.gate, fields[0].field.as_str()), (DraGate::DeviceTaints, "spec.devices[0].taints"));
+/// assert_eq!((fields[0].gate.gate, fields[0].field.as_str()), (Gate::DeviceTaints, "spec.devices[0].taints"));
 /// assert_eq!(fields[0].consequence(), "an unhealthy device can be allocated");
 /// ```
 #[must_use]
 pub fn dropped(sent: &ResourceSlice, stored: &ResourceSlice) -> Vec<DroppedField> {
-    let kept: BTreeSet<(DraGate, String)> = gated_fields(stored).into_iter().collect();
+    let kept: BTreeSet<(Gate, String)> = gated_fields(stored).into_iter().collect();
     let gone = gated_fields(sent).into_iter().filter(|field| !kept.contains(field));
     gone.map(|(gate, field)| DroppedField::new(GateName::new(gate, Profile::V1_37), field)).collect()
 }
 
 /// Devices that are safe to publish while gates are off.
 pub(super) struct SafeDevices<'m, 'a> {
-    gates: &'m BTreeSet<DraGate>,
+    gates: &'m BTreeSet<Gate>,
     /// Counter sets from which a published device consumes, while consumption is not stored.
     taken: BTreeSet<&'a str>,
 }
 
 impl<'m, 'a> SafeDevices<'m, 'a> {
-    pub(super) const fn new(gates: &'m BTreeSet<DraGate>) -> Self {
+    pub(super) const fn new(gates: &'m BTreeSet<Gate>) -> Self {
         Self { gates, taken: BTreeSet::new() }
     }
 
     /// Returns true if the device may be published beside those that were asked about before.
     pub(super) fn admits(&mut self, device: &'a Device) -> bool {
-        let uses = |gate: DraGate, is_used: bool| is_used && self.gates.contains(&gate);
+        let uses = |gate: Gate, is_used: bool| is_used && self.gates.contains(&gate);
         let is_set = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
         let has_taints = device.taints.as_ref().is_some_and(|taints| !taints.is_empty());
         let has_conditions = is_set(&device.binding_conditions) || is_set(&device.binding_failure_conditions);
         let has_resources = device.node_allocatable_resources.as_ref().is_some_and(|resources| !resources.is_empty());
-        if uses(DraGate::DeviceTaints, has_taints)
-            || uses(DraGate::DeviceBindingConditions, has_conditions || device.binds_to_node.is_some())
-            || uses(DraGate::NodeAllocatableResources, has_resources)
+        if uses(Gate::DeviceTaints, has_taints)
+            || uses(Gate::DeviceBindingConditions, has_conditions || device.binds_to_node.is_some())
+            || uses(Gate::NodeAllocatableResources, has_resources)
         {
             return false;
         }
         let consumptions = device.consumes_counters.iter().flatten();
         let has_groups = consumptions.clone().any(|consumption| is_set(&consumption.compatibility_groups));
-        if !self.gates.contains(&DraGate::PartitionableDevices) && !uses(DraGate::DeviceCompatibilityGroups, has_groups)
-        {
+        if !self.gates.contains(&Gate::PartitionableDevices) && !uses(Gate::DeviceCompatibilityGroups, has_groups) {
             return true;
         }
         let sets = consumptions.map(|consumption| consumption.counter_set.as_str());

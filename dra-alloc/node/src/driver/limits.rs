@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/resource/validation` of Kubernetes 1.34 to 1.37.
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use dra_device::internal::{MAX_ADVANCED_DEVICES, MAX_COUNTER_SETS, MAX_DEVICES, has_list, is_advanced};
 use k8s_openapi::api::resource::v1::Device;
 
@@ -39,7 +39,7 @@ pub struct SliceLimits {
     /// default it has at most 64, so that a taint that is added later never splits a slice.
     pub(super) fills_slices: bool,
     /// Feature gates of slices that are off unless an administrator turns them on, or that do not exist.
-    pub gates_off: &'static [DraGate],
+    pub gates_off: &'static [Gate],
 }
 
 /// Largest number of counters of all sets of a slice, if devices are in the slice of their counter sets.
@@ -49,25 +49,25 @@ pub(super) const MAX_COUNTERS_TOGETHER: usize = 32;
 pub(super) const MAX_CONSUMED_TOGETHER: usize = 1024;
 
 /// Gates of slices that are off by default in 1.36 and 1.37, or do not exist there.
-const OFF: &[DraGate] = &[
-    DraGate::ListTypeAttributes,
-    DraGate::NodeAllocatableResources,
-    DraGate::OptionalNodeOperations,
-    DraGate::PartitionableDevicesType,
-    DraGate::DeviceCompatibilityGroups,
+const OFF: &[Gate] = &[
+    Gate::ListTypeAttributes,
+    Gate::NodeAllocatableResources,
+    Gate::OptionalNodeOperations,
+    Gate::PartitionableDevicesType,
+    Gate::DeviceCompatibilityGroups,
 ];
 
 /// Gates of slices that are off by default in 1.34 and 1.35, or do not exist there.
-const OFF_BEFORE_36: &[DraGate] = &[
-    DraGate::DeviceTaints,
-    DraGate::PartitionableDevices,
-    DraGate::ConsumableCapacity,
-    DraGate::DeviceBindingConditions,
-    DraGate::ListTypeAttributes,
-    DraGate::NodeAllocatableResources,
-    DraGate::OptionalNodeOperations,
-    DraGate::PartitionableDevicesType,
-    DraGate::DeviceCompatibilityGroups,
+const OFF_BEFORE_36: &[Gate] = &[
+    Gate::DeviceTaints,
+    Gate::PartitionableDevices,
+    Gate::ConsumableCapacity,
+    Gate::DeviceBindingConditions,
+    Gate::ListTypeAttributes,
+    Gate::NodeAllocatableResources,
+    Gate::OptionalNodeOperations,
+    Gate::PartitionableDevicesType,
+    Gate::DeviceCompatibilityGroups,
 ];
 
 impl SliceLimits {

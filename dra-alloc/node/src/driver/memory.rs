@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{DraGate, DroppedField};
+use dra_attrs::{DroppedField, Gate};
 use dra_device::internal::list_fields;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
@@ -16,21 +16,21 @@ use crate::driver::dropped::dropped;
 use crate::driver::due::CONFIRMATION_DELAY;
 use crate::driver::slice_write::SliceWrite;
 
-const LISTS: DraGate = DraGate::ListTypeAttributes;
+const LISTS: Gate = Gate::ListTypeAttributes;
 
 /// Memory of one pool. It may be lost: a driver that restarts begins with an empty one.
 ///
 /// ```
-/// use dra_attrs::DraGate;
+/// use dra_attrs::Gate;
 /// use dra_node::driver::{Memory, SliceLimits};
 /// // Nothing is stored after the kubelet deleted the slices: seconds since 1970 are a floor above all earlier ones.
 /// let memory = Memory::default().with_generation_floor(1_795_000_000).with_gates_off(SliceLimits::for_minor(34).gates_off);
-/// assert!(memory.gates_off().contains(&DraGate::DeviceTaints));
+/// assert!(memory.gates_off().contains(&Gate::DeviceTaints));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     floor: i64,
-    gates_off: BTreeSet<DraGate>,
+    gates_off: BTreeSet<Gate>,
     /// Own writes by UID, as answered.
     written: BTreeMap<String, Written>,
     /// UIDs of slices that are gone, with the time at which that was learnt.
@@ -151,7 +151,7 @@ impl Memory {
     /// Adds gates that are known to be off in the API server. Their fields are not sent, unless
     /// [`ReconcileOptions::sends_dropped_fields`](crate::driver::ReconcileOptions::sends_dropped_fields) asks for that, and never a list: the first value stands for it.
     #[must_use]
-    pub fn with_gates_off(mut self, gates: &[DraGate]) -> Self {
+    pub fn with_gates_off(mut self, gates: &[Gate]) -> Self {
         self.gates_off.extend(gates);
         self
     }
@@ -159,7 +159,7 @@ impl Memory {
     /// Returns the gates that are known to be off: told by the caller, or since the API server dropped their fields or
     /// refused lists.
     #[must_use]
-    pub const fn gates_off(&self) -> &BTreeSet<DraGate> {
+    pub const fn gates_off(&self) -> &BTreeSet<Gate> {
         &self.gates_off
     }
 

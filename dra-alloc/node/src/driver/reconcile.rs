@@ -18,7 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{DraGate, GateName, Index, Profile};
+use dra_attrs::{Gate, GateName, Index, Profile};
 use dra_device::internal::{check_contents, name_of};
 use dra_device::pool::PoolFinding;
 use k8s_openapi::api::resource::v1::{ResourcePool, ResourceSlice, ResourceSliceSpec};
@@ -80,7 +80,7 @@ pub struct SyncPlan {
     /// gone.
     pub terminating: Vec<String>,
     /// Gates without whose fields the stored slices equal the plan.
-    pub same_but_dropped: BTreeSet<DraGate>,
+    pub same_but_dropped: BTreeSet<Gate>,
     /// Names of devices that are not published, since readers would make wrong use of them without the fields that the
     /// API server drops.
     pub withheld: Vec<String>,
@@ -172,7 +172,7 @@ pub fn reconcile<'s>(
 
 /// Checks that the nodes of the devices can be said without the fields of gates that are off.
 fn check_node_choice(plan: &PoolPlan<'_>, form: &Form<'_>) -> Result<(), ReconcileError> {
-    let gate = DraGate::PartitionableDevices;
+    let gate = Gate::PartitionableDevices;
     if form.left_out().contains(&gate) && plan.node == NodeChoice::PerDevice {
         return Err(ReconcileError::GateOff { gate: GateName::new(gate, Profile::V1_37) });
     }
@@ -242,7 +242,7 @@ impl<'s> Matched<'s> {
 
     /// Returns the positions of matched slices that differ from the plan, and the gates whose fields do not count as a
     /// difference.
-    fn changed(&self, slices: &[Wanted<'_>], off: &BTreeSet<DraGate>) -> (BTreeSet<usize>, BTreeSet<DraGate>) {
+    fn changed(&self, slices: &[Wanted<'_>], off: &BTreeSet<Gate>) -> (BTreeSet<usize>, BTreeSet<Gate>) {
         let (mut changed, mut dropped) = (BTreeSet::new(), BTreeSet::new());
         for (index, stored) in &self.by_index {
             let Some(wanted) = slices.get(*index) else { continue };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use dra_device::internal::{Same, TaintTimes, gated_fields, has_list, same_items, without_fields};
 use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{
@@ -18,7 +18,7 @@ use crate::driver::split::{NodeChoice, PoolPlan};
 /// Contents of one slice.
 pub(super) struct Wanted<'a> {
     /// Gates that are off and whose fields are left out.
-    pub(super) left_out: BTreeSet<DraGate>,
+    pub(super) left_out: BTreeSet<Gate>,
     pub(super) devices: Option<Vec<Cow<'a, Device>>>,
     counter_sets: Vec<Cow<'a, CounterSet>>,
     node_selector: Option<&'a NodeSelector>,
@@ -31,22 +31,22 @@ pub(super) struct Wanted<'a> {
 /// Form in which contents are sent.
 pub(super) struct Form<'m> {
     /// Gates that are known to be off.
-    pub(super) gates_off: &'m BTreeSet<DraGate>,
+    pub(super) gates_off: &'m BTreeSet<Gate>,
     /// True if fields of these gates are sent nevertheless.
     pub(super) sends_dropped_fields: bool,
 }
 
-static NO_GATES: BTreeSet<DraGate> = BTreeSet::new();
+static NO_GATES: BTreeSet<Gate> = BTreeSet::new();
 
 impl<'m> Form<'m> {
     /// Returns the gates whose fields are not sent: a field that is not stored need not be, and without it a device may be
     /// unsafe.
-    pub(super) fn left_out(&self) -> &'m BTreeSet<DraGate> {
+    pub(super) fn left_out(&self) -> &'m BTreeSet<Gate> {
         if self.sends_dropped_fields { &NO_GATES } else { self.gates_off }
     }
 
     /// Returns the gates whose fields are sent, though they are known to be off.
-    pub(super) fn sent_though_off(&self) -> &'m BTreeSet<DraGate> {
+    pub(super) fn sent_though_off(&self) -> &'m BTreeSet<Gate> {
         if self.sends_dropped_fields { self.gates_off } else { &NO_GATES }
     }
 }
@@ -62,7 +62,7 @@ pub(super) struct WantedPool<'a> {
 pub(super) fn wanted<'a>(plan: &PoolPlan<'a>, form: &Form<'_>) -> WantedPool<'a> {
     let left_out = form.left_out();
     // A server refuses lists, which it does not store, instead of dropping them.
-    let has_scalars_only = form.gates_off.contains(&DraGate::ListTypeAttributes);
+    let has_scalars_only = form.gates_off.contains(&Gate::ListTypeAttributes);
     let (mut safe, mut withheld) = (SafeDevices::new(left_out), Vec::new());
     let (mut slices, mut emptied) = (Vec::with_capacity(plan.slices.len()), None);
     for slice in &plan.slices {
@@ -142,7 +142,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// Returns the contents without the fields that gates govern.
-    fn without(self, gates: &BTreeSet<DraGate>) -> Self {
+    fn without(self, gates: &BTreeSet<Gate>) -> Self {
         if gates.is_empty() {
             return self;
         }
@@ -150,8 +150,8 @@ impl<'a> Wanted<'a> {
             spec: self.to_spec(&ResourceSliceSpec::default(), ResourcePool::default()),
             ..ResourceSlice::default()
         };
-        let used: BTreeSet<DraGate> = gated_fields(&whole).into_iter().map(|(gate, _)| gate).collect();
-        let left_out: BTreeSet<DraGate> = &used & gates;
+        let used: BTreeSet<Gate> = gated_fields(&whole).into_iter().map(|(gate, _)| gate).collect();
+        let left_out: BTreeSet<Gate> = &used & gates;
         if left_out.is_empty() {
             return self;
         }
@@ -194,17 +194,13 @@ impl<'a> Wanted<'a> {
 
     /// Returns the gates without whose fields a stored slice has the contents; `None` if it has not. Only gates that are
     /// known to be off count, and only if the stored slice has none of their fields.
-    pub(super) fn is_stored_without(
-        &self,
-        stored: &ResourceSlice,
-        off: &BTreeSet<DraGate>,
-    ) -> Option<BTreeSet<DraGate>> {
-        let gates = |slice: &ResourceSlice| -> BTreeSet<DraGate> {
+    pub(super) fn is_stored_without(&self, stored: &ResourceSlice, off: &BTreeSet<Gate>) -> Option<BTreeSet<Gate>> {
+        let gates = |slice: &ResourceSlice| -> BTreeSet<Gate> {
             gated_fields(slice).into_iter().map(|(gate, _)| gate).filter(|gate| off.contains(gate)).collect()
         };
         let spec = self.to_spec(&stored.spec, stored.spec.pool.clone());
         let sent = ResourceSlice { metadata: stored.metadata.clone(), spec };
-        let missing: BTreeSet<DraGate> = &gates(&sent) - &gates(stored);
+        let missing: BTreeSet<Gate> = &gates(&sent) - &gates(stored);
         let kept = without_fields(&sent, &missing);
         Wanted::from_spec(&kept.spec).is_stored_in(&stored.spec).then_some(missing)
     }

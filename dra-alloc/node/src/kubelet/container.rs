@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::Quantity;
+use dra_attrs::{Gate, Quantity};
 use dra_device::claims::{ClaimKey, PodClaim, PodClaimError};
 use dra_device::internal::{PodFields, is_extended_resource};
 use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::claim_info::{ClaimCache, ClaimInfo};
-use super::options::{KubeletGate, KubeletOptions};
+use super::options::KubeletOptions;
 
 /// Reason why the devices of a container can't be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +75,7 @@ fn wanted<'a>(
         }
     }
     let extended = pod.status.as_ref().and_then(|status| status.extended_resource_claim_status.as_ref());
-    if let Some(status) = extended.filter(|_| options.has(KubeletGate::ExtendedResource)) {
+    if let Some(status) = extended.filter(|_| options.has(Gate::ExtendedResource)) {
         let mut requests = status.request_mappings.iter().filter(|mapping| {
             mapping.container_name == container.name && asks_for_extended(container, &mapping.resource_name)
         });

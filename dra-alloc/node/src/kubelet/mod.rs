@@ -15,7 +15,8 @@
 //! operation reads a `ResourceSlice`, and unprepare needs neither the API server nor the feature gate.
 //!
 //! ```
-//! use dra_node::kubelet::{Responses, ClaimCache, KubeletGate, KubeletOptions};
+//! use dra_node::kubelet::{Responses, ClaimCache, KubeletOptions};
+//! use dra_attrs::Gate;
 //! use dra_attrs::{GateSet, Profile};
 //! use k8s_openapi::api::core::v1::Pod;
 //! use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -36,7 +37,7 @@
 //!     },
 //! }))?;
 //!
-//! let options = KubeletOptions::new(Profile::V1_37).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
+//! let options = KubeletOptions::new(Profile::V1_37).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
 //! let registered = |driver: &str| driver == "called.example.com";
 //! let mut cache = ClaimCache::default();
 //! let mut plan = cache.plan_prepare(&pod, &[claim], registered, options)?;
@@ -74,8 +75,9 @@ mod unprepare;
 pub use checkpoint::CheckpointError;
 pub use claim_info::{ClaimCache, ClaimInfo, DriverState, PreparedDevice};
 pub use container::ContainerError;
+pub use dra_attrs::Gate;
 pub use error::{CallError, PrepareError, UnprepareError};
 pub use metrics::SkipCounts;
 pub use operation::Operation;
-pub use options::{KubeletGate, KubeletOptions};
+pub use options::KubeletOptions;
 pub use plan::{ClaimRef, NodeOperation, Plan, Prepare, Responses, Skipped, Unprepare};

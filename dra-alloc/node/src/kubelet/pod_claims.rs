@@ -1,11 +1,12 @@
 //! Claims of a pod, in the kubelet's order.
 
+use dra_attrs::Gate;
 use dra_device::claims::{PodClaim, PodClaimError};
 use dra_device::internal::extended_claim;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::claim_info::ClaimCache;
-use super::options::{KubeletGate, KubeletOptions};
+use super::options::KubeletOptions;
 
 impl ClaimCache {
     /// Returns the claims of a pod in the order of its spec, then the claim for its extended resources. Omits templates for
@@ -13,7 +14,7 @@ impl ClaimCache {
     pub fn claims_of_pod(pod: &Pod, options: KubeletOptions) -> impl Iterator<Item = Result<PodClaim, PodClaimError>> {
         let entries = pod.spec.as_ref().and_then(|spec| spec.resource_claims.as_deref()).unwrap_or_default();
         let named = entries.iter().filter_map(|entry| PodClaim::of_entry(pod, entry).transpose());
-        let extended = extended_claim(pod).filter(|_| options.has(KubeletGate::ExtendedResource));
+        let extended = extended_claim(pod).filter(|_| options.has(Gate::ExtendedResource));
         named.chain(extended.map(Ok))
     }
 }

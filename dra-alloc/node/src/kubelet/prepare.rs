@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{FeatureGate, Profile};
+use dra_attrs::{Gate, Profile};
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::{MAX_REQUESTS_PER_CLAIM, PodFields, declaring, is_for_pod, is_reserved_for, missing_owners};
 use dra_device::skip::{SkipSet, WireForm};
@@ -12,7 +12,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use super::claim_info::{ClaimCache, ClaimInfo, PreparedDevice};
 use super::error::{CallError, PrepareError};
 use super::operation::Operation;
-use super::options::{KubeletGate, KubeletOptions};
+use super::options::KubeletOptions;
 use super::plan::{ClaimRef, Plan, Prepare, Responses};
 
 /// A claim that may be prepared, with the operations that each of its drivers skips.
@@ -175,7 +175,7 @@ impl ClaimCache {
             return Err(PrepareError::NotFound { claim: key.name });
         };
         let claim_uid = claim.metadata.uid.clone().unwrap_or_default();
-        let group = pod.group_name().filter(|_| options.has(KubeletGate::WorkloadResourceClaims));
+        let group = pod.group_name().filter(|_| options.has(Gate::WorkloadResourceClaims));
         if origin == ClaimOrigin::Template && !is_for_pod(pod, claim, group) {
             let owners = missing_owners(group);
             return Err(PrepareError::NotOwner { claim: key.to_string(), pod: pod.full_name(), owners });
@@ -272,7 +272,7 @@ fn check_number(driver: &str, claim: &ClaimRef, devices: usize, allocated: usize
     Err(CallError::TooManyDevices { operation: Operation::Prepare, driver, claim, devices, allocated, most })
 }
 
-/// Rejects a claim with a device that skips any node operation while the gate `KubeletGate::OptionalNodeOperations` is
+/// Rejects a claim with a device that skips any node operation while the gate `Gate::OptionalNodeOperations` is
 /// off, even if other devices of the same driver do not skip it.
 fn check_gate(
     pod: &Pod,
@@ -280,11 +280,11 @@ fn check_gate(
     allocation: &AllocationResult,
     options: KubeletOptions,
 ) -> Result<(), PrepareError> {
-    if options.has(KubeletGate::OptionalNodeOperations) {
+    if options.has(Gate::OptionalNodeOperations) {
         return Ok(());
     }
     let Some(device) = declaring(allocation).min_by_key(|device| device.driver.as_str()) else { return Ok(()) };
-    let gate = KubeletGate::OptionalNodeOperations.name(options.profile());
+    let gate = Gate::OptionalNodeOperations.name(options.profile());
     let claim = key.name.clone();
     Err(match WireForm::from_profile(options.profile()) {
         WireForm::List => PrepareError::GateDisabled { claim, gate },

@@ -1,9 +1,9 @@
 //! Tests of node declared features.
 
-use dra_attrs::{DraGate, FeatureGate, GateSet, Profile, Version};
+use dra_attrs::{Gate, GateSet, Profile, Version};
 use dra_device::skip::SkipField;
 use dra_node::declared_features::{CandidateNodes, DeclaredFeature, Stage};
-use dra_node::kubelet::{KubeletGate, KubeletOptions};
+use dra_node::kubelet::KubeletOptions;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};
@@ -47,13 +47,12 @@ fn a_node_declares_the_feature_if_and_only_if_its_gate_is_on() {
     for (profile, name) in [(Profile::Kep, NAME), (Profile::V1_37, "DRAOptionalNodeOperations")] {
         let (off, feature) = (KubeletOptions::new(profile), DeclaredFeature::new(profile));
         assert_eq!(
-            feature
-                .declared_by(off.with_gates(off.gates().with(KubeletGate::OptionalNodeOperations)), &version("1.37.0")),
+            feature.declared_by(off.with_gates(off.gates().with(Gate::OptionalNodeOperations)), &version("1.37.0")),
             Some(name)
         );
         assert_eq!(feature.declared_by(off, &version("1.37.0")), None);
     }
-    assert_eq!(KubeletGate::OptionalNodeOperations.name(Profile::Kep), GATE);
+    assert_eq!(Gate::OptionalNodeOperations.name(Profile::Kep), GATE);
     assert_eq!(DeclaredFeature::missing(&[NAME], &[GATE.to_owned()]), [NAME], "the gate's spelling is another name");
 }
 
@@ -150,7 +149,7 @@ fn the_last_version_with_the_constraint() {
 
     let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
     let feature = DeclaredFeature::new(Profile::Kep).with_max_version(version("1.38.0"));
-    let on = KubeletOptions::new(Profile::Kep).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
+    let on = KubeletOptions::new(Profile::Kep).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
     for (text, counts) in
         [("1.38.0", true), ("1.38.0-rc.1", true), ("1.38.1", false), ("1.39.0-alpha.2", false), ("0.0.0-alpha", true)]
     {
@@ -185,10 +184,10 @@ fn the_gate_by_stage() {
     for (text, set) in
         [("", None), ("DRAOptionalNodePreparation=true", Some(true)), ("DRAOptionalNodePreparation=false", Some(false))]
     {
-        let scheduler = GateSet::<DraGate>::parse(text, Profile::Kep).unwrap();
-        assert_eq!(Ok(scheduler.has(DraGate::OptionalNodeOperations)), Stage::Alpha.is_on(set), "{text}");
-        let kubelet = GateSet::<KubeletGate>::parse(text, Profile::Kep).unwrap();
-        assert_eq!(Ok(kubelet.has(KubeletGate::OptionalNodeOperations)), Stage::Alpha.is_on(set), "{text}");
+        let scheduler = GateSet::parse(text, Profile::Kep).unwrap();
+        assert_eq!(Ok(scheduler.has(Gate::OptionalNodeOperations)), Stage::Alpha.is_on(set), "{text}");
+        let kubelet = GateSet::parse(text, Profile::Kep).unwrap();
+        assert_eq!(Ok(kubelet.has(Gate::OptionalNodeOperations)), Stage::Alpha.is_on(set), "{text}");
     }
 }
 

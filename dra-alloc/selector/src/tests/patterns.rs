@@ -1,6 +1,6 @@
 //! Patterns of an expression: how often they are compiled, and how large they may be together.
 
-use dra_attrs::{DraGate, GateSet};
+use dra_attrs::{Gate, GateSet};
 use k8s_openapi::api::resource::v1::Device;
 use proptest::prelude::*;
 
@@ -123,7 +123,7 @@ proptest! {
     ) {
         let patterns = patterns.into_iter().map(|(start, part, count)| format!("{start}{part}{{{count}}}"));
         let expression = searches(patterns.chain([".{700}".to_owned()]));
-        let new = Selector::compile(&expression, &Options::new_expression(GateSet::all().without(DraGate::ListTypeAttributes)));
+        let new = Selector::compile(&expression, &Options::new_expression(GateSet::all().without(Gate::ListTypeAttributes)));
         let stored = compile(&expression);
         prop_assert_eq!(new.is_ok(), stored.is_ok());
         if let Ok(stored) = stored {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use dra_attrs::{DraGate, GateSet};
+use dra_attrs::GateSet;
 use hashbrown::HashTable;
 
 use super::lists::Positions;
@@ -30,7 +30,7 @@ struct KeptPools {
 /// One view of a pool: that of the nodes that see certain slices.
 #[derive(Clone, Debug)]
 struct KeptPool {
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     positions: Positions,
     /// The pool; `None` if nodes that see these slices have no such pool.
     pool: Option<Arc<Pool>>,
@@ -39,7 +39,7 @@ struct KeptPool {
 /// Pools of a set of shared slices, sorted by driver and name.
 #[derive(Clone, Debug)]
 pub(super) struct SharedSet {
-    pub(super) gates: GateSet<DraGate>,
+    pub(super) gates: GateSet,
     /// The slices beside those for all nodes.
     pub(super) beside: Positions,
     pub(super) pools: Vec<SharedPool>,
@@ -65,12 +65,7 @@ impl Clone for Kept {
 
 impl Kept {
     /// Returns the set of shared slices, made when it is first asked for.
-    pub(super) fn set(
-        &self,
-        beside: &Positions,
-        gates: GateSet<DraGate>,
-        make: impl FnOnce() -> SharedSet,
-    ) -> Arc<SharedSet> {
+    pub(super) fn set(&self, beside: &Positions, gates: GateSet, make: impl FnOnce() -> SharedSet) -> Arc<SharedSet> {
         let key = hash((&**beside, gates));
         let is_it = |set: &Arc<SharedSet>| set.beside == *beside && set.gates == gates;
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).sets.find(key, is_it) {
@@ -90,7 +85,7 @@ impl Kept {
         &self,
         key: u64,
         positions: &Positions,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
         make: impl FnOnce() -> Option<Pool>,
     ) -> Option<Arc<Pool>> {
         let is_it = |pool: &&KeptPool| pool.gates == gates && pool.positions == *positions;

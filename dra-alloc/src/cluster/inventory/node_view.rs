@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, GateSet};
+use dra_attrs::{Gate, GateSet};
 use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -36,7 +36,7 @@ type Group<'g, 'i> = LatestGeneration<'g, Listed<'i>>;
 
 impl Inventory {
     /// Returns the view of a node. It depends on one gate only, so that views with other gates changed are the same.
-    pub(crate) fn view(&self, node: &Node, gates: GateSet<DraGate>) -> Result<View<'_>, Box<SliceError<'_>>> {
+    pub(crate) fn view(&self, node: &Node, gates: GateSet) -> Result<View<'_>, Box<SliceError<'_>>> {
         self.view_and_weight(node, gates).0
     }
 
@@ -45,7 +45,7 @@ impl Inventory {
     pub(crate) fn view_and_weight(
         &self,
         node: &Node,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
     ) -> (Result<View<'_>, Box<SliceError<'_>>>, usize) {
         let mut weight = 0;
         let view = self.weighed_view(node, gates, &mut weight);
@@ -53,13 +53,8 @@ impl Inventory {
     }
 
     #[inline]
-    fn weighed_view(
-        &self,
-        node: &Node,
-        gates: GateSet<DraGate>,
-        weight: &mut usize,
-    ) -> Result<View<'_>, Box<SliceError<'_>>> {
-        let partitions = DraGate::PartitionableDevices;
+    fn weighed_view(&self, node: &Node, gates: GateSet, weight: &mut usize) -> Result<View<'_>, Box<SliceError<'_>>> {
+        let partitions = Gate::PartitionableDevices;
         let gates = GateSet::NONE.with_values([(partitions, gates.has(partitions))]);
         let (own, cell) = self.own_slices(node.metadata.name.as_deref().unwrap_or_default());
         let only_own = |kept: Option<_>| kept.map_or_else(|| View::mixed(self.made(own, gates)), View::Own);
@@ -84,7 +79,7 @@ impl Inventory {
     fn visible_beside(
         &self,
         node: &Node,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
         weight: &mut usize,
     ) -> Result<Positions, Box<SliceError<'_>>> {
         let mut visible = Positions::new();
@@ -103,7 +98,7 @@ impl Inventory {
         &'i self,
         own: &'i [SliceIndex],
         cell: Option<&'i CachedPools>,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
     ) -> Option<&'i OwnPools> {
         let make = || {
             let mut slices = self.known(own, gates);
@@ -120,13 +115,13 @@ impl Inventory {
     }
 
     /// Returns the pools of slices, from the cache or now.
-    fn made(&self, positions: &[SliceIndex], gates: GateSet<DraGate>) -> Vec<PoolRef<'static>> {
+    fn made(&self, positions: &[SliceIndex], gates: GateSet) -> Vec<PoolRef<'static>> {
         let mut slices = self.known(positions, gates);
         group_by_pool(&mut slices).filter_map(|group| self.kept_pool(group, gates)).map(PoolRef::Shared).collect()
     }
 
     /// Returns the pool of a group of slices, from the cache or now.
-    fn kept_pool(&self, group: &[Listed<'_>], gates: GateSet<DraGate>) -> Option<Arc<Pool>> {
+    fn kept_pool(&self, group: &[Listed<'_>], gates: GateSet) -> Option<Arc<Pool>> {
         let newest = LatestGeneration::from_slices(group)?;
         let positions: Positions = group.iter().map(|Listed(index, _)| *index).collect();
         let key = hash([newest.driver(), newest.pool()]);
@@ -134,7 +129,7 @@ impl Inventory {
     }
 
     /// Returns the pools of a set of shared slices: `beside`, and those for all nodes.
-    fn shared_set(&self, beside: &Positions, gates: GateSet<DraGate>) -> Arc<SharedSet> {
+    fn shared_set(&self, beside: &Positions, gates: GateSet) -> Arc<SharedSet> {
         self.kept.set(beside, gates, || {
             let pools = if beside.is_empty() {
                 self.shared_pools(self.shared().everywhere(), gates)
@@ -146,19 +141,19 @@ impl Inventory {
         })
     }
 
-    fn shared_pools(&self, positions: &[SliceIndex], gates: GateSet<DraGate>) -> Vec<SharedPool> {
+    fn shared_pools(&self, positions: &[SliceIndex], gates: GateSet) -> Vec<SharedPool> {
         let mut slices = self.known(positions, gates);
         group_by_pool(&mut slices).map(|group| self.shared_pool(group, gates)).collect()
     }
 
-    fn shared_pool(&self, group: &[Listed<'_>], gates: GateSet<DraGate>) -> SharedPool {
+    fn shared_pool(&self, group: &[Listed<'_>], gates: GateSet) -> SharedPool {
         let is_complete = LatestGeneration::from_slices(group).is_some_and(Group::is_complete);
         let pool = if is_complete { self.kept_pool(group, gates) } else { None };
         SharedPool { positions: group.iter().map(|Listed(index, _)| *index).collect(), pool }
     }
 
     /// Merges the pools of two disjoint sets of shared slices.
-    fn with_more(&self, some: &[SharedPool], more: Vec<SharedPool>, gates: GateSet<DraGate>) -> Vec<SharedPool> {
+    fn with_more(&self, some: &[SharedPool], more: Vec<SharedPool>, gates: GateSet) -> Vec<SharedPool> {
         let mut merged = Vec::with_capacity(some.len() + more.len());
         let mut some = some.iter().peekable();
         for pool in more {
@@ -213,14 +208,14 @@ impl Inventory {
     }
 
     /// Returns the slices at positions that kube-scheduler reads.
-    fn known(&self, positions: &[SliceIndex], gates: GateSet<DraGate>) -> SmallVec<[Listed<'_>; 4]> {
+    fn known(&self, positions: &[SliceIndex], gates: GateSet) -> SmallVec<[Listed<'_>; 4]> {
         let slices = positions.iter().filter_map(|index| Some(Listed(*index, self.slice(*index)?)));
         slices.filter(|slice| is_known(slice, gates)).collect()
     }
 
     /// Builds a pool from the slices that a node sees; `None` if a newer generation of the pool exists on other nodes
     /// only.
-    fn pool(&self, newest: Group<'_, '_>, gates: GateSet<DraGate>) -> Option<Pool> {
+    fn pool(&self, newest: Group<'_, '_>, gates: GateSet) -> Option<Pool> {
         let own = || newest.slices().map(|Listed(_, slice)| Arc::clone(slice));
         let hash = hash([newest.driver(), newest.pool()]);
         if newest.is_complete() {
@@ -245,15 +240,15 @@ fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
 }
 /// Returns true if kube-scheduler reads a slice: one with counters or per-device node selection is read only with the
 /// gate `DRAPartitionableDevices` on.
-fn is_known(slice: &ResourceSlice, gates: GateSet<DraGate>) -> bool {
-    gates.has(DraGate::PartitionableDevices) || (slice.spec.per_device_node_selection.is_none() && !has_counters(slice))
+fn is_known(slice: &ResourceSlice, gates: GateSet) -> bool {
+    gates.has(Gate::PartitionableDevices) || (slice.spec.per_device_node_selection.is_none() && !has_counters(slice))
 }
 
 /// Returns true if a shared slice is visible to the node.
 fn is_for<'i>(
     slice: &'i ResourceSlice,
     node: &Node,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     weight: &mut usize,
 ) -> Result<bool, Box<SliceError<'i>>> {
     if !is_known(slice, gates) {

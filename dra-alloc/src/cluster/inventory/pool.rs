@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, GateSet};
+use dra_attrs::{Gate, GateSet};
 use dra_device::internal::{counter_problem, name_of};
 use dra_device::pool::{PoolProblem, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
@@ -29,7 +29,7 @@ pub(crate) enum PoolState {
 /// Resource pool as seen by one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     is_complete: bool,
     /// Devices that the node can use. Empty unless the pool is complete.
     devices: Arc<PoolDevices>,
@@ -55,11 +55,7 @@ const UNIFORM: u8 = 4;
 
 impl Pool {
     /// Builds a pool that is known to be incomplete, from the slices that are there. `hash` is that of driver and pool name.
-    pub(super) fn incomplete(
-        hash: u64,
-        slices: impl Iterator<Item = Arc<ResourceSlice>>,
-        gates: GateSet<DraGate>,
-    ) -> Self {
+    pub(super) fn incomplete(hash: u64, slices: impl Iterator<Item = Arc<ResourceSlice>>, gates: GateSet) -> Self {
         Self {
             gates,
             is_complete: false,
@@ -80,10 +76,10 @@ impl Pool {
         hash: u64,
         own: impl Iterator<Item = Arc<ResourceSlice>>,
         others: impl Iterator<Item = Arc<ResourceSlice>>,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
     ) -> Self {
         let (mut slices, mut elsewhere, mut counters) = (SmallVec::new(), Vec::new(), Vec::new());
-        let is_counters = |slice: &ResourceSlice| gates.has(DraGate::PartitionableDevices) && has_counters(slice);
+        let is_counters = |slice: &ResourceSlice| gates.has(Gate::PartitionableDevices) && has_counters(slice);
         for slice in own {
             if is_counters(&slice) { counters.push(slice) } else { slices.push(slice) }
         }
@@ -247,7 +243,7 @@ impl Pool {
         if !self.is_complete {
             return None;
         }
-        let has_counters = self.gates.has(DraGate::PartitionableDevices);
+        let has_counters = self.gates.has(Gate::PartitionableDevices);
         let counter_problem =
             || if has_counters { counter_problem(self.counter_slices(), self.all_slices()) } else { None };
         duplicate_device(&self.devices.slices).or_else(counter_problem)

@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dra_attrs::{DraGate, GateSet, NodeSelectorError};
+use dra_attrs::{GateSet, NodeSelectorError};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 use super::pool::Pool;
@@ -17,7 +17,7 @@ use super::pool::Pool;
 /// Pools of a node's own slices, sorted by driver and pool name.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnPools {
-    pub(super) gates: GateSet<DraGate>,
+    pub(super) gates: GateSet,
     pub(super) pools: Box<[Pool]>,
     /// Number of devices in all pools.
     devices: usize,
@@ -56,7 +56,7 @@ impl PoolRef<'_> {
 }
 
 impl OwnPools {
-    pub(super) fn new(gates: GateSet<DraGate>, pools: Box<[Pool]>) -> Self {
+    pub(super) fn new(gates: GateSet, pools: Box<[Pool]>) -> Self {
         let devices = pools.iter().map(Pool::len).sum();
         Self { gates, pools, devices }
     }

@@ -8,7 +8,7 @@
 //! | with a `shareID` | a share, which consumes `consumedCapacity` |
 //! | any other | the device is held exclusively |
 //!
-//! While the gate [`DraGate::ConsumableCapacity`] is off, a share counts as the whole device: a claim with a share,
+//! While the gate [`Gate::ConsumableCapacity`] is off, a share counts as the whole device: a claim with a share,
 //! allocated while the gate was on, holds the device exclusively.
 //!
 //! The state remembers what each claim holds, and gives back just that when the claim is forgotten. It is made of
@@ -37,14 +37,14 @@ pub(crate) use pool_use::PoolUse;
 pub use state_error::StateError;
 
 use device_usage::Holder;
-use dra_attrs::DraGate;
+use dra_attrs::Gate;
 use dra_device::DeviceId;
 use holding::{Holding, Share, Shares, holdings};
 
 use super::stamp::Stamp;
 use super::trie::{Trie, hash};
 
-/// Devices in use in a cluster. The default is the empty state of a cluster with [`DraGate::ConsumableCapacity`] on.
+/// Devices in use in a cluster. The default is the empty state of a cluster with [`Gate::ConsumableCapacity`] on.
 ///
 /// A clone is a snapshot: it costs no more than a reference, and a change afterwards copies what it changes.
 /// [`AllocatedState::layer`] makes changes that can be dropped again.
@@ -138,8 +138,8 @@ pub enum AssumeOutcome {
 impl AllocatedState {
     /// Creates the empty state of a cluster whose scheduler has the feature gates `gates`.
     #[must_use]
-    pub fn new(gates: GateSet<DraGate>) -> Self {
-        let shares = if gates.has(DraGate::ConsumableCapacity) { Shares::Apart } else { Shares::Exclusive };
+    pub fn new(gates: GateSet) -> Self {
+        let shares = if gates.has(Gate::ConsumableCapacity) { Shares::Apart } else { Shares::Exclusive };
         Self { shares, ..Self::default() }
     }
 
@@ -154,7 +154,7 @@ impl AllocatedState {
     /// Linear in the number of device results.
     pub fn from_claims<'c>(
         claims: impl IntoIterator<Item = &'c ResourceClaim>,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
     ) -> Result<Self, StateError> {
         let mut state = Self::new(gates);
         for claim in claims {
@@ -281,7 +281,7 @@ impl AllocatedState {
     /// given it back.
     ///
     /// ```
-    /// use dra_alloc::{AllocatedState, DraGate, GateSet};
+    /// use dra_alloc::{AllocatedState, Gate, GateSet};
     /// use k8s_openapi::api::resource::v1::ResourceClaim;
     /// use serde_json::{from_value, json};
     ///
@@ -289,7 +289,7 @@ impl AllocatedState {
     ///     "status": {"allocation": {"devices": {"results": [
     ///         {"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}]}}}}));
     /// let claims = [claim("training")?, claim("inference")?];
-    /// let mut state = AllocatedState::from_claims(&claims, GateSet::<DraGate>::default())?;
+    /// let mut state = AllocatedState::from_claims(&claims, GateSet::default())?;
     /// let told: Vec<String> = state
     ///     .held_twice()
     ///     .map(|(device, usage)| {

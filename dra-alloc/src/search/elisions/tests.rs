@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dra_attrs::{DraGate, FeatureGate, GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use dra_device::DeviceId;
 use dra_selector::SelectorCache;
 use k8s_openapi::api::core::v1::{Node, NodeStatus};
@@ -35,7 +35,7 @@ const STEPS: u64 = 20_000;
 struct World {
     classes: Classes,
     selectors: SelectorCache,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
 }
 
 type Answer = Result<Outcome, String>;
@@ -80,7 +80,7 @@ impl World {
         let plan = Plan::new(&listed, &self.classes, self.gates);
         let explain_on = |number| {
             let mut node = node(number);
-            let declared = vec![DraGate::OptionalNodeOperations.name(Profile::V1_37).to_owned()];
+            let declared = vec![Gate::OptionalNodeOperations.name(Profile::V1_37).to_owned()];
             node.status = Some(NodeStatus { declared_features: Some(declared), ..NodeStatus::default() });
             let (outcome, effort) = allocate_on(&context, &plan, &node, None, Budget::work(STEPS)).ok()?;
             let plan = (elisions != Elisions::from_bits(0)).then_some(&plan);
@@ -121,7 +121,7 @@ fn what_is_kept_and_left_out_changes_no_answer() {
     for seed in 0..histories {
         let random = &mut Random::new(seed);
         let gates = if random.percent(80) { GateSet::default() } else { GateSet::all() };
-        let gates = if random.percent(10) { gates.without(DraGate::PartitionableDevices) } else { gates };
+        let gates = if random.percent(10) { gates.without(Gate::PartitionableDevices) } else { gates };
         let world = World { classes: classes(), selectors: SelectorCache::default(), gates };
         let (mut model, mut inventory, mut state) = (Model::default(), Inventory::default(), AllocatedState::default());
         for step in 0..EVENTS {
@@ -241,11 +241,11 @@ fn elisions_change_no_explanation() {
     let (mut compared, mut release, mut gates, mut others) = (0_u32, 0_u32, 0_u32, 0_u32);
     for seed in 0..histories * 4 {
         let random = &mut Random::new(seed);
-        let off = |gate: &DraGate| match gate {
-            DraGate::DeviceBindingConditions | DraGate::OptionalNodeOperations | DraGate::PartitionableDevices => 50,
+        let off = |gate: &Gate| match gate {
+            Gate::DeviceBindingConditions | Gate::OptionalNodeOperations | Gate::PartitionableDevices => 50,
             _ => 10,
         };
-        let off: Vec<DraGate> = DraGate::ALL.iter().copied().filter(|gate| random.percent(off(gate))).collect();
+        let off: Vec<Gate> = Gate::ALL.iter().copied().filter(|gate| random.percent(off(gate))).collect();
         let all_but = off.into_iter().fold(GateSet::all(), GateSet::without);
         let world = World { classes: classes(), selectors: SelectorCache::default(), gates: all_but };
         let (inventory, state) = nearly_full(random);
@@ -415,8 +415,8 @@ fn nodes_that_are_alike_have_the_explanation_of_each_alone() {
     let (mut explained, mut known, mut different) = (0, 0, 0);
     for seed in 0..histories * 20 {
         let random = &mut Random::new(seed);
-        let off = |gate: &DraGate| if *gate == DraGate::PartitionableDevices { 30 } else { 10 };
-        let off: Vec<DraGate> = DraGate::ALL.iter().copied().filter(|gate| random.percent(off(gate))).collect();
+        let off = |gate: &Gate| if *gate == Gate::PartitionableDevices { 30 } else { 10 };
+        let off: Vec<Gate> = Gate::ALL.iter().copied().filter(|gate| random.percent(off(gate))).collect();
         let gates = off.into_iter().fold(GateSet::all(), GateSet::without);
         let world = World { classes: classes(), selectors: SelectorCache::default(), gates };
         let (inventory, state) = nearly_alike(random, 7);

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use dra_alloc::declared_features::DeclaredFeature;
-use dra_alloc::kubelet::KubeletGate;
 use dra_alloc::skip::SkipField;
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{DraGate, GateSet, Outcome};
-use dra_attrs::{FeatureGate, Profile};
+use dra_alloc::{Gate, GateSet, Outcome};
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimStatus};
 use serde_json::json;
 
 use super::kubelet_world::{BOTH, GPU, World, claim, pod};
 use crate::cluster::{Cluster, node, pool, request, with};
 
-fn features(gate: bool) -> GateSet<DraGate> {
-    if gate { GateSet::all() } else { GateSet::all().without(DraGate::OptionalNodeOperations) }
+fn features(gate: bool) -> GateSet {
+    if gate { GateSet::all() } else { GateSet::all().without(Gate::OptionalNodeOperations) }
 }
 
 /// Where a claim ends on its way from the driver's slice through API server, scheduler and kubelet.
@@ -101,7 +100,7 @@ fn each_component_decides_by_its_own_gate_in_all_eight_combinations() {
 #[test]
 fn a_gate_has_a_name_in_each_component() {
     for profile in BOTH {
-        assert_eq!(KubeletGate::OptionalNodeOperations.name(profile), DraGate::OptionalNodeOperations.name(profile));
+        assert_eq!(Gate::OptionalNodeOperations.name(profile), Gate::OptionalNodeOperations.name(profile));
     }
 }
 

@@ -3,7 +3,7 @@
 use dra_alloc::kubelet::{KubeletOptions, Operation};
 use dra_alloc::skip::SkipField;
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{DraGate, GateSet, Outcome};
+use dra_alloc::{Gate, GateSet, Outcome};
 use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimStatus, ResourceSlice};
 use serde_json::json;
@@ -195,7 +195,7 @@ fn devices() -> serde_json::Value {
 
 /// Creates API servers with the gate on and off.
 fn servers(profile: Profile) -> (ApiServer, ApiServer) {
-    let off = GateSet::all().without(DraGate::OptionalNodeOperations);
+    let off = GateSet::all().without(Gate::OptionalNodeOperations);
     (ApiServer::new(profile, GateSet::all()), ApiServer::new(profile, off))
 }
 

@@ -1,7 +1,7 @@
 //! Tests of list attributes in API server, scheduler and drivers (KEP-6072, KEP-5491).
 
 use dra_alloc::validate::{ApiServer, PublishError, Write};
-use dra_alloc::{DraGate, GateSet, Outcome};
+use dra_alloc::{Gate, GateSet, Outcome};
 use dra_attrs::ErrorType::*;
 use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -14,7 +14,7 @@ const FIELD: &str = "spec.devices[0].attributes[resource.kubernetes.io/numaNode]
 
 fn server(profile: Profile, lists: bool) -> ApiServer {
     let features = GateSet::all();
-    ApiServer::new(profile, if lists { features } else { features.without(DraGate::ListTypeAttributes) })
+    ApiServer::new(profile, if lists { features } else { features.without(Gate::ListTypeAttributes) })
 }
 
 /// Form in which a driver publishes the attribute.
@@ -102,7 +102,7 @@ fn gates_of_api_server_and_scheduler_by_form() {
             cluster.profile = profile;
             cluster.classes = ["gpu.example.com", "nic.example.com"].map(crate::cluster::class).to_vec();
             if !scheduler {
-                cluster.gates = cluster.gates.without(DraGate::ListTypeAttributes);
+                cluster.gates = cluster.gates.without(Gate::ListTypeAttributes);
             }
             let outcome = cluster.allocate("node-1", &claims);
             let expected =

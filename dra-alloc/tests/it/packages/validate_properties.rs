@@ -1,9 +1,9 @@
 //! Property tests of the validation.
 
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{DraGate, GateSet, Outcome};
+use dra_alloc::{Gate, GateSet, Outcome};
 use dra_attrs::ErrorType::{self, *};
-use dra_attrs::{FeatureGate, Profile};
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate, ResourceSlice,
 };
@@ -258,8 +258,8 @@ proptest! {
     #[test]
     fn an_unchanged_object_is_accepted(bits in any::<u32>(), kep in any::<bool>()) {
         let profile = if kep { Profile::Kep } else { Profile::V1_37 };
-        let on = DraGate::ALL.iter().copied().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
-        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<GateSet<DraGate>>());
+        let on = Gate::ALL.iter().copied().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
+        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<GateSet>());
         for object in [slice(), counters()] {
             let stored = ResourceSlice::parse(object);
             let again = server.validate_slice(Write::update(&stored, &stored)).unwrap();
@@ -283,8 +283,8 @@ proptest! {
     #[test]
     fn what_is_stored_is_valid(bits in any::<u32>(), kep in any::<bool>(), changes in vec(0..21_usize, 0..2)) {
         let profile = if kep { Profile::Kep } else { Profile::V1_37 };
-        let on = DraGate::ALL.iter().copied().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
-        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<GateSet<DraGate>>());
+        let on = Gate::ALL.iter().copied().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
+        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<GateSet>());
         let all = of_slices();
         let object = mutated(&slice(), changes.iter().map(|index| &all[*index]));
         if let Ok(first) = create::<ResourceSlice>(server, object) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{BindError, BindStep, ClaimTracker, FilterVerdict, GroupRound, PodCycle, PodOptions, PreBind};
-use dra_alloc::{Allocator, Budget, Classes, DraGate, GateSet, Inventory, Profile};
+use dra_alloc::{Allocator, Budget, Classes, Gate, GateSet, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -104,7 +104,7 @@ impl World {
     }
 
     pub(crate) fn with_groups(mut self) -> Self {
-        self.options = self.options.with_gates(GateSet::default().with(DraGate::WorkloadResourceClaims));
+        self.options = self.options.with_gates(GateSet::default().with(Gate::WorkloadResourceClaims));
         self.round = GroupRound::of_group();
         self
     }

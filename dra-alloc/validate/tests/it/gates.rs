@@ -1,7 +1,7 @@
 //! Tests of fields of disabled features: dropped, or kept while in use, and the consequences.
 
 use dra_attrs::ErrorType::*;
-use dra_attrs::{DraGate, FeatureGate, FieldErrors, GateSet, Profile};
+use dra_attrs::{FieldErrors, Gate, GateSet, Profile};
 use dra_device::skip::{SkipField, WireForm};
 use dra_validate::{Accepted, ApiServer, GatePolicy};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate, ResourceSlice};
@@ -11,12 +11,12 @@ use super::world::{
     BOTH, Written, allocated, changed, claim, counters, create, expect, fields, slice, template, update, update_status,
 };
 
-fn without(feature: DraGate) -> ApiServer {
+fn without(feature: Gate) -> ApiServer {
     ApiServer::new(Profile::V1_37, GateSet::all().without(feature))
 }
 
 /// Checks that a field is dropped from a new object, and kept if the stored object has it.
-fn check<T: Written + serde::Serialize>(feature: DraGate, with: &Value, field: &str, path: &str) {
+fn check<T: Written + serde::Serialize>(feature: Gate, with: &Value, field: &str, path: &str) {
     for profile in BOTH {
         let server = ApiServer::new(profile, GateSet::all().without(feature));
         let on = ApiServer::new(profile, GateSet::all());
@@ -53,13 +53,13 @@ fn fields_of_slices() {
     let taints = json!({"taints": [{"key": "k", "effect": "None"}]});
     let resources = json!({"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}});
     for (feature, object, field) in [
-        (DraGate::DeviceTaints, device(taints), "taints"),
-        (DraGate::PartitionableDevices, device(json!({"consumesCounters": consumes})), "consumesCounters"),
-        (DraGate::DeviceBindingConditions, device(conditions.clone()), "bindingConditions"),
-        (DraGate::DeviceBindingConditions, device(conditions.clone()), "bindingFailureConditions"),
-        (DraGate::DeviceBindingConditions, device(conditions), "bindsToNode"),
-        (DraGate::ConsumableCapacity, device(shared), "allowMultipleAllocations"),
-        (DraGate::NodeAllocatableResources, device(resources), "nodeAllocatableResources"),
+        (Gate::DeviceTaints, device(taints), "taints"),
+        (Gate::PartitionableDevices, device(json!({"consumesCounters": consumes})), "consumesCounters"),
+        (Gate::DeviceBindingConditions, device(conditions.clone()), "bindingConditions"),
+        (Gate::DeviceBindingConditions, device(conditions.clone()), "bindingFailureConditions"),
+        (Gate::DeviceBindingConditions, device(conditions), "bindsToNode"),
+        (Gate::ConsumableCapacity, device(shared), "allowMultipleAllocations"),
+        (Gate::NodeAllocatableResources, device(resources), "nodeAllocatableResources"),
     ] {
         let path = format!("/spec/devices/0/{field}");
         check::<ResourceSlice>(feature, &object, &format!("spec.devices[0].{field}"), &path);
@@ -67,19 +67,19 @@ fn fields_of_slices() {
     let shared = device(json!({"allowMultipleAllocations": true, "capacity": {"m": policy}}));
     let path = "/spec/devices/0/capacity/m/requestPolicy";
     let field = "spec.devices[0].capacity[m].requestPolicy";
-    check::<ResourceSlice>(DraGate::ConsumableCapacity, &shared, field, path);
+    check::<ResourceSlice>(Gate::ConsumableCapacity, &shared, field, path);
     let groups = "spec.devices[0].consumesCounters[0].compatibilityGroups";
     let path = "/spec/devices/0/consumesCounters/0/compatibilityGroups";
     let with_groups = device(json!({"consumesCounters": consumes}));
-    check::<ResourceSlice>(DraGate::DeviceCompatibilityGroups, &with_groups, groups, path);
+    check::<ResourceSlice>(Gate::DeviceCompatibilityGroups, &with_groups, groups, path);
     let name = "partitionTypeAttribute";
     check::<ResourceSlice>(
-        DraGate::PartitionableDevicesType,
+        Gate::PartitionableDevicesType,
         &partition,
         &format!("spec.{name}"),
         &format!("/spec/{name}"),
     );
-    check::<ResourceSlice>(DraGate::PartitionableDevices, &counters(), "spec.sharedCounters", "/spec/sharedCounters");
+    check::<ResourceSlice>(Gate::PartitionableDevices, &counters(), "spec.sharedCounters", "/spec/sharedCounters");
 }
 
 #[test]
@@ -91,29 +91,25 @@ fn a_device_that_says_where_it_is_has_no_place_without_the_gate() {
     );
     expect::<ResourceSlice>(
         "off",
-        create(without(DraGate::PartitionableDevices), per_device.clone()),
+        create(without(Gate::PartitionableDevices), per_device.clone()),
         &[("spec", Required, "exactly one of `nodeName`")],
     );
-    expect::<ResourceSlice>(
-        "in use",
-        update(without(DraGate::PartitionableDevices), per_device.clone(), per_device),
-        &[],
-    );
+    expect::<ResourceSlice>("in use", update(without(Gate::PartitionableDevices), per_device.clone(), per_device), &[]);
 }
 
 #[test]
 fn an_empty_list_goes_like_a_full_one() {
     let both = changed(&slice(), json!({"/spec/devices": [], "/spec/sharedCounters": []}));
-    let admitted = create::<ResourceSlice>(without(DraGate::PartitionableDevices), both.clone()).unwrap();
+    let admitted = create::<ResourceSlice>(without(Gate::PartitionableDevices), both.clone()).unwrap();
     assert_eq!((admitted.object.spec.shared_counters, admitted.dropped.len()), (None, 0));
-    assert!(create::<ResourceSlice>(without(DraGate::DeviceTaints), both).is_err());
+    assert!(create::<ResourceSlice>(without(Gate::DeviceTaints), both).is_err());
 }
 
 #[test]
 fn an_empty_text_that_becomes_a_list_is_an_attribute_without_value() {
     let model = |value: Value| changed(&slice(), json!({"/spec/devices/0/attributes": {"model": value}}));
     let (text, list) = (model(json!({"string": ""})), model(json!({"strings": ["a", "b"]})));
-    let outcome = update::<ResourceSlice>(without(DraGate::ListTypeAttributes), text, list);
+    let outcome = update::<ResourceSlice>(without(Gate::ListTypeAttributes), text, list);
     expect("list", outcome, &[("spec.devices[0].attributes[model]", Invalid, "must specify one of")]);
 }
 
@@ -122,23 +118,23 @@ fn a_feature_in_use_anywhere_lets_everything_of_it_through() {
     let taint = json!([{"key": "k", "effect": "None"}]);
     let old = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": taint}, {"name": "b"}]}));
     let new = changed(&slice(), json!({"/spec/devices": [{"name": "a"}, {"name": "b", "taints": taint}]}));
-    let admitted = update::<ResourceSlice>(without(DraGate::DeviceTaints), old, new.clone()).unwrap();
+    let admitted = update::<ResourceSlice>(without(Gate::DeviceTaints), old, new.clone()).unwrap();
     assert_eq!(admitted.object.spec, ResourceSlice::parse(new).spec);
     // An empty list does not count as in use; `false` does.
     let empty = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": []}]}));
     let new = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": taint}]}));
-    let admitted = update::<ResourceSlice>(without(DraGate::DeviceTaints), empty, new).unwrap();
+    let admitted = update::<ResourceSlice>(without(Gate::DeviceTaints), empty, new).unwrap();
     assert_eq!(fields(&admitted), ["spec.devices[0].taints"]);
     let no = device(json!({"allowMultipleAllocations": false}));
     let yes = device(json!({"allowMultipleAllocations": true}));
-    let admitted = update::<ResourceSlice>(without(DraGate::ConsumableCapacity), no, yes).unwrap();
+    let admitted = update::<ResourceSlice>(without(Gate::ConsumableCapacity), no, yes).unwrap();
     assert!(admitted.dropped.is_empty());
 }
 
 #[test]
 fn a_stored_name_of_partition_types_may_stay_and_not_become_another() {
     const NAME: &str = "spec.partitionTypeAttribute";
-    let off = without(DraGate::PartitionableDevicesType);
+    let off = without(Gate::PartitionableDevicesType);
     let named = |name: &str| changed(&slice(), json!({"/spec/partitionTypeAttribute": name}));
     let stored = named("gpu.example.com/model");
     let kept = changed(&stored, json!({"/spec/pool/generation": 1}));
@@ -162,11 +158,11 @@ fn fields_of_claims_and_templates() {
     };
     let derived = json!([{"name": "a.b/c", "expression": "1"}]);
     for (feature, fields, field) in [
-        (DraGate::AdminAccess, json!({"adminAccess": true}), "adminAccess"),
-        (DraGate::AdminAccess, json!({"adminAccess": false}), "adminAccess"),
-        (DraGate::ConsumableCapacity, json!({"capacity": {"requests": {"m": "1"}}}), "capacity"),
-        (DraGate::DeviceTaints, json!({"tolerations": [{"operator": "Exists"}]}), "tolerations"),
-        (DraGate::DerivedAttributes, json!({"derivedAttributes": derived}), "derivedAttributes"),
+        (Gate::AdminAccess, json!({"adminAccess": true}), "adminAccess"),
+        (Gate::AdminAccess, json!({"adminAccess": false}), "adminAccess"),
+        (Gate::ConsumableCapacity, json!({"capacity": {"requests": {"m": "1"}}}), "capacity"),
+        (Gate::DeviceTaints, json!({"tolerations": [{"operator": "Exists"}]}), "tolerations"),
+        (Gate::DerivedAttributes, json!({"derivedAttributes": derived}), "derivedAttributes"),
     ] {
         let name = format!("spec.devices.requests[0].exactly.{field}");
         let path = format!("/spec/devices/requests/0/exactly/{field}");
@@ -183,10 +179,10 @@ fn fields_of_claims_and_templates() {
     );
     expect::<ResourceClaim>(
         "list",
-        create(without(DraGate::PrioritizedList), list.clone()),
+        create(without(Gate::PrioritizedList), list.clone()),
         &[("spec.devices.requests[0]", Required, "exactly one of `exactly` or `firstAvailable`")],
     );
-    expect("in use", update::<ResourceClaim>(without(DraGate::PrioritizedList), list.clone(), list), &[]);
+    expect("in use", update::<ResourceClaim>(without(Gate::PrioritizedList), list.clone(), list), &[]);
     let distinct = changed(
         &claim(),
         json!({"/spec/devices/constraints": [{"distinctAttribute": "a.b/c"}],
@@ -194,7 +190,7 @@ fn fields_of_claims_and_templates() {
     );
     expect::<ResourceClaim>(
         "distinct",
-        create(without(DraGate::ConsumableCapacity), distinct),
+        create(without(Gate::ConsumableCapacity), distinct),
         &[("spec.devices.constraints[0].matchAttribute", Required, "")],
     );
 }
@@ -216,11 +212,11 @@ fn fields_of_a_status() {
         json!({"/status/allocation/devices/results/0/bindingFailureConditions": ["b"]}),
     );
     for (feature, new, place) in [
-        (DraGate::AdminAccess, result("adminAccess", json!(true)), "devices/results/0/adminAccess"),
-        (DraGate::DeviceBindingConditions, conditions.clone(), "devices/results/0/bindingConditions"),
-        (DraGate::DeviceBindingConditions, conditions, "devices/results/0/bindingFailureConditions"),
-        (DraGate::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/shareID"),
-        (DraGate::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/consumedCapacity"),
+        (Gate::AdminAccess, result("adminAccess", json!(true)), "devices/results/0/adminAccess"),
+        (Gate::DeviceBindingConditions, conditions.clone(), "devices/results/0/bindingConditions"),
+        (Gate::DeviceBindingConditions, conditions, "devices/results/0/bindingFailureConditions"),
+        (Gate::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/shareID"),
+        (Gate::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/consumedCapacity"),
     ] {
         let path = format!("/status/allocation/{place}");
         let new = changed(&new, json!({"/spec": plain["spec"]}));
@@ -232,14 +228,14 @@ fn fields_of_a_status() {
         assert_eq!(stored(new.clone()), new.pointer(&path).cloned(), "{feature:?} {place} stays");
     }
     let unreported = changed(&allocated(), json!({"/status/devices": null}));
-    let admitted = update_status(without(DraGate::ResourceClaimDeviceStatus), unreported, allocated()).unwrap();
+    let admitted = update_status(without(Gate::ResourceClaimDeviceStatus), unreported, allocated()).unwrap();
     assert_eq!((fields(&admitted), &admitted.object.status.as_ref().unwrap().devices), (vec!["status.devices"], &None));
-    let stays = update_status(without(DraGate::ResourceClaimDeviceStatus), allocated(), allocated()).unwrap();
+    let stays = update_status(without(Gate::ResourceClaimDeviceStatus), allocated(), allocated()).unwrap();
     assert!(stays.object.status.unwrap().devices.is_some());
     // A feature in use in the spec also keeps its fields in the status.
     let admin = changed(&plain, json!({"/spec/devices/requests/0/exactly/adminAccess": true}));
     let new = changed(&result("adminAccess", json!(true)), json!({"/spec": admin["spec"]}));
-    let admitted = update_status(without(DraGate::AdminAccess), admin, new).unwrap();
+    let admitted = update_status(without(Gate::AdminAccess), admin, new).unwrap();
     assert!(admitted.dropped.is_empty());
 }
 
@@ -254,21 +250,21 @@ fn fields_that_stay_in_a_status() {
         "/status/allocation/devices/results/0/bindingFailureConditions": ["b"],
     });
     let new = changed(&allocated(), result);
-    let dropped = |feature: DraGate| -> Vec<String> {
+    let dropped = |feature: Gate| -> Vec<String> {
         let admitted = update_status(without(feature), claim(), new.clone()).unwrap();
         assert!(admitted.dropped.iter().all(|dropped| dropped.gate.gate == feature));
         admitted.dropped.into_iter().map(|dropped| dropped.field).collect()
     };
-    assert_eq!(dropped(DraGate::DeviceTaints), Vec::<String>::new());
-    assert_eq!(dropped(DraGate::ResourceClaimDeviceStatus), Vec::<String>::new());
+    assert_eq!(dropped(Gate::DeviceTaints), Vec::<String>::new());
+    assert_eq!(dropped(Gate::ResourceClaimDeviceStatus), Vec::<String>::new());
     let conditions = ["bindingConditions", "bindingFailureConditions"];
     let places = conditions.map(|field| format!("status.allocation.devices.results[0].{field}"));
-    assert_eq!(dropped(DraGate::DeviceBindingConditions), places);
+    assert_eq!(dropped(Gate::DeviceBindingConditions), places);
 }
 
 #[test]
 fn an_empty_object_that_is_stored_is_in_use() {
-    let server = without(DraGate::ConsumableCapacity);
+    let server = without(Gate::ConsumableCapacity);
     let stored = changed(&claim(), json!({"/spec/devices/requests/0/exactly/capacity": {}}));
     let labelled = changed(&stored, json!({"/metadata/labels": {"a": "b"}}));
     let admitted = update::<ResourceClaim>(server, stored.clone(), labelled).unwrap();
@@ -291,7 +287,7 @@ fn an_empty_object_that_is_stored_is_in_use() {
 
 #[test]
 fn a_status_is_written_without_a_change_of_the_spec() {
-    for feature in [DraGate::DeviceTaints, DraGate::ConsumableCapacity, DraGate::AdminAccess] {
+    for feature in [Gate::DeviceTaints, Gate::ConsumableCapacity, Gate::AdminAccess] {
         let tolerations = json!([{"key": "k", "operator": "Exists"}]);
         let fields = json!({
             "/spec/devices/requests/0/exactly/tolerations": tolerations,
@@ -306,17 +302,17 @@ fn a_status_is_written_without_a_change_of_the_spec() {
 
 #[test]
 fn only_the_feature_of_the_kep_rejects() {
-    for feature in DraGate::ALL.iter().copied() {
+    for feature in Gate::ALL.iter().copied() {
         assert_eq!(GatePolicy::for_gate(feature, Profile::V1_37), GatePolicy::Drop);
         let rejects = GatePolicy::for_gate(feature, Profile::Kep) == GatePolicy::Reject;
-        assert_eq!(rejects, feature == DraGate::OptionalNodeOperations, "{feature:?}");
+        assert_eq!(rejects, feature == Gate::OptionalNodeOperations, "{feature:?}");
     }
 }
 
 #[test]
 fn where_nothing_skips_the_gate_changes_nothing() {
     // req: 5945-GATE-3
-    let feature = DraGate::OptionalNodeOperations;
+    let feature = Gate::OptionalNodeOperations;
     let slices = [json!(null), json!(false)].map(|skip| changed(&slice(), json!({"/spec/skipNodeOperations": skip})));
     let invalid = changed(&slices[0], json!({"/spec/driver": "", "/spec/devices/0/name": ""}));
     for profile in BOTH {
@@ -349,7 +345,7 @@ fn where_nothing_skips_the_gate_changes_nothing() {
 fn an_empty_map_that_is_stored_is_no_use() {
     let resources = |value: Value| changed(&slice(), json!({"/spec/devices/0/nodeAllocatableResources": value}));
     let new = resources(json!({"cpu": {"mapping": {"deviceMultiplier": "1"}}}));
-    let server = without(DraGate::NodeAllocatableResources);
+    let server = without(Gate::NodeAllocatableResources);
     let admitted = update::<ResourceSlice>(server, resources(json!({})), new).unwrap();
     assert_eq!(fields(&admitted), ["spec.devices[0].nodeAllocatableResources"]);
     assert!(create::<ResourceSlice>(server, resources(json!({}))).unwrap().dropped.is_empty());
@@ -360,7 +356,7 @@ fn an_empty_map_that_is_stored_is_no_use() {
         changed(&plain, json!({"/status": {"allocation": {"devices": {"results": [result]}}}}))
     };
     let new = status(json!("12345678-90ab-cdef-1234-567890abcdef"), json!(null));
-    let admitted = update_status(without(DraGate::ConsumableCapacity), status(json!(null), json!({})), new).unwrap();
+    let admitted = update_status(without(Gate::ConsumableCapacity), status(json!(null), json!({})), new).unwrap();
     assert_eq!(fields(&admitted), ["status.allocation.devices.results[0].shareID"]);
 }
 
@@ -374,9 +370,9 @@ fn fields_of_alternatives_and_places_of_devices_are_dropped() {
             "constraints": [{"matchAttribute": "a.b/c"}]}}),
     );
     for (feature, field) in [
-        (DraGate::DeviceTaints, "tolerations"),
-        (DraGate::ConsumableCapacity, "capacity"),
-        (DraGate::DerivedAttributes, "derivedAttributes"),
+        (Gate::DeviceTaints, "tolerations"),
+        (Gate::ConsumableCapacity, "capacity"),
+        (Gate::DerivedAttributes, "derivedAttributes"),
     ] {
         let admitted = create::<ResourceClaim>(without(feature), object.clone()).unwrap();
         assert_eq!(fields(&admitted), [format!("spec.devices.requests[0].firstAvailable[0].{field}")]);
@@ -391,7 +387,7 @@ fn fields_of_alternatives_and_places_of_devices_are_dropped() {
             create(ApiServer::new(Profile::V1_37, GateSet::all()), device.clone()),
             &[("spec.devices[0]", Invalid, "can only be set if `perDeviceNodeSelection` is set to true")],
         );
-        let admitted = create::<ResourceSlice>(without(DraGate::PartitionableDevices), device).unwrap();
+        let admitted = create::<ResourceSlice>(without(Gate::PartitionableDevices), device).unwrap();
         assert_eq!(fields(&admitted), [format!("spec.devices[0].{field}")]);
     }
 }
@@ -400,7 +396,7 @@ fn fields_of_alternatives_and_places_of_devices_are_dropped() {
 fn a_change_that_is_dropped_counts_for_the_generation() {
     let stored = changed(&slice(), json!({"/metadata/generation": 4, "/spec/devices/0/taints": null}));
     let tainted = changed(&stored, json!({"/spec/devices/0/taints": [{"key": "k", "effect": "None"}]}));
-    let admitted = update::<ResourceSlice>(without(DraGate::DeviceTaints), stored.clone(), tainted).unwrap();
+    let admitted = update::<ResourceSlice>(without(Gate::DeviceTaints), stored.clone(), tainted).unwrap();
     assert_eq!(fields(&admitted), ["spec.devices[0].taints"]);
     assert_eq!(admitted.object.spec, ResourceSlice::parse(stored).spec);
     assert_eq!(admitted.object.metadata.generation, Some(5));

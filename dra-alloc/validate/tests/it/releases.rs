@@ -1,6 +1,6 @@
 //! Rules of older releases, each with the answer that an API server of that release gave.
 
-use dra_attrs::{DraGate, DropCause, ErrorType, GateSet, Profile};
+use dra_attrs::{DropCause, ErrorType, Gate, GateSet, Profile};
 use dra_validate::{ApiServer, Write, read};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const RELEASES: [Profile; 4] = [Profile::V1_34, Profile::V1_35, Profile::V1_36, 
 
 /// A server of a release with every gate that it has.
 fn server(release: Profile) -> ApiServer {
-    let gates: GateSet<DraGate> = GateSet::all();
+    let gates: GateSet = GateSet::all();
     let has = gates.iter().filter(|gate| gate.stage(release).exists()).collect();
     ApiServer::new(release, has)
 }
@@ -106,13 +106,13 @@ fn an_unknown_field_goes_before_all_else() {
 #[test]
 fn fields_whose_gate_is_off_are_dropped_by_default() {
     let typed: ResourceSlice = serde_json::from_value(scalars()).unwrap();
-    let dropped = |release: Profile| -> Vec<DraGate> {
+    let dropped = |release: Profile| -> Vec<Gate> {
         let server = ApiServer::new(release, GateSet::of(release));
         let accepted = server.validate_slice(Write::create(&typed)).unwrap();
         accepted.dropped.iter().map(|field| field.gate.gate).collect()
     };
-    assert!(dropped(Profile::V1_35).contains(&DraGate::DeviceTaints));
-    assert!(!dropped(Profile::V1_36).contains(&DraGate::DeviceTaints));
+    assert!(dropped(Profile::V1_35).contains(&Gate::DeviceTaints));
+    assert!(!dropped(Profile::V1_36).contains(&Gate::DeviceTaints));
     let class: DeviceClass = serde_json::from_value(json!({"spec": {"extendedResourceName": "a b"}})).unwrap();
     let answer = |release: Profile| ApiServer::new(release, GateSet::of(release)).validate_class(Write::create(&class));
     assert_eq!(answer(Profile::V1_35).unwrap().object.spec.unwrap().extended_resource_name, None);
@@ -166,7 +166,7 @@ fn node_resources_of_1_36_have_another_form() {
     assert_eq!(resources["cpu"]["mapping"], json!({"capacityKey": "cores", "capacityMultiplier": "1"}));
     assert_eq!(resources["memory"]["mapping"], json!({"deviceMultiplier": "2Gi"}));
     assert_eq!(found.unknown[0].field, "spec.devices[0].nodeAllocatableResources");
-    assert_eq!(found.unknown[0].gate.map(|gate| gate.gate), Some(DraGate::NodeAllocatableResources));
+    assert_eq!(found.unknown[0].gate.map(|gate| gate.gate), Some(Gate::NodeAllocatableResources));
     // In 1.37 it is the other way round.
     let found = read(slice, Profile::V1_37).unwrap();
     assert_eq!(found.unknown[0].field, "spec.devices[0].nodeAllocatableResourceMappings");

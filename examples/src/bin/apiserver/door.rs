@@ -12,7 +12,7 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{PoolStatusGate, StatusRequest};
+use poolstatus::StatusRequest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -54,8 +54,8 @@ pub(crate) struct Admitted {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Door {
     pub(crate) profile: Profile,
-    pub(crate) gates: GateSet<dra_alloc::DraGate>,
-    pub(crate) pool_status: GateSet<PoolStatusGate>,
+    pub(crate) gates: GateSet,
+    pub(crate) pool_status: GateSet,
 }
 
 /// Fields of a pod that an update may change.

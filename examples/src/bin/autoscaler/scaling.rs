@@ -13,10 +13,10 @@ use dra_alloc::autoscaler::{
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{Classes, DeviceId, DraGate, GateSet, Inventory, StateError, allocated_devices};
+use dra_alloc::{Classes, DeviceId, GateSet, Inventory, StateError, allocated_devices};
 use dra_attrs::{GateError, Profile};
 use examples::candidates::{claims_of, is_pending, refusal};
-use examples::feature_gates::feature_gates;
+use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::{Manifests, name_of};
 use examples::output::say;
 use examples::placing::with_budget;
@@ -78,7 +78,7 @@ pub(crate) enum Subject<'a> {
 /// Question of a command line, with what its files say.
 pub(crate) struct Question<'a> {
     args: &'a ScalingArgs,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     /// Templates with the names and prices of their groups.
     templates: Vec<(String, u64, NodeTemplate)>,
     selectors: SelectorCache,
@@ -160,8 +160,8 @@ impl ScalingArgs {
     }
 
     /// Reads the feature gates.
-    pub(crate) fn gates(&self) -> Result<GateSet<DraGate>, ScalingError> {
-        Ok(feature_gates(&self.feature_gates, self.profile)?)
+    pub(crate) fn gates(&self) -> Result<GateSet, ScalingError> {
+        Ok(feature_gates(&self.feature_gates, self.profile, &DEVICE_GATES)?)
     }
 
     /// Reads the templates with their files and prices.

@@ -28,7 +28,7 @@ use dra_attrs::{
     FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Profile, Scalar,
     StandardAttribute, Sysfs, SysfsError, VendorDriver, check_device_attributes,
 };
-use examples::feature_gates::feature_gates;
+use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::machine::{Machine, MachineError};
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use examples::sysfs::SysfsDir;
@@ -177,7 +177,7 @@ fn run(args: &Args) -> Result<(), DriverError> {
     }
     let pass = publish::writes(&args.driver, &args.node_name, &survey.devices, &args.server, &stored.slices)?;
     if args.check {
-        let server = ApiServer::new(args.profile, feature_gates(&args.feature_gates, args.profile)?);
+        let server = ApiServer::new(args.profile, feature_gates(&args.feature_gates, args.profile, &DEVICE_GATES)?);
         pass.writes.iter().try_for_each(|write| check(write, &stored.slices, server, args.all_problems))?;
     }
     if !args.stored.is_empty() {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::validate::{Accepted, ApiServer, Write};
-use dra_alloc::{DraGate, DroppedField, GateSet};
-use dra_attrs::{FeatureGate, FieldError, FieldErrors, Profile};
+use dra_alloc::{DroppedField, Gate, GateSet};
+use dra_attrs::{FieldError, FieldErrors, Profile};
 use examples::manifest::{Manifests, name_of};
 use examples::output::say;
 use k8s_openapi::Metadata;
@@ -18,7 +18,7 @@ const CHECKED: [&str; 5] =
 /// Answers about objects, one line each.
 struct Answers {
     profile: Profile,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     lines: Vec<String>,
     checked: usize,
     refused: usize,
@@ -26,7 +26,7 @@ struct Answers {
 
 /// Returns a line for each error, each field that would be dropped and each warning, and the number of objects; true if there
 /// is no error. What can't be read is said. Where a gate is the reason, it is named.
-pub(crate) fn check(files: &[String], profile: Profile, gates: GateSet<DraGate>) -> (String, bool) {
+pub(crate) fn check(files: &[String], profile: Profile, gates: GateSet) -> (String, bool) {
     let mut manifests = Manifests::default();
     for file in files {
         manifests.read_argument(file);
@@ -82,10 +82,10 @@ impl Answers {
     fn gates_behind<'e, T>(
         &self,
         errors: &'e FieldErrors,
-        validated: impl Fn(GateSet<DraGate>) -> Result<T, FieldErrors>,
+        validated: impl Fn(GateSet) -> Result<T, FieldErrors>,
     ) -> BTreeMap<&'e str, &'static str> {
-        let off: Vec<DraGate> = DraGate::ALL.iter().copied().filter(|gate| !self.gates.has(*gate)).collect();
-        let mended = |gates: GateSet<DraGate>| -> BTreeSet<&'e str> {
+        let off: Vec<Gate> = Gate::ALL.iter().copied().filter(|gate| !self.gates.has(*gate)).collect();
+        let mended = |gates: GateSet| -> BTreeSet<&'e str> {
             let left = validated(gates).err().unwrap_or_default();
             let still: BTreeSet<&str> = left.iter().map(|error| error.field.as_str()).collect();
             errors.iter().map(|error| error.field.as_str()).filter(|field| !still.contains(field)).collect()

@@ -12,8 +12,8 @@ use clap::{Parser, Subcommand};
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{Allocator, DraGate, GateSet};
-use dra_attrs::{FeatureGate, GateError, Profile};
+use dra_alloc::{Allocator, GateSet};
+use dra_attrs::{GateError, Profile};
 use examples::cluster_args::ClusterPlace;
 use examples::eviction_preview::{NoRule, preview, read_rules};
 use examples::live::cluster_view::{ClusterView, watch_cluster};
@@ -121,13 +121,13 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
 }
 
 impl Args {
-    fn gates<G: FeatureGate>(&self) -> Result<GateSet<G>, GateError> {
+    fn gates(&self) -> Result<GateSet, GateError> {
         GateSet::parse(&self.feature_gates, self.profile)
     }
 
     /// Returns the answer; false if it leaves out a part of the question.
     async fn ask(&self) -> Result<(String, bool), DraError> {
-        let gates: GateSet<DraGate> = self.gates()?;
+        let gates: GateSet = self.gates()?;
         let options = PodOptions::new(self.profile).with_gates(gates);
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
         let text = match &self.command {
@@ -152,7 +152,7 @@ impl Args {
     async fn why(
         &self,
         cluster: &Cluster,
-        gates: GateSet<DraGate>,
+        gates: GateSet,
         options: PodOptions,
         name: Option<&str>,
         output: Format,

@@ -37,7 +37,7 @@ use clap::{Parser, Subcommand};
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_attrs::{GateError, Profile, Version, VersionError};
 use examples::cluster_args::{ClusterArgs, VitalsArgs};
-use examples::feature_gates::feature_gates;
+use examples::feature_gates::{KUBELET_GATES, feature_gates};
 use examples::manifest::{Manifests, name_of};
 use examples::output::{LineForm, OutputError, Trouble, one_line, program, put, put_line, say};
 use k8s_openapi::api::core::v1::Pod;
@@ -201,7 +201,8 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         });
         return Ok(serve(listener, &args.driver, on_call).await?);
     }
-    let settings = KubeletOptions::new(args.profile).with_gates(feature_gates(&args.feature_gates, args.profile)?);
+    let settings =
+        KubeletOptions::new(args.profile).with_gates(feature_gates(&args.feature_gates, args.profile, &KUBELET_GATES)?);
     if args.server.live {
         return Ok(live::run(args, settings, args.plugins()?).await?);
     }

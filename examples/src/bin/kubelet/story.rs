@@ -7,15 +7,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dra_alloc::GateSet;
-use dra_alloc::kubelet::{KubeletGate, KubeletOptions};
-use dra_attrs::{FeatureGate, Profile};
+use dra_alloc::kubelet::KubeletOptions;
+use dra_attrs::{Gate, Profile};
+use examples::manifest::Manifests;
 use k8s_openapi::api::core::v1::Pod;
 use tempfile::TempDir;
 
 use super::agent::{Agent, AgentError, CALL_TIMEOUT, Done};
 use super::grpc::{ServeError, listen, serve_while};
 use super::state_file::StateFile;
-use examples::manifest::Manifests;
 
 const DRIVER: &str = "gpu.example.com";
 const MANIFEST: &str = include_str!("../../../data/kubelet/pods.yaml");
@@ -66,8 +66,7 @@ impl<'a> Teller<'a> {
     fn new(profile: Profile, folder: &TempDir, seen: &'a Mutex<Vec<String>>) -> Self {
         let mut manifests = Manifests::default();
         manifests.read("pods.yaml", MANIFEST);
-        let settings =
-            KubeletOptions::new(profile).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
+        let settings = KubeletOptions::new(profile).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
         let file = StateFile::new(folder.path().join("dra_manager_state"));
         Self { settings, file, seen, text: String::new(), manifests }
     }
@@ -98,10 +97,10 @@ impl<'a> Teller<'a> {
         self.done("infer is looked at again", &done);
         self.metrics(&agent);
 
-        let gate = KubeletGate::OptionalNodeOperations.name(self.settings.profile());
+        let gate = Gate::OptionalNodeOperations.name(self.settings.profile());
         self.chapter(&format!("The kubelet restarts with the gate {gate} off"));
         drop(agent);
-        let off = self.settings.with_gates(self.settings.gates().without(KubeletGate::OptionalNodeOperations));
+        let off = self.settings.with_gates(self.settings.gates().without(Gate::OptionalNodeOperations));
         let agent = Agent::start(self.file.clone(), off, plugins, CALL_TIMEOUT)?;
         match agent.prepare(&late, &self.manifests.claims).await {
             Err(error @ AgentError::Prepare(_)) => self.line(&format!("late does not start: {error}")),

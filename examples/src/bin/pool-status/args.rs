@@ -8,7 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 use poolstatus::{InputKind, Profile, StatusRequest};
 
 use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
-use examples::feature_gates::feature_gates;
+use examples::feature_gates::{POOL_STATUS_GATES, feature_gates};
 use examples::instant::instant;
 use examples::output::Format;
 use examples::pool_question::Question;
@@ -131,7 +131,7 @@ impl Args {
             limit: self.limit,
             partition_type: self.partition_type.clone(),
             namespace: self.namespace.clone(),
-            gates: feature_gates(&self.feature_gates, self.profile)?,
+            gates: feature_gates(&self.feature_gates, self.profile, &POOL_STATUS_GATES)?,
             profile: self.profile,
         })
     }

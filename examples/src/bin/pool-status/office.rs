@@ -4,22 +4,21 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use dra_alloc::InventoryError;
-use dra_attrs::FeatureGate;
+use examples::manifest::{Manifests, PoolStatusRequest, name_of};
+use examples::pool_question::{Question, incomplete_pools};
+use examples::pool_table::tables;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision, RequestPhase};
 use poolstatus::metrics::{Metric, MetricIncrements};
 use poolstatus::{
-    AvailabilityReport, DeviceTotals, GateSet, InputKind, PoolIndex, PoolStatusGate, Profile, Query, RequestOutcome,
+    AvailabilityReport, DeviceTotals, Gate, GateSet, InputKind, PoolIndex, Profile, Query, RequestOutcome,
     StatusRequest,
 };
 use serde_json::{Value, json};
 
 use super::PoolStatusError;
 use super::args::Args;
-use examples::manifest::{Manifests, PoolStatusRequest, name_of};
-use examples::pool_question::{Question, incomplete_pools};
-use examples::pool_table::tables;
 
 /// Time after which a user may create one more request.
 const REFILL: Duration = Duration::from_secs(60);
@@ -54,7 +53,7 @@ impl Answer {
 pub(crate) struct Office<'a> {
     /// Objects of the cluster, indexed once for all requests.
     index: PoolIndex,
-    gates: GateSet<PoolStatusGate>,
+    gates: GateSet,
     args: &'a Args,
     now: Timestamp,
     controller: RequestController,
@@ -81,9 +80,9 @@ impl<'a> Office<'a> {
             role.ok_or_else(|| PoolStatusError::NoRole { name: name.clone() })
         };
         let role = args.as_role.as_ref().map(find).transpose()?;
-        let on = question.gates.with(PoolStatusGate::ResourcePoolStatus);
-        let manager = if args.no_controller { on.without(PoolStatusGate::ResourcePoolStatus) } else { on };
-        let server = if args.not_served { on.without(PoolStatusGate::ResourcePoolStatus) } else { on };
+        let on = question.gates.with(Gate::ResourcePoolStatus);
+        let manager = if args.no_controller { on.without(Gate::ResourcePoolStatus) } else { on };
+        let server = if args.not_served { on.without(Gate::ResourcePoolStatus) } else { on };
         let mut controller = RequestController::new(server, manager);
         let kinds = [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules];
         let not_synced = args.not_synced.map(InputKind::from);
@@ -98,7 +97,7 @@ impl<'a> Office<'a> {
         let view = view(request);
         let name = format!("ResourcePoolStatusRequest {}", name_of(view.metadata()));
         if self.controller.decide(view) == RequestDecision::Inaccessible {
-            let gate = PoolStatusGate::ResourcePoolStatus.name(view.profile());
+            let gate = Gate::ResourcePoolStatus.name(view.profile());
             return Answer::refused(format!("{name}: not served: the feature gate {gate} is off in the API server"));
         }
         if let Err(note) = self.authorize(view) {
@@ -269,7 +268,7 @@ impl<'a> Office<'a> {
 }
 
 /// Indexes the objects from which a status is computed.
-fn index(manifests: &Manifests, gates: GateSet<PoolStatusGate>) -> Result<PoolIndex, InventoryError> {
+fn index(manifests: &Manifests, gates: GateSet) -> Result<PoolIndex, InventoryError> {
     let mut index = PoolIndex::new(gates);
     index.replace_slices(manifests.slices.iter().cloned())?;
     index.replace_claims(manifests.claims.iter().cloned())?;

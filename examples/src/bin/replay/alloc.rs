@@ -8,8 +8,7 @@ use dra_alloc::explain::Detail;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::{SkipField, WireForm, WireFormError};
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, GateSet, Inventory, Outcome, Share,
-    Verdict,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, GateSet, Inventory, Outcome, Share, Verdict,
 };
 use dra_attrs::{Profile, Quantity};
 use examples::objects::KubeObject;
@@ -29,7 +28,7 @@ const BINDING_GATES: &str = "DRADeviceBindingConditions+DRAResourceClaimDeviceSt
 struct AllocateInput {
     #[serde(default = "crate::operation::kep")]
     profile: Profile,
-    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates::<DraGate, _>")]
+    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates")]
     features: BTreeMap<String, bool>,
     node: Option<Value>,
     nodes: Option<Vec<Value>>,
@@ -64,7 +63,7 @@ struct Allocated {
 }
 
 impl AllocateInput {
-    fn state(&self, claims: &[ResourceClaim], gates: GateSet<DraGate>) -> Result<AllocatedState, Refusal> {
+    fn state(&self, claims: &[ResourceClaim], gates: GateSet) -> Result<AllocatedState, Refusal> {
         let state = AllocatedState::from_claims(claims, gates);
         let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
         self.allocated.devices.iter().for_each(|device| state.hold(device));
@@ -84,7 +83,7 @@ impl AllocateInput {
 }
 
 /// Returns the set of the gates that are on; gates that are not named are off.
-pub(super) fn features(profile: Profile, gates: &BTreeMap<String, bool>) -> GateSet<DraGate> {
+pub(super) fn features(profile: Profile, gates: &BTreeMap<String, bool>) -> GateSet {
     let is_on = |gate: &str| gates.get(gate).copied().unwrap_or(false);
     GateSet::from_names(profile, |gate| {
         Some(is_on(gate) || BINDING_GATES.split('+').any(|both| both == gate) && is_on(BINDING_GATES))

@@ -6,9 +6,7 @@ use std::fmt::Display;
 
 use dra_alloc::GateSet;
 use dra_alloc::declared_features::DeclaredFeature;
-use dra_alloc::kubelet::{
-    ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare,
-};
+use dra_alloc::kubelet::{ClaimCache, ClaimRef, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare};
 use dra_alloc::skip::SkipSet;
 use dra_attrs::{Profile, Version};
 use k8s_openapi::api::core::v1::{Container, Pod};
@@ -122,7 +120,7 @@ struct PrepareStep {
     /// Parts of `claims` that were read.
     #[serde(skip)]
     read_claims: Vec<ResourceClaim>,
-    #[serde(default, alias = "features", deserialize_with = "crate::settings::gates::<KubeletGate, _>")]
+    #[serde(default, alias = "features", deserialize_with = "crate::settings::gates")]
     gates: BTreeMap<String, bool>,
     #[serde(default)]
     registered: BTreeSet<String>,
@@ -131,7 +129,7 @@ struct PrepareStep {
 #[derive(Deserialize)]
 struct UnprepareStep {
     pod: Pod,
-    #[serde(default, alias = "features", deserialize_with = "crate::settings::gates::<KubeletGate, _>")]
+    #[serde(default, alias = "features", deserialize_with = "crate::settings::gates")]
     gates: BTreeMap<String, bool>,
     #[serde(default)]
     registered: BTreeSet<String>,

@@ -8,9 +8,7 @@ use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSli
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::metrics::MetricIncrements;
-use poolstatus::{
-    AvailabilityReport, Cluster, GateSet, PoolStatusGate, Profile, Query, RequestOutcome, StatusRequest, kep,
-};
+use poolstatus::{AvailabilityReport, Cluster, GateSet, Profile, Query, RequestOutcome, StatusRequest, kep};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -41,7 +39,7 @@ impl Form {
 struct ComputeInput {
     #[serde(default)]
     form: Form,
-    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates::<PoolStatusGate, _>")]
+    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates")]
     features: BTreeMap<String, bool>,
     request: Value,
     #[serde(default)]
@@ -89,8 +87,7 @@ pub(super) fn compute(input: Value) -> Result<Operation, Refusal> {
     let rules: Vec<DeviceTaintRule> = objects("taint_rules", input.taint_rules.drain(..))?;
     let request = ReadRequest::read(input.form, input.request.take())?;
     let profile = input.form.profile();
-    let gates =
-        GateSet::<PoolStatusGate>::from_names(profile, |gate| Some(input.features.get(gate).copied().unwrap_or(false)));
+    let gates = GateSet::from_names(profile, |gate| Some(input.features.get(gate).copied().unwrap_or(false)));
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         if let Some(status) = &request.status {
             let observed = json!({"processed": 0, "errors": 0, "driver": request.query.driver()});

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::DraGate;
 use dra_alloc::selector::{Options, Selector, SelectorInput, Value as Outcome};
 use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::Device;
@@ -21,7 +20,7 @@ struct SelectorOperation {
     expression: String,
     #[serde(default)]
     mode: Mode,
-    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates::<DraGate, _>")]
+    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates")]
     features: BTreeMap<String, bool>,
     #[serde(default)]
     devices: Vec<Input>,

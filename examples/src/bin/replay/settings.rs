@@ -4,31 +4,29 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use dra_attrs::{FeatureGate, GateError, GateSet, Profile};
+use dra_attrs::{GateError, GateSet, Profile};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Reads gates by name. A gate may have its name in either profile, or none here; a name that Kubernetes does not have
+/// Reads gates by name. A gate may have its name in any profile, or none here; a name that Kubernetes does not have
 /// is an error. Names joined by `+` are set together.
-pub(super) fn gates<'de, G: FeatureGate, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<String, bool>, D::Error> {
+pub(super) fn gates<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, bool>, D::Error> {
     let named = BTreeMap::<String, bool>::deserialize(deserializer)?;
-    named.keys().flat_map(|names| names.split('+')).try_for_each(known::<G>).map_err(D::Error::custom)?;
+    named.keys().flat_map(|names| names.split('+')).try_for_each(known).map_err(D::Error::custom)?;
     Ok(named)
 }
 
 /// Reads gates that may be absent, as [`gates`] does.
-pub(super) fn optional_gates<'de, G: FeatureGate, D: Deserializer<'de>>(
+pub(super) fn optional_gates<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, bool>>, D::Error> {
-    gates::<G, D>(deserializer).map(Some)
+    gates(deserializer).map(Some)
 }
 
-fn known<G: FeatureGate>(name: &str) -> Result<(), GateError> {
-    let kep = GateSet::<G>::find(name, Profile::Kep);
-    kep.or_else(|_| GateSet::<G>::find(name, Profile::V1_37)).map(|_| ())
+fn known(name: &str) -> Result<(), GateError> {
+    let kep = GateSet::find(name, Profile::Kep);
+    kep.or_else(|_| GateSet::find(name, Profile::V1_37)).map(|_| ())
 }
 
 /// Name of a set of settings, or the settings that differ from the default.

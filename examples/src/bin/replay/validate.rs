@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::DraGate;
 use dra_alloc::skip::{SkipField, WireForm, WireFormError};
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
 use dra_attrs::{FieldErrors, Profile};
@@ -24,7 +23,7 @@ use super::refusal::{Refusal, object, read};
 struct ValidateInput {
     #[serde(default = "crate::operation::kep")]
     profile: Profile,
-    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates::<DraGate, _>")]
+    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates")]
     features: BTreeMap<String, bool>,
     namespace: Option<Namespace>,
     now: Option<Timestamp>,

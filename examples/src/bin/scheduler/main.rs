@@ -18,18 +18,17 @@ mod schedule;
 
 use std::process::ExitCode;
 
+use args::{Args, Command};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::skip::WireForm;
-use dra_alloc::{Classes, DraGate, GateSet};
+use dra_alloc::{Classes, Gate, GateSet};
 use dra_attrs::{GateError, VersionError};
 use examples::eviction_preview::refused_rules;
-use examples::feature_gates::feature_gates;
+use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::Manifests;
 use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceSlice;
-
-use args::{Args, Command};
 use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
 use schedule::{Schedule, ScheduleError, Settings, schedule};
 
@@ -76,7 +75,7 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     let mut settings = Settings::new(args.profile, VERSION.parse()?);
     settings.nodes.clone_from(&args.nodes);
-    settings.gates = feature_gates(&args.feature_gates, args.profile)?;
+    settings.gates = feature_gates(&args.feature_gates, args.profile, &DEVICE_GATES)?;
     settings.detail = args.explain.into();
     settings.best_fit = args.best_fit;
     if let Some(Command::Evict(question)) = &args.command {
@@ -111,7 +110,7 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
 }
 
 /// Prints the problems and notes of the manifests to stderr.
-fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
+fn report(manifests: &Manifests, gates: GateSet) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
     refused_rules(&manifests.taint_rules).iter().for_each(say);
@@ -128,7 +127,7 @@ fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
     if manifests.nodes.is_empty() {
         say(&"scheduler: no Node among the manifests: nothing can be allocated");
     }
-    if !gates.has(DraGate::ListTypeAttributes) && manifests.slices.iter().any(has_lists) {
+    if !gates.has(Gate::ListTypeAttributes) && manifests.slices.iter().any(has_lists) {
         say(&"scheduler: there are lists of attribute values; constraints match them with \
              --feature-gates DRAListTypeAttributes=true only");
     }

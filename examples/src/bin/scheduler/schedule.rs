@@ -8,8 +8,8 @@ use dra_alloc::explain::Detail;
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, Profile,
-    StateError, Verdict,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile, StateError,
+    Verdict,
 };
 use dra_attrs::Version;
 use examples::manifest::{Manifests, name_of};
@@ -25,7 +25,7 @@ pub(crate) struct Settings {
     /// Names of the nodes, in the order in which they are tried; all nodes if empty.
     pub(crate) nodes: Vec<String>,
     /// Feature gates of the scheduler.
-    pub(crate) gates: GateSet<DraGate>,
+    pub(crate) gates: GateSet,
     /// Profile of the rules.
     pub(crate) profile: Profile,
     /// Level of detail of explanations.

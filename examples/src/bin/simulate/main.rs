@@ -13,15 +13,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use dra_alloc::{DraGate, GateSet};
+use args::{Args, Output};
+use dra_alloc::GateSet;
 use dra_attrs::GateError;
-use examples::feature_gates::feature_gates;
+use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::{Manifests, read_text};
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use examples::simulation::{Description, DescriptionError, Recorded, RecordedError, Simulation, Statistics};
 use indicatif::{ProgressBar, ProgressStyle};
-
-use args::{Args, Output};
 use picture::{PictureError, picture};
 use print::{Scenario, report};
 
@@ -60,7 +59,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, SimulateError> {
-    let gates = feature_gates(&args.feature_gates, args.profile)?;
+    let gates = feature_gates(&args.feature_gates, args.profile, &DEVICE_GATES)?;
     let description = description(args)?;
     let mut manifests = Manifests::default();
     args.files.iter().for_each(|file| manifests.read_argument(file));
@@ -108,7 +107,7 @@ fn play(
     description: &Description,
     recorded: &Recorded,
     args: &Args,
-    gates: GateSet<DraGate>,
+    gates: GateSet,
     events: Option<&str>,
 ) -> Result<Scenario, SimulateError> {
     let simulation = Simulation::new(description, recorded, args.profile, gates)

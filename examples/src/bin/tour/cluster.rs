@@ -1,12 +1,12 @@
 //! Cluster of the story: nodes, classes, claims and a pod from a manifest, and the slices that the drivers add.
 
-use dra_alloc::{DraGate, GateSet};
+use dra_alloc::{Gate, GateSet};
 use dra_attrs::Profile;
+use examples::manifest::Manifests;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 
 use super::error::TourError;
-use examples::manifest::Manifests;
 
 const MANIFEST: &str = include_str!("../../../data/tour/cluster.yaml");
 
@@ -38,8 +38,8 @@ impl Cluster {
 }
 
 /// Returns the feature gates of all components: the defaults, and those of the story's two KEPs.
-pub(super) fn gates() -> GateSet<DraGate> {
-    GateSet::default().with(DraGate::ListTypeAttributes).with(DraGate::OptionalNodeOperations)
+pub(super) fn gates() -> GateSet {
+    GateSet::default().with(Gate::ListTypeAttributes).with(Gate::OptionalNodeOperations)
 }
 
 /// Returns the name of an object.

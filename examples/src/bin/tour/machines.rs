@@ -7,7 +7,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ContentArrangement, Table};
 use dra_alloc::explain::Detail;
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, Profile, Verdict};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Gate, GateSet, Inventory, Outcome, Profile, Verdict};
 use dra_attrs::numa::{
     Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
     numa_node_attribute,
@@ -277,7 +277,7 @@ fn pods(inventory: &Inventory, kinds: &[String]) -> Vec<String> {
         let classes = Classes::new(classes.iter().cloned());
         let allocator = Allocator::new(Profile::V1_37, inventory, &classes)
             .with_selector_cache(&selectors)
-            .with_gates(GateSet::default().with(DraGate::ListTypeAttributes))
+            .with_gates(GateSet::default().with(Gate::ListTypeAttributes))
             .with_explanation(Detail::Summary);
         let mut pod = claim(kinds);
         pod.metadata.uid = Some(answers.len().to_string());

@@ -1,10 +1,9 @@
 //! Announcement of a pod before its binding (KEP-5278): nomination, then allocation, then the binding.
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use nnn::{
-    Assumed, Behavior, BindingClaim, NominationGate, NominationOptions, NominationTracker, PodSnapshot, PreFlight,
-    TrackerInput,
+    Assumed, Behavior, BindingClaim, NominationOptions, NominationTracker, PodSnapshot, PreFlight, TrackerInput,
 };
 
 use super::cluster::{Cluster, name};
@@ -21,7 +20,7 @@ pub(super) fn nominate(cluster: &Cluster, page: &mut Page) -> Result<(), TourErr
     page.input(format!("pod {} fits on {node}; its claim {} is to be written first", pod.key, name(&claim.metadata)));
     let claims = [BindingClaim::Chosen(claim.metadata.uid.clone().unwrap_or_default())];
     let options = NominationOptions::new(Profile::V1_37, Behavior::Safe);
-    let off = GateSet::default().without(NominationGate::Expectation);
+    let off = GateSet::default().without(Gate::NominatedNodeNameForExpectation);
     for (state, gates) in [("on", GateSet::default()), ("off", off)] {
         let mut tracker = NominationTracker::new(options.with_gates(gates));
         tracker.handle(TrackerInput::PodObserved(pod.clone()))?;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::GateSet;
-use dra_alloc::kubelet::{ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Responses, Skipped};
+use dra_alloc::kubelet::{ClaimCache, ClaimRef, KubeletOptions, Responses, Skipped};
+use dra_attrs::Gate;
 
 use super::cluster::{Cluster, PROFILE, name};
 use super::error::TourError;
@@ -14,8 +15,7 @@ const RUNNING: [&str; 2] = ["gpu.example.com", "nic.example.com"];
 
 pub(super) fn prepare(cluster: &Cluster, page: &mut Page) -> Result<(), TourError> {
     page.step("The kubelet prepares the pod's devices");
-    let settings =
-        KubeletOptions::new(PROFILE).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
+    let settings = KubeletOptions::new(PROFILE).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
     let is_running = |driver: &str| RUNNING.contains(&driver);
     page.input(format!(
         "pod {} with its claim; drivers on the node: {}",

@@ -1,6 +1,6 @@
 //! A pod whose volume takes a minute to provision, with and without `NominatedNodeNameForExpectation` (KEP-5278).
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use examples::objects::KubeObject;
 use k8s_openapi::api::core::v1::{Binding, Node, Pod};
 use k8s_openapi::jiff::Timestamp;
@@ -8,8 +8,8 @@ use nnn::binding::{BindingError, apply_binding};
 use nnn::scheduling::{FeasibleNodes, FilterInput};
 use nnn::view::{AutoscalerNode, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions};
 use nnn::{
-    Assumed, Behavior, Command, NodeFit, NominationGate, NominationOptions, NominationTracker, PodError, PodSnapshot,
-    PreFlight, TrackerInput, TransitionError,
+    Assumed, Behavior, Command, NodeFit, NominationOptions, NominationTracker, PodError, PodSnapshot, PreFlight,
+    TrackerInput, TransitionError,
 };
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ pub(super) struct Moment {
 /// An object can't be read, or an event is refused.
 pub(super) fn tell() -> Result<Vec<Moment>, StoryError> {
     let on = live(GateSet::default())?;
-    let off = live(GateSet::default().without(NominationGate::Expectation))?;
+    let off = live(GateSet::default().without(Gate::NominatedNodeNameForExpectation))?;
     let what = [
         "the scheduler sends",
         "an autoscaler takes node-b for",
@@ -61,7 +61,7 @@ pub(super) fn tell() -> Result<Vec<Moment>, StoryError> {
 }
 
 /// Plays one life of the pod, and returns the text of each moment.
-fn live(gates: GateSet<NominationGate>) -> Result<[String; 4], StoryError> {
+fn live(gates: GateSet) -> Result<[String; 4], StoryError> {
     let options = NominationOptions::new(Profile::V1_37, Behavior::Safe).with_gates(gates);
     let mut pod = pod()?;
     let key = PodSnapshot::from_pod(&pod)?.key;

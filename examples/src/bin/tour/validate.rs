@@ -1,7 +1,7 @@
 //! Step "validate": the API server checks the slices that the drivers publish (KEP-5945, KEP-6072).
 
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{DraGate, GateSet, Profile};
+use dra_alloc::{Gate, GateSet, Profile};
 
 use super::cluster::{Cluster, PROFILE, gates, name};
 use super::error::TourError;
@@ -21,7 +21,7 @@ pub(super) fn validate(cluster: &Cluster, page: &mut Page) -> Result<(), TourErr
     let Some(mut broken) = skipping.cloned() else { return Ok(()) };
     broken.spec.pool.resource_slice_count = 0;
     page.input(format!("{} with resourceSliceCount 0, and a server whose gates are off", name(&broken.metadata)));
-    let off = GateSet::default().without(DraGate::OptionalNodeOperations);
+    let off = GateSet::default().without(Gate::OptionalNodeOperations);
     for profile in [PROFILE, Profile::Kep] {
         if let Err(errors) = ApiServer::new(profile, off).validate_slice(Write::create(&broken)) {
             let errors: Vec<String> = errors.as_slice().iter().map(ToString::to_string).collect();

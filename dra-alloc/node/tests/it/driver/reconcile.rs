@@ -1,6 +1,6 @@
 //! One pass over one pool, and what a driver remembers between passes.
 
-use dra_attrs::{DraGate, GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use dra_node::driver::{
     Memory, NextStep, NodeChoice, PoolPlan, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents,
     SliceLimits, SlicePlan, SliceWrite, SyncPlan, WriteFailure, WriteResponse, reconcile, split_into_slices,
@@ -199,7 +199,7 @@ fn dropped_fields_are_no_change_once_they_are_known() {
     stored.spec.devices.as_mut().unwrap()[0].taints = None;
     memory.answered(&first.writes[0], WriteResponse::Stored(&stored), NOW);
     let second = pass(std::slice::from_ref(&stored), &wanted, &mut memory, &options);
-    assert_eq!((second.writes.len(), second.same_but_dropped), (0, [DraGate::DeviceTaints].into()));
+    assert_eq!((second.writes.len(), second.same_but_dropped), (0, [Gate::DeviceTaints].into()));
     memory.forget_gates();
     assert_eq!(pass(&[stored], &wanted, &mut memory, &options).writes.len(), 1);
 }
@@ -240,7 +240,7 @@ fn refused_lists_are_known_by_the_write_and_not_by_a_text() {
     let all = with_lists();
     let wanted = ordered(&pool(&all));
     let write = pass(&[], &wanted, &mut Memory::default(), &ReconcileOptions::default()).writes.remove(0);
-    let server = ApiServer::new(Profile::V1_37, GateSet::default().without(DraGate::ListTypeAttributes));
+    let server = ApiServer::new(Profile::V1_37, GateSet::default().without(Gate::ListTypeAttributes));
     let refused = server.validate_slice(Write::create(write.slice().unwrap())).unwrap_err();
     let told: Vec<(&str, String)> = refused.iter().map(|error| (error.field.as_str(), error.to_string())).collect();
     let told: Vec<(&str, &str)> = told.iter().map(|(field, message)| (*field, message.as_str())).collect();
@@ -283,14 +283,14 @@ fn fields_of_gates_that_are_off_are_not_sent() {
     assert_eq!((answered.next, answered.dropped), (NextStep::Continue, Vec::new()));
     let second = pass(&[stored.object], &wanted, &mut memory, &ReconcileOptions::default());
     assert_eq!(second.writes, []);
-    assert!(second.same_but_dropped.contains(&DraGate::OptionalNodeOperations));
+    assert!(second.same_but_dropped.contains(&Gate::OptionalNodeOperations));
 }
 
 #[test]
 fn a_pool_whose_contents_are_all_left_out_says_that_the_driver_runs() {
     let (sets, _) = partitions();
     let wanted = ordered(&pool(&[]).with_counter_sets(&sets));
-    let mut memory = Memory::default().with_gates_off(&[DraGate::PartitionableDevices]);
+    let mut memory = Memory::default().with_gates_off(&[Gate::PartitionableDevices]);
     let first = pass(&[], &wanted, &mut memory, &ReconcileOptions::default());
     let [SliceWrite::Create { slice, .. }] = first.writes.as_slice() else { panic!("{first:?}") };
     assert_eq!((slice.spec.devices.as_deref(), slice.spec.shared_counters.as_deref()), (Some(&[][..]), None));
@@ -307,7 +307,7 @@ fn a_pool_whose_contents_are_all_left_out_says_that_the_driver_runs() {
 fn nodes_of_devices_cannot_be_told_to_a_server_without_the_gate() {
     let all = devices(1);
     let wanted = ordered(&PoolSpec::new("gpu.example.com", "p", NodeChoice::PerDevice).with_devices(&all));
-    let memory = || Memory::default().with_gates_off(&[DraGate::PartitionableDevices]);
+    let memory = || Memory::default().with_gates_off(&[Gate::PartitionableDevices]);
     let options = ReconcileOptions::default();
     let error = reconcile(&SCOPE, [], Some(&wanted), &mut memory(), &options).unwrap_err();
     let text = "the pool is not written: spec.perDeviceNodeSelection: feature gate DRAPartitionableDevices is off";

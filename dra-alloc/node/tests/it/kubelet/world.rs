@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use dra_device::skip::SkipField;
 use dra_node::kubelet::{
-    ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Operation, PrepareError, PreparedDevice, Responses, SkipCounts,
+    ClaimCache, ClaimRef, KubeletOptions, Operation, PrepareError, PreparedDevice, Responses, SkipCounts,
     UnprepareError,
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -80,8 +80,7 @@ impl World {
         let file = cache.to_checkpoint(profile);
         Self {
             cache,
-            settings: KubeletOptions::new(profile)
-                .with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations)),
+            settings: KubeletOptions::new(profile).with_gates(GateSet::default().with(Gate::OptionalNodeOperations)),
             registered: registered.iter().map(|&driver| driver.to_owned()).collect(),
             failing: BTreeSet::new(),
             calls: Vec::new(),
@@ -96,12 +95,12 @@ impl World {
     }
 
     pub(super) fn gate_off(mut self) -> Self {
-        self.settings = self.settings.with_gates(self.settings.gates().without(KubeletGate::OptionalNodeOperations));
+        self.settings = self.settings.with_gates(self.settings.gates().without(Gate::OptionalNodeOperations));
         self
     }
 
     pub(super) fn gate_on(mut self) -> Self {
-        self.settings = self.settings.with_gates(self.settings.gates().with(KubeletGate::OptionalNodeOperations));
+        self.settings = self.settings.with_gates(self.settings.gates().with(Gate::OptionalNodeOperations));
         self
     }
 

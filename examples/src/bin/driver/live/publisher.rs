@@ -8,7 +8,7 @@ use dra_alloc::driver::{
     Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite,
     SyncPlan, Timers, WriteFailure, reconcile, split_into_slices, withdraw_others,
 };
-use dra_alloc::{DraGate, DroppedField};
+use dra_alloc::{DroppedField, Gate};
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError, watch_text};
 use examples::live::now;
@@ -207,7 +207,7 @@ impl<'a> Publisher<'a> {
             let answered = memory.answered(write, answer.as_answer(), now());
             answered.dropped.iter().filter(|lost| lost.is_unsafe()).for_each(note_dropped);
         }
-        let gates: Vec<DraGate> = memory.gates_off().iter().copied().collect();
+        let gates: Vec<Gate> = memory.gates_off().iter().copied().collect();
         self.memory = std::mem::take(&mut self.memory).with_gates_off(&gates);
         self.is_rehearsed = true;
         true

@@ -15,7 +15,7 @@ use examples::pool_question::Question;
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision};
-use poolstatus::{GateSet, PoolStatusGate, Profile, Query, RequestOutcome, StatusRequest};
+use poolstatus::{Gate, GateSet, Profile, Query, RequestOutcome, StatusRequest};
 use tokio::time::Instant;
 
 use super::super::args::Args;
@@ -41,7 +41,7 @@ pub(super) struct Controller<'a> {
     cluster: &'a Cluster,
     profile: Profile,
     view: PoolView,
-    gates: GateSet<PoolStatusGate>,
+    gates: GateSet,
     decisions: RequestController,
     limiter: RateLimiter,
     pending: Pending,
@@ -54,7 +54,7 @@ pub(super) struct Controller<'a> {
 impl<'a> Controller<'a> {
     /// Creates a controller that has seen nothing.
     pub(super) fn new(cluster: &'a Cluster, question: &Question, args: &Args) -> Self {
-        let gates = question.gates.with(PoolStatusGate::ResourcePoolStatus);
+        let gates = question.gates.with(Gate::ResourcePoolStatus);
         let (rate, vitals) = (args.answers_per_second, Vitals::default());
         Self {
             cluster,

@@ -6,8 +6,7 @@ use dra_alloc::driver::{
     Memory, NextStep, NodeChoice, PoolPlan, PoolScope, ReconcileError, ReconcileOptions, SlicePlan, SliceWrite,
     SyncPlan, WriteFailure, WriteResponse, dropped, reconcile as plan_pass,
 };
-use dra_alloc::{DraGate, GateSet, Profile};
-use dra_attrs::FeatureGate;
+use dra_alloc::{Gate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
@@ -150,7 +149,7 @@ pub(crate) fn reconcile(input: Value) -> Result<Operation, Refusal> {
 /// API server that keeps what it is sent, apart from the fields of its gates.
 struct ImaginedServer {
     slices: Vec<ResourceSlice>,
-    gates_off: BTreeSet<DraGate>,
+    gates_off: BTreeSet<Gate>,
     time_added: Option<Timestamp>,
     fail_write: Option<(usize, WriteFailure, String)>,
     writes: usize,
@@ -190,16 +189,16 @@ impl ImaginedServer {
     }
 
     fn kept(&self, slice: &ResourceSlice) -> ResourceSlice {
-        let off = |gate: DraGate| self.gates_off.contains(&gate);
+        let off = |gate: Gate| self.gates_off.contains(&gate);
         let mut slice = slice.clone();
-        if off(DraGate::PartitionableDevices) {
+        if off(Gate::PartitionableDevices) {
             slice.spec.shared_counters = None;
             slice.spec.per_device_node_selection = None;
         }
-        if off(DraGate::PartitionableDevicesType) {
+        if off(Gate::PartitionableDevicesType) {
             slice.spec.partition_type_attribute = None;
         }
-        if off(DraGate::OptionalNodeOperations) {
+        if off(Gate::OptionalNodeOperations) {
             slice.spec.skip_node_operations = None;
         }
         for device in slice.spec.devices.iter_mut().flatten() {
@@ -212,23 +211,23 @@ impl ImaginedServer {
     }
 
     fn drop_fields(&self, device: &mut Device) {
-        let off = |gate: DraGate| self.gates_off.contains(&gate);
-        if off(DraGate::DeviceTaints) {
+        let off = |gate: Gate| self.gates_off.contains(&gate);
+        if off(Gate::DeviceTaints) {
             device.taints = None;
         }
-        if off(DraGate::PartitionableDevices) {
+        if off(Gate::PartitionableDevices) {
             device.consumes_counters = None;
             (device.node_name, device.node_selector, device.all_nodes) = (None, None, None);
         }
-        if off(DraGate::DeviceBindingConditions) {
+        if off(Gate::DeviceBindingConditions) {
             (device.binding_conditions, device.binding_failure_conditions, device.binds_to_node) = (None, None, None);
         }
-        if off(DraGate::ConsumableCapacity) {
+        if off(Gate::ConsumableCapacity) {
             device.allow_multiple_allocations = None;
             let capacities = device.capacity.iter_mut().flat_map(|capacities| capacities.values_mut());
             capacities.for_each(|capacity| capacity.request_policy = None);
         }
-        if off(DraGate::NodeAllocatableResources) {
+        if off(Gate::NodeAllocatableResources) {
             device.node_allocatable_resources = None;
         }
     }
@@ -358,17 +357,16 @@ fn failing(server: &ServerInput) -> Result<Option<(usize, WriteFailure, String)>
     Ok(Some((fail.number, reason.into(), fail.reason.clone())))
 }
 
-fn gates(field: &str, names: &[String]) -> Result<Vec<DraGate>, Refusal> {
+fn gates(field: &str, names: &[String]) -> Result<Vec<Gate>, Refusal> {
     let gate = |name: &String| {
-        let found =
-            GateSet::<DraGate>::find(name, Profile::V1_37).map_err(|error| Refusal::field(field, error.to_string()));
+        let found = GateSet::find(name, Profile::V1_37).map_err(|error| Refusal::field(field, error.to_string()));
         found.map(Option::into_iter)
     };
     let found: Vec<_> = names.iter().map(gate).collect::<Result<_, _>>()?;
     Ok(found.into_iter().flatten().collect())
 }
 
-fn names(gates: &BTreeSet<DraGate>) -> Vec<&'static str> {
+fn names(gates: &BTreeSet<Gate>) -> Vec<&'static str> {
     let mut names: Vec<&str> = gates.iter().map(|gate| gate.name(Profile::V1_37)).collect();
     names.sort_unstable();
     names

@@ -8,8 +8,8 @@ use dra_attrs::{GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use nnn::external::ClearingPolicy;
 use nnn::{
-    Assumed, Behavior, BindingClaim, CycleOutcome, FailedStage, NominatingInfo, NominationGate, NominationOptions,
-    NominationTracker, PodSnapshot, ScheduledCondition, TrackerInput, TrackerOutput,
+    Assumed, Behavior, BindingClaim, CycleOutcome, FailedStage, NominatingInfo, NominationOptions, NominationTracker,
+    PodSnapshot, ScheduledCondition, TrackerInput, TrackerOutput,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -24,7 +24,7 @@ use super::stopwatch::Stopwatch;
 struct RunInput {
     #[serde(default = "crate::operation::kep")]
     profile: Profile,
-    #[serde(default, deserialize_with = "crate::settings::gates::<NominationGate, _>")]
+    #[serde(default, deserialize_with = "crate::settings::gates")]
     gates: BTreeMap<String, bool>,
     #[serde(default)]
     policy: Policy,
@@ -64,7 +64,7 @@ impl PolicyName {
 }
 
 impl Policy {
-    fn options(&self, profile: Profile, gates: GateSet<NominationGate>) -> NominationOptions {
+    fn options(&self, profile: Profile, gates: GateSet) -> NominationOptions {
         let (name, clearing) = match self {
             Self::Named(name) => (name, ClearingPolicy::default()),
             Self::Changed(changes) => (&changes.base, changes.clearing),
@@ -167,7 +167,7 @@ struct PatchAnsweredStep {
 
 #[derive(Deserialize)]
 struct RestartStep {
-    #[serde(default, deserialize_with = "crate::settings::optional_gates::<NominationGate, _>")]
+    #[serde(default, deserialize_with = "crate::settings::optional_gates")]
     gates: Option<BTreeMap<String, bool>>,
     policy: Option<Policy>,
 }
@@ -359,6 +359,6 @@ impl ClaimInput {
 }
 
 /// Reads gates by name. Gates that are not named are off.
-fn gates(named: &BTreeMap<String, bool>) -> GateSet<NominationGate> {
+fn gates(named: &BTreeMap<String, bool>) -> GateSet {
     GateSet::from_names(Profile::Kep, |gate| Some(named.get(gate).copied().unwrap_or_default()))
 }

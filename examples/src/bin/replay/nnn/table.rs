@@ -1,9 +1,9 @@
 //! Operations that ask one decision table: `nnn.nominator_update`, `nnn.binding_start`, `nnn.cycle_result`,
 //! `nnn.prebind_groups` and `nnn.needs_patch`.
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{Gate, GateSet, Profile};
 use nnn::binding::{BindingStart, PreBindPlugin};
-use nnn::{CycleOutcome, NominatingInfo, NominationGate, Nominator, PreFlight};
+use nnn::{CycleOutcome, NominatingInfo, Nominator, PreFlight};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ pub(crate) fn binding_start(input: Value) -> Result<Operation, Refusal> {
     let pre_flights = pre_flights(&input.preflight);
     Ok(answer(move || {
         let mut start = BindingStart::new(&pre_flights, &input.host);
-        start.gates = GateSet::default().with_values([(NominationGate::Expectation, input.gate)]);
+        start.gates = GateSet::default().with_values([(Gate::NominatedNodeNameForExpectation, input.gate)]);
         start.waits_on_permit = input.waiting;
         start.nnn = node_name(&input.nnn);
         match start.no_patch_reason() {
@@ -178,7 +178,7 @@ struct GroupsInput {
 
 pub(crate) fn prebind_groups(input: Value) -> Result<Operation, Refusal> {
     let input: GroupsInput = read(input)?;
-    let gates = GateSet::default().with_values([(NominationGate::Expectation, input.gate != Some(false))]);
+    let gates = GateSet::default().with_values([(Gate::NominatedNodeNameForExpectation, input.gate != Some(false))]);
     Ok(answer(move || {
         let plugins: Vec<PreBindPlugin<'_>> = input.plugins.iter().map(PluginInput::plugin).collect();
         let groups = PreBindPlugin::group(gates, &plugins);

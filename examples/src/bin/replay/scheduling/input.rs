@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dra_alloc::GateSet;
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
-use dra_alloc::{DraGate, GateSet};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
@@ -22,7 +22,7 @@ use crate::refusal::{Refusal, object, read};
 struct Rules {
     #[serde(default = "crate::operation::kep")]
     profile: Profile,
-    #[serde(default, deserialize_with = "crate::settings::gates::<DraGate, _>")]
+    #[serde(default, deserialize_with = "crate::settings::gates")]
     gates: BTreeMap<String, bool>,
 }
 

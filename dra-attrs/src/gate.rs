@@ -1,30 +1,29 @@
-//! Feature gates of devices: those that change what the allocator does and what the API server stores.
+//! Feature gates of Kubernetes that change a decision of the family.
 //!
-//! Source: `kube_features.go` and the DRA plugin of kube-scheduler 1.37; KEP-5945 for the name of its gate.
+//! Source: `kube_features.go` and the DRA plugin of kube-scheduler; KEP-5945 for the name of its gate.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::gates::FeatureGate;
 use crate::profile::Profile;
-use crate::release::GateStage;
+use crate::release::{GateStage, SkipForm};
 
-/// A feature gate of Dynamic Resource Allocation, as read by kube-scheduler or the API server.
+/// A feature gate, as read by kube-scheduler, the API server, the kubelet and the controllers.
 ///
-/// Each variant documents what the allocator does while the gate is off. What the API server does is `GatePolicy` of the
-/// crate `dra-validate`.
+/// The variant of a gate of devices documents what the allocator does while the gate is off. The API server drops the
+/// fields of such a gate ([`release::SentWhileOff`](crate::release::SentWhileOff)).
 ///
 /// ```
-/// use dra_attrs::{DraGate, GateSet, Profile};
+/// use dra_attrs::{Gate, GateSet, Profile};
 /// let gates = GateSet::parse("DRAListTypeAttributes=true", Profile::V1_37)?;
-/// assert!(gates.has(DraGate::ListTypeAttributes) && gates.has(DraGate::AdminAccess));
+/// assert!(gates.has(Gate::ListTypeAttributes) && gates.has(Gate::AdminAccess));
 /// # Ok::<(), dra_attrs::GateError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum DraGate {
+pub enum Gate {
     /// Requests may ask for admin access (KEP-5018). Off: a request that sets `adminAccess` (even to false) is an
     /// error.
     AdminAccess,
@@ -39,7 +38,7 @@ pub enum DraGate {
     /// error.
     ConsumableCapacity,
     /// Devices may have binding conditions (KEP-5007). Off: devices with binding conditions are not allocated. Requires
-    /// [`DraGate::ResourceClaimDeviceStatus`].
+    /// [`Gate::ResourceClaimDeviceStatus`].
     DeviceBindingConditions,
     /// Constraints understand list-typed attributes (KEP-5491). Off: see [`ListTypes::off`](crate::ListTypes::off).
     ListTypeAttributes,
@@ -66,34 +65,55 @@ pub enum DraGate {
     WorkloadResourceClaims,
     /// Device classes may serve extended resources (KEP-5004). No effect on the allocation of claims.
     ExtendedResource,
+    /// `DeviceTaintRule`s taint devices (KEP-5055). Off: only the taints in slices count.
+    DeviceTaintRules,
+    /// The API `ResourcePoolStatusRequest` and its controller (KEP-5677). Off in the API server: requests are inaccessible.
+    /// Off in kube-controller-manager: requests stay pending.
+    ResourcePoolStatus,
+    /// kube-scheduler writes the chosen node into `nominatedNodeName` at the start of a binding cycle that has work to do
+    /// (KEP-5278).
+    NominatedNodeNameForExpectation,
+    /// kube-apiserver clears `nominatedNodeName` when it binds the pod (KEP-5278).
+    ClearingNominatedNodeNameAfterBinding,
+    /// kube-scheduler preempts other pods for a bound pod whose in-place resize is deferred for lack of room.
+    InPlacePodVerticalScalingSchedulerPreemption,
+    /// An admission plugin of kube-apiserver adds the node's topology labels to a binding, and kube-apiserver copies them
+    /// to the pod.
+    PodTopologyLabelsAdmission,
 }
 
 /// Every gate with its name in Kubernetes.
-const GATES: [(DraGate, &str); DraGate::COUNT] = [
-    (DraGate::AdminAccess, "DRAAdminAccess"),
-    (DraGate::PrioritizedList, "DRAPrioritizedList"),
-    (DraGate::DeviceTaints, "DRADeviceTaints"),
-    (DraGate::PartitionableDevices, "DRAPartitionableDevices"),
-    (DraGate::ConsumableCapacity, "DRAConsumableCapacity"),
-    (DraGate::DeviceBindingConditions, "DRADeviceBindingConditions"),
-    (DraGate::ListTypeAttributes, "DRAListTypeAttributes"),
-    (DraGate::OptionalNodeOperations, "DRAOptionalNodeOperations"),
-    (DraGate::DerivedAttributes, "DRADerivedAttributes"),
-    (DraGate::DeviceCompatibilityGroups, "DRADeviceCompatibilityGroups"),
-    (DraGate::FractionalCapacityRange, "DRAFractionalCapacityRange"),
-    (DraGate::ResourceClaimDeviceStatus, "DRAResourceClaimDeviceStatus"),
-    (DraGate::NodeAllocatableResources, "DRANodeAllocatableResources"),
-    (DraGate::PartitionableDevicesType, "DRAPartitionableDevicesType"),
-    (DraGate::WorkloadResourceClaims, "DRAWorkloadResourceClaims"),
-    (DraGate::ExtendedResource, "DRAExtendedResource"),
+const GATES: [(Gate, &str); Gate::COUNT] = [
+    (Gate::AdminAccess, "DRAAdminAccess"),
+    (Gate::PrioritizedList, "DRAPrioritizedList"),
+    (Gate::DeviceTaints, "DRADeviceTaints"),
+    (Gate::PartitionableDevices, "DRAPartitionableDevices"),
+    (Gate::ConsumableCapacity, "DRAConsumableCapacity"),
+    (Gate::DeviceBindingConditions, "DRADeviceBindingConditions"),
+    (Gate::ListTypeAttributes, "DRAListTypeAttributes"),
+    (Gate::OptionalNodeOperations, "DRAOptionalNodeOperations"),
+    (Gate::DerivedAttributes, "DRADerivedAttributes"),
+    (Gate::DeviceCompatibilityGroups, "DRADeviceCompatibilityGroups"),
+    (Gate::FractionalCapacityRange, "DRAFractionalCapacityRange"),
+    (Gate::ResourceClaimDeviceStatus, "DRAResourceClaimDeviceStatus"),
+    (Gate::NodeAllocatableResources, "DRANodeAllocatableResources"),
+    (Gate::PartitionableDevicesType, "DRAPartitionableDevicesType"),
+    (Gate::WorkloadResourceClaims, "DRAWorkloadResourceClaims"),
+    (Gate::ExtendedResource, "DRAExtendedResource"),
+    (Gate::DeviceTaintRules, "DRADeviceTaintRules"),
+    (Gate::ResourcePoolStatus, "DRAResourcePoolStatus"),
+    (Gate::NominatedNodeNameForExpectation, "NominatedNodeNameForExpectation"),
+    (Gate::ClearingNominatedNodeNameAfterBinding, "ClearingNominatedNodeNameAfterBinding"),
+    (Gate::InPlacePodVerticalScalingSchedulerPreemption, "InPlacePodVerticalScalingSchedulerPreemption"),
+    (Gate::PodTopologyLabelsAdmission, "PodTopologyLabelsAdmission"),
 ];
 
-/// Name of the gate [`DraGate::OptionalNodeOperations`] in KEP-5945.
+/// Name of the gate [`Gate::OptionalNodeOperations`] in KEP-5945.
 const OPTIONAL_NODE_PREPARATION: &str = "DRAOptionalNodePreparation";
 
-impl DraGate {
+impl Gate {
     /// Number of gates.
-    pub(crate) const COUNT: usize = 16;
+    pub(crate) const COUNT: usize = 22;
 
     #[expect(clippy::indexing_slicing, reason = "GATES has the order of the enum, as a test asserts")]
     const fn row(self) -> (Self, &'static str) {
@@ -104,9 +124,9 @@ impl DraGate {
     ///
     /// ```
     /// use dra_attrs::release::GateStage;
-    /// use dra_attrs::{DraGate, Profile};
-    /// assert_eq!(DraGate::DeviceTaints.stage(Profile::V1_35), GateStage::Alpha);
-    /// assert_eq!(DraGate::ListTypeAttributes.stage(Profile::V1_35), GateStage::Absent);
+    /// use dra_attrs::{Gate, Profile};
+    /// assert_eq!(Gate::DeviceTaints.stage(Profile::V1_35), GateStage::Alpha);
+    /// assert_eq!(Gate::ListTypeAttributes.stage(Profile::V1_35), GateStage::Absent);
     /// ```
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "a row has the order of the enum, as a test asserts")]
@@ -117,13 +137,19 @@ impl DraGate {
     /// Returns true if the allocator reads the gate.
     #[must_use]
     pub const fn concerns_allocation(self) -> bool {
-        !matches!(
+        matches!(
             self,
-            Self::ResourceClaimDeviceStatus
-                | Self::NodeAllocatableResources
-                | Self::PartitionableDevicesType
-                | Self::WorkloadResourceClaims
-                | Self::ExtendedResource
+            Self::AdminAccess
+                | Self::PrioritizedList
+                | Self::DeviceTaints
+                | Self::PartitionableDevices
+                | Self::ConsumableCapacity
+                | Self::DeviceBindingConditions
+                | Self::ListTypeAttributes
+                | Self::OptionalNodeOperations
+                | Self::DerivedAttributes
+                | Self::DeviceCompatibilityGroups
+                | Self::FractionalCapacityRange
         )
     }
 }
@@ -133,7 +159,7 @@ impl DraGate {
 #[non_exhaustive]
 pub struct GateName {
     /// The gate.
-    pub gate: DraGate,
+    pub gate: Gate,
     /// Name of the gate in `--feature-gates`.
     pub name: &'static str,
 }
@@ -141,7 +167,7 @@ pub struct GateName {
 impl GateName {
     /// Returns a gate with its name in a profile.
     #[must_use]
-    pub fn new(gate: DraGate, profile: Profile) -> Self {
+    pub fn new(gate: Gate, profile: Profile) -> Self {
         Self { gate, name: gate.name(profile) }
     }
 }
@@ -158,11 +184,10 @@ impl Serialize for GateName {
     }
 }
 
-impl crate::internal::Sealed for DraGate {}
-
-impl FeatureGate for DraGate {
+impl Gate {
+    /// Every feature gate, in the order of the enum.
     #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-    const ALL: &'static [Self] = &{
+    pub const ALL: [Self; Self::COUNT] = {
         let mut all = [Self::AdminAccess; GATES.len()];
         let mut index = 0;
         while index < GATES.len() {
@@ -172,22 +197,24 @@ impl FeatureGate for DraGate {
         all
     };
 
-    fn name(self, profile: Profile) -> &'static str {
-        match (self, profile) {
-            (Self::OptionalNodeOperations, Profile::Kep) => OPTIONAL_NODE_PREPARATION,
+    /// Returns the name of the gate in `--feature-gates`. A KEP and the release may spell it differently.
+    #[must_use]
+    pub const fn name(self, profile: Profile) -> &'static str {
+        match (self, profile.rules().skip.form) {
+            (Self::OptionalNodeOperations, SkipForm::Bool) => OPTIONAL_NODE_PREPARATION,
             _ => self.row().1,
         }
     }
 
-    fn is_default(self, profile: Profile) -> bool {
+    /// Returns true if the release of a profile has the gate on by default.
+    #[must_use]
+    pub const fn is_default(self, profile: Profile) -> bool {
         self.stage(profile).is_default()
     }
 
-    fn position(self) -> u32 {
-        self as u32
-    }
-
-    fn requires(self) -> &'static [Self] {
+    /// Returns the other gates that must be on so that this gate has an effect.
+    #[must_use]
+    pub const fn requires(self) -> &'static [Self] {
         match self {
             Self::DeviceBindingConditions => &[Self::ResourceClaimDeviceStatus],
             _ => &[],
@@ -201,9 +228,9 @@ mod tests {
 
     #[test]
     fn tables_have_the_order_of_the_enum() {
-        assert!(DraGate::ALL.iter().all(|gate| gate.row().0 == *gate));
+        assert!(Gate::ALL.iter().all(|gate| gate.row().0 == *gate));
         for profile in Profile::ALL {
-            assert!(profile.rules().gates.iter().map(|(gate, _)| gate).eq(DraGate::ALL), "{profile}");
+            assert!(profile.rules().gates.iter().map(|(gate, _)| *gate).eq(Gate::ALL), "{profile}");
         }
     }
 }
