@@ -3,7 +3,8 @@
 //!
 //! The consequences are this crate's own.
 
-use crate::gate::{Gate, GateName};
+use crate::gate::Gate;
+use crate::gate_in_release::GateName;
 
 /// A field that was sent, and that the API server does not store.
 #[derive(Clone, Debug, PartialEq, Eq)]

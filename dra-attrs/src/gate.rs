@@ -2,12 +2,7 @@
 //!
 //! Source: `kube_features.go` and the DRA plugin of kube-scheduler; KEP-5945 for the name of its gate.
 
-use std::fmt;
-
-use serde::{Serialize, Serializer};
-
-use crate::profile::Profile;
-use crate::release::{GateStage, SkipForm};
+use serde::Serialize;
 
 /// A feature gate, as read by kube-scheduler, the API server, the kubelet and the controllers.
 ///
@@ -40,7 +35,8 @@ pub enum Gate {
     /// Devices may have binding conditions (KEP-5007). Off: devices with binding conditions are not allocated. Requires
     /// [`Gate::ResourceClaimDeviceStatus`].
     DeviceBindingConditions,
-    /// Constraints understand list-typed attributes (KEP-5491). Off: see [`ListTypes::off`](crate::ListTypes::off).
+    /// Constraints understand list-typed attributes (KEP-5491). Off: see
+    /// [`AllocatorRules::lists_off`](crate::release::AllocatorRules::lists_off).
     ListTypeAttributes,
     /// Devices may declare node operations unnecessary (KEP-5945). Off: see `dra_alloc::skip`.
     OptionalNodeOperations,
@@ -108,30 +104,13 @@ const GATES: [(Gate, &str); Gate::COUNT] = [
     (Gate::PodTopologyLabelsAdmission, "PodTopologyLabelsAdmission"),
 ];
 
-/// Name of the gate [`Gate::OptionalNodeOperations`] in KEP-5945.
-const OPTIONAL_NODE_PREPARATION: &str = "DRAOptionalNodePreparation";
-
 impl Gate {
     /// Number of gates.
     pub(crate) const COUNT: usize = 22;
 
     #[expect(clippy::indexing_slicing, reason = "GATES has the order of the enum, as a test asserts")]
-    const fn row(self) -> (Self, &'static str) {
+    pub(crate) const fn row(self) -> (Self, &'static str) {
         GATES[self as usize]
-    }
-
-    /// Returns the stage of the gate in the release of a profile.
-    ///
-    /// ```
-    /// use dra_attrs::release::GateStage;
-    /// use dra_attrs::{Gate, Profile};
-    /// assert_eq!(Gate::DeviceTaints.stage(Profile::V1_35), GateStage::Alpha);
-    /// assert_eq!(Gate::ListTypeAttributes.stage(Profile::V1_35), GateStage::Absent);
-    /// ```
-    #[must_use]
-    #[expect(clippy::indexing_slicing, reason = "a row has the order of the enum, as a test asserts")]
-    pub const fn stage(self, profile: Profile) -> GateStage {
-        profile.rules().gates[self as usize].1
     }
 
     /// Returns true if the allocator reads the gate.
@@ -154,36 +133,6 @@ impl Gate {
     }
 }
 
-/// A feature gate with its name in the profile of the allocator. Displayed and serialized as the name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub struct GateName {
-    /// The gate.
-    pub gate: Gate,
-    /// Name of the gate in `--feature-gates`.
-    pub name: &'static str,
-}
-
-impl GateName {
-    /// Returns a gate with its name in a profile.
-    #[must_use]
-    pub fn new(gate: Gate, profile: Profile) -> Self {
-        Self { gate, name: gate.name(profile) }
-    }
-}
-
-impl fmt::Display for GateName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl Serialize for GateName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.name.serialize(serializer)
-    }
-}
-
 impl Gate {
     /// Every feature gate, in the order of the enum.
     #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
@@ -197,40 +146,12 @@ impl Gate {
         all
     };
 
-    /// Returns the name of the gate in `--feature-gates`. A KEP and the release may spell it differently.
-    #[must_use]
-    pub const fn name(self, profile: Profile) -> &'static str {
-        match (self, profile.rules().skip.form) {
-            (Self::OptionalNodeOperations, SkipForm::Bool) => OPTIONAL_NODE_PREPARATION,
-            _ => self.row().1,
-        }
-    }
-
-    /// Returns true if the release of a profile has the gate on by default.
-    #[must_use]
-    pub const fn is_default(self, profile: Profile) -> bool {
-        self.stage(profile).is_default()
-    }
-
     /// Returns the other gates that must be on so that this gate has an effect.
     #[must_use]
     pub const fn requires(self) -> &'static [Self] {
         match self {
             Self::DeviceBindingConditions => &[Self::ResourceClaimDeviceStatus],
             _ => &[],
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_have_the_order_of_the_enum() {
-        assert!(Gate::ALL.iter().all(|gate| gate.row().0 == *gate));
-        for profile in Profile::ALL {
-            assert!(profile.rules().gates.iter().map(|(gate, _)| *gate).eq(Gate::ALL), "{profile}");
         }
     }
 }

@@ -1,6 +1,4 @@
 //! Parts that other packages of the family need, and nobody else: no promise is made about them.
 
-pub use crate::decisions::{Decisions, Inference, SkipGateOff};
-
 /// Supertrait of a trait that only the packages of the family implement.
 pub trait Sealed {}

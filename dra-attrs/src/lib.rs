@@ -56,12 +56,12 @@ pub mod numa;
 pub mod release;
 
 mod claim_amounts;
-mod decisions;
 mod dns;
 mod dropped_field;
 mod field;
 mod format;
 mod gate;
+mod gate_in_release;
 mod gates;
 mod index;
 #[doc(hidden)]
@@ -88,7 +88,8 @@ mod vendor;
 pub use claim_amounts::{ClaimAmounts, DeviceOverhead};
 pub use dropped_field::{DropCause, DroppedField};
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
-pub use gate::{Gate, GateName};
+pub use gate::Gate;
+pub use gate_in_release::GateName;
 pub use gates::{GateError, GateMetricsError, GateSet};
 pub use index::Index;
 pub use label_selector::{LabelSelectorError, label_selector_matches};

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::Index;
 use crate::k8s::DeviceAttribute;
-use crate::profile::Profile;
 use crate::value::Scalar;
 
 /// Treatment of list-typed attribute values, which the scheduler's feature gate `DRAListTypeAttributes` controls.
@@ -33,23 +32,6 @@ pub enum ListTypes {
     /// `DRAListTypeAttributes` is off, as in the text of KEP-6072: a list is an unknown value type, and always violates
     /// the constraint.
     Refused,
-}
-
-impl ListTypes {
-    /// Returns the treatment of lists under `profile` while the gate `DRAListTypeAttributes` is off.
-    ///
-    /// ```
-    /// use dra_attrs::{ListTypes, Profile};
-    /// assert_eq!(ListTypes::off(Profile::Kep), ListTypes::Refused);
-    /// assert_eq!(ListTypes::off(Profile::V1_37), ListTypes::Disabled);
-    /// ```
-    #[must_use]
-    pub const fn off(profile: Profile) -> Self {
-        match profile {
-            Profile::Kep => Self::Refused,
-            Profile::V1_34 | Profile::V1_35 | Profile::V1_36 | Profile::V1_37 => Self::Disabled,
-        }
-    }
 }
 
 /// Reason that a device can't be added to the devices of a constraint.

@@ -43,7 +43,8 @@ const WITHOUT_USER: [(&str, &str); 6] = [
 ];
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Index<T>`.
-const COUNTS: [&str; 62] = [
+const COUNTS: [&str; 69] = [
+    "advanced_devices",
     "affected",
     "allocated",
     "allocations",
@@ -57,8 +58,10 @@ const COUNTS: [&str; 62] = [
     "claims",
     "closing",
     "complete",
+    "consumed",
     "consumers",
     "count",
+    "counters",
     "device_count",
     "devices",
     "divisor",
@@ -87,6 +90,7 @@ const COUNTS: [&str; 62] = [
     "number_of_nodes",
     "observed",
     "of_class",
+    "of_device",
     "opening",
     "parallelism",
     "pools",
@@ -96,9 +100,12 @@ const COUNTS: [&str; 62] = [
     "rounds",
     "saturate_times",
     "scheduled_in_group",
+    "sets",
+    "shared",
     "slice_count",
     "slices",
     "tainted",
+    "taints",
     "taints_to_add",
     "taints_to_remove",
     "terms",

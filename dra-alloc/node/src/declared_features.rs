@@ -6,7 +6,7 @@
 //! pod requires the feature: the allocator reads it from the node (`dra_alloc::Allocator`), and for a claim that is
 //! already allocated the scheduler uses [`DeclaredFeature::required_by_claim`].
 
-use dra_attrs::internal::{Decisions, Inference};
+use dra_attrs::release::Inference;
 use dra_attrs::{Gate, Profile, Version};
 use dra_device::skip::SkipSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -51,7 +51,7 @@ impl DeclaredFeature {
     /// feature gate.
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        Decisions::from_profile(self.profile).declared_feature
+        self.profile.rules().skip.declared_feature
     }
 
     /// Returns the name of the feature if a kubelet with this configuration and version declares it. Needs the gate
@@ -96,7 +96,7 @@ impl DeclaredFeature {
     /// ```
     #[must_use]
     pub fn required_by(&self, pod: &Pod, claims: &[ResourceClaim], target: &Version) -> Option<&'static str> {
-        let infers = Decisions::from_profile(self.profile).inference == Inference::FromClaims;
+        let infers = self.profile.rules().skip.inference == Inference::FromClaims;
         (infers && self.covers(target) && uses_skipping(pod, claims, self.profile)).then(|| self.name())
     }
 

@@ -311,7 +311,7 @@ fn refused(
 ) -> DeviceRejection {
     match rejection {
         Rejection::SkipsOperations if table.has(Gate::OptionalNodeOperations) => {
-            DeviceRejection::NodeDoesNotDeclare { feature: table.decisions.declared_feature }
+            DeviceRejection::NodeDoesNotDeclare { feature: table.rules.skip.declared_feature }
         }
         Rejection::SkipsOperations => gate_off(table, Gate::OptionalNodeOperations),
         Rejection::CountersOff => gate_off(table, Gate::PartitionableDevices),

@@ -3,7 +3,7 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
-use dra_attrs::internal::{Decisions, SkipGateOff};
+use dra_attrs::release::{Rules, SkipGateOff};
 use dra_attrs::{Gate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
@@ -78,7 +78,7 @@ pub(crate) struct Table<'s> {
     /// Counter of the work, of which evaluations of selectors are a part.
     pub(crate) meter: &'s Meter<'s>,
     pub(crate) plan: &'s Plan<'s>,
-    pub(crate) decisions: Decisions,
+    pub(crate) rules: &'static Rules,
     pub(crate) candidates: &'s Candidates<'s>,
     node: &'s Node,
     derived: &'s DerivedValues,
@@ -109,7 +109,7 @@ impl<'s> Table<'s> {
     ) -> Self {
         let (pools, devices, alternatives) =
             (PoolIx::from(candidates.pool_count()), candidates.end(), plan.alternatives.end());
-        let decisions = Decisions::from_profile(context.profile);
+        let rules = context.profile.rules();
         let one = Index::from(1);
         let has = |feature| context.gates.has(feature);
         Self {
@@ -122,13 +122,13 @@ impl<'s> Table<'s> {
             work_of_derived: Grid::new(plan.columns.end(), devices),
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.end(), devices),
-            skips_allowed: skips_allowed(context, decisions, node),
-            lists: if has(Gate::ListTypeAttributes) { ListTypes::Enabled } else { decisions.lists_off },
+            skips_allowed: skips_allowed(context, rules, node),
+            lists: if has(Gate::ListTypeAttributes) { ListTypes::Enabled } else { rules.allocator.lists_off },
             rounding: if has(Gate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
             context,
             meter,
             plan,
-            decisions,
+            rules,
             candidates,
             node,
             derived,
@@ -532,12 +532,12 @@ pub(crate) fn skips_operations(slice: &ResourceSlice) -> bool {
 }
 
 /// Returns true if devices with `skipNodeOperations` may be chosen on the node.
-fn skips_allowed(context: &Context<'_>, decisions: Decisions, node: &Node) -> bool {
+fn skips_allowed(context: &Context<'_>, rules: &Rules, node: &Node) -> bool {
     let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
     if context.gates.has(Gate::OptionalNodeOperations) {
-        declared.iter().any(|feature| feature == decisions.declared_feature)
+        declared.iter().any(|feature| feature == rules.skip.declared_feature)
     } else {
-        decisions.skip_gate_off == SkipGateOff::FailClaim
+        rules.skip.chosen_while_off == SkipGateOff::FailClaim
     }
 }
 

@@ -443,7 +443,11 @@ impl<'a> Search<'a> {
     }
 
     fn list_types(&self) -> ListTypes {
-        if self.has(Gate::ListTypeAttributes) { ListTypes::Enabled } else { ListTypes::off(self.case.profile) }
+        if self.has(Gate::ListTypeAttributes) {
+            ListTypes::Enabled
+        } else {
+            self.case.profile.rules().allocator.lists_off
+        }
     }
 
     /// Returns an attribute of a device; a derived attribute of the request is preferred.

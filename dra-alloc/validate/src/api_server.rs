@@ -1,5 +1,6 @@
 //! Simulation of an API server: validation of writes of the objects of Dynamic Resource Allocation.
 
+use dra_attrs::release::SentWhileOff;
 use dra_attrs::{DroppedField, FieldErrors, Gate, GateSet, Profile, Quoted};
 use dra_device::internal::{Same, TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{
@@ -15,14 +16,13 @@ use super::write::{Accepted, Write};
 use super::{
     admin_access, claim, claim_status, class, device_status, metadata, reject_while_off, slice, taint_rule, template,
 };
-use crate::GatePolicy;
 
 /// Simulated API server, with a profile, feature gates, and the admin access that the object's namespace allows.
 ///
 /// Each `validate_*` method takes a [`Write`] and returns the object that would be stored ([`Accepted`]), or all
 /// problems of the write. The object is prepared as the API server does before it validates: the status of a new claim
 /// is cleared, an update of the status keeps the spec, defaults are filled in, amounts are written in their canonical
-/// form, and fields of disabled features are dropped or rejected ([`GatePolicy`]).
+/// form, and fields of disabled features are dropped or rejected ([`SentWhileOff`]).
 ///
 /// # Complexity
 /// Linear in the size of the objects, apart from compiling CEL expressions.
@@ -270,7 +270,7 @@ impl ApiServer {
     /// Returns the name of a disabled gate whose fields are rejected instead of dropped, if there is one.
     fn rejecting_gate(self) -> Option<&'static str> {
         let feature = Gate::OptionalNodeOperations;
-        let rejects = GatePolicy::for_gate(feature, self.profile) == GatePolicy::Reject;
+        let rejects = self.profile.rules().skip.sent_while_off == SentWhileOff::Refused;
         (rejects && !self.gates.has(feature)).then(|| feature.name(self.profile))
     }
 }

@@ -3,12 +3,13 @@
 //!
 //! Each feature has a list of the paths of its fields. A feature is *in use* if the stored object has a value at one of
 //! these paths. All fields of a feature in use are kept, new values included. For other disabled features, the
-//! [`GatePolicy`] decides.
+//! release decides ([`SentWhileOff`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use dra_attrs::release::SentWhileOff;
 use dra_attrs::{DroppedField, FieldPath, Gate, GateName, GateSet, Profile};
 use dra_device::internal::{Place, Places};
 use k8s_openapi::jiff::Timestamp;
@@ -17,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::stored;
-use crate::{GatePolicy, Write};
+use crate::Write;
 
 /// Gates with the paths of their fields; `[*]` is every item of a list and every value of a map.
 const CLAIM: &[(Gate, &[&str])] = &[
@@ -239,8 +240,12 @@ impl Preparation {
     }
 
     fn drops(self, kind: Kind, place: &Place<Gate>) -> bool {
-        let policy = GatePolicy::for_gate(place.rule, self.profile);
-        !kind.keeps(place.rule, self.gates) && !self.stays(place) && policy == GatePolicy::Drop
+        !kind.keeps(place.rule, self.gates) && !self.stays(place) && !self.refuses(place.rule)
+    }
+
+    /// Returns true if a field is refused instead of dropped while its gate is off: the rule of one KEP.
+    fn refuses(self, gate: Gate) -> bool {
+        gate == Gate::OptionalNodeOperations && self.profile.rules().skip.sent_while_off == SentWhileOff::Refused
     }
 
     /// Returns true if a field is stored although its gate is off.

@@ -49,7 +49,6 @@ mod derived;
 mod device;
 mod device_status;
 mod fields;
-mod gate_policy;
 mod gates;
 mod immutable;
 mod limits;
@@ -83,7 +82,6 @@ use k8s_openapi::api::resource::v1::ResourceSlice;
 
 pub use admin_access::NamespaceAccess;
 pub use api_server::ApiServer;
-pub use gate_policy::GatePolicy;
 pub use publish::PublishError;
 pub use read::{Read, UnknownField, read};
 pub use write::{Accepted, Write};

@@ -95,7 +95,7 @@ fn lists_with_the_gate_off() {
     let list = || Some(ints(&[4]));
     let scalar = || Some(int(4));
     let off = MatchError::ListTypesOff;
-    let shipped = ListTypes::off(Profile::V1_37);
+    let shipped = Profile::V1_37.rules().allocator.lists_off;
     assert_eq!(matches(&[list()], shipped), Ok(()));
     assert_eq!(matches(&[list(), list()], shipped), Err((1, off)));
     assert_eq!(matches(&[scalar(), list()], shipped), Err((1, off)));
@@ -103,7 +103,7 @@ fn lists_with_the_gate_off() {
     assert_eq!(distinct(&[scalar(), list()], shipped), Err((1, off)));
     assert_eq!(distinct(&[list(), scalar()], shipped), Ok(()));
 
-    let kep = ListTypes::off(Profile::Kep);
+    let kep = Profile::Kep.rules().allocator.lists_off;
     assert_eq!(matches(&[list()], kep), Err((0, off)));
     assert_eq!(matches(&[scalar(), list()], kep), Err((1, off)));
     assert_eq!(distinct(&[list()], kep), Err((0, off)));
@@ -215,13 +215,13 @@ fn a_set_is_sorted_without_duplicates_and_displayed() {
 fn without_a_value_with_the_gate_off() {
     for empty in [ints(&[]), DeviceAttribute::default()] {
         let (empty, scalar) = (|| Some(empty.clone()), || Some(int(4)));
-        let shipped = ListTypes::off(Profile::V1_37);
+        let shipped = Profile::V1_37.rules().allocator.lists_off;
         assert_eq!(matches(&[empty()], shipped), Ok(()), "the first device is not looked at");
         assert_eq!(matches(&[empty(), scalar()], shipped), Err((1, MatchError::NothingInCommon)));
         assert_eq!(distinct(&[empty(), scalar()], shipped), Ok(()));
         assert!(matches(&[scalar(), empty()], shipped).is_err());
         assert!(distinct(&[scalar(), empty()], shipped).is_err());
-        let kep = ListTypes::off(Profile::Kep);
+        let kep = Profile::Kep.rules().allocator.lists_off;
         assert!(matches(&[empty()], kep).is_err() && distinct(&[empty()], kep).is_err());
     }
 }

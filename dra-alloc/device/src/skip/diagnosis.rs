@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use dra_attrs::internal::Decisions;
 use dra_attrs::{Gate, Profile};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim, ResourceSlice};
 use serde::Serialize;
@@ -146,7 +145,7 @@ impl SkipEvidence<'_> {
     #[must_use]
     pub fn diagnose(self) -> Vec<SkipDiagnosis> {
         let gate = Gate::OptionalNodeOperations.name(self.profile);
-        let feature = Decisions::from_profile(self.profile).declared_feature;
+        let feature = self.profile.rules().skip.declared_feature;
         let mut causes = Vec::new();
         match self.symptom {
             SkipSymptom::AllocationFailed(message) if message.contains(gate) || message.contains(feature) => {

@@ -20,6 +20,7 @@ mod wire;
 
 pub use diagnosis::{SkipDiagnosis, SkipEvidence, SkipSymptom};
 use dra_attrs::Profile;
+use dra_attrs::release::SkipForm;
 use serde::{Deserialize, Serialize};
 pub use wire::SkipField;
 
@@ -101,13 +102,12 @@ pub enum WireFormError {
 }
 
 impl WireForm {
-    /// Returns the wire form that a profile writes. Both profiles read both forms.
+    /// Returns the wire form that a profile writes. Every profile reads both forms.
     #[must_use]
     pub const fn from_profile(profile: Profile) -> Self {
-        match profile {
-            Profile::V1_37 => Self::List,
-            // Profiles other than the shipped release follow the KEP.
-            _ => Self::Bool,
+        match profile.rules().skip.form {
+            SkipForm::List => Self::List,
+            SkipForm::Bool => Self::Bool,
         }
     }
 }

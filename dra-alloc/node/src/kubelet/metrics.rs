@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::Profile;
+use dra_attrs::release::MetricNames;
 use serde::Serialize;
 
 use super::operation::Operation;
@@ -20,9 +21,9 @@ impl Operation {
     /// ```
     #[must_use]
     pub const fn duration_metric(profile: Profile) -> &'static str {
-        match profile {
-            Profile::V1_37 => "dra_operations_duration_seconds",
-            _ => "kubelet_dra_operations_duration_seconds",
+        match profile.rules().metrics {
+            MetricNames::Shipped => "dra_operations_duration_seconds",
+            MetricNames::Kep => "kubelet_dra_operations_duration_seconds",
         }
     }
 
@@ -36,11 +37,11 @@ impl Operation {
     /// ```
     #[must_use]
     pub const fn skips_metric(self, profile: Profile) -> &'static str {
-        match (self, profile) {
-            (Self::Prepare, Profile::V1_37) => "dra_node_prepare_skips_total",
-            (Self::Unprepare, Profile::V1_37) => "dra_node_unprepare_skips_total",
-            (Self::Prepare, _) => "kubelet_dra_node_prepare_skips_total",
-            (Self::Unprepare, _) => "kubelet_dra_node_unprepare_skips_total",
+        match (self, profile.rules().metrics) {
+            (Self::Prepare, MetricNames::Shipped) => "dra_node_prepare_skips_total",
+            (Self::Unprepare, MetricNames::Shipped) => "dra_node_unprepare_skips_total",
+            (Self::Prepare, MetricNames::Kep) => "kubelet_dra_node_prepare_skips_total",
+            (Self::Unprepare, MetricNames::Kep) => "kubelet_dra_node_unprepare_skips_total",
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{Gate, Profile};
+use dra_attrs::Gate;
+use dra_attrs::release::LostOperations;
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::{MAX_REQUESTS_PER_CLAIM, PodFields, declaring, is_for_pod, is_reserved_for, missing_owners};
 use dra_device::skip::{SkipSet, WireForm};
@@ -202,8 +203,7 @@ impl ClaimCache {
     }
 
     /// Returns the operations that each driver of a claim skips. If an older kubelet has removed the operations from
-    /// the checkpoint, the profile `Kep` calls the driver, and `V1_37` reads them from the (immutable) allocation
-    /// again.
+    /// the checkpoint, the KEP calls the driver, and releases read them from the (immutable) allocation again.
     fn skips(
         &self,
         claim: &ClaimRef,
@@ -211,7 +211,7 @@ impl ClaimCache {
         options: KubeletOptions,
     ) -> BTreeMap<String, SkipSet> {
         let known = self.claims.get(&claim.key).filter(|info| info.uid == claim.uid);
-        let remembered = known.filter(|_| options.profile() == Profile::Kep);
+        let remembered = known.filter(|_| options.profile().rules().skip.lost_operations == LostOperations::Called);
         let of_driver = |(driver, fresh): (&str, SkipSet)| {
             let skips =
                 remembered.map_or(fresh, |info| info.drivers.get(driver).map(|state| state.skips).unwrap_or_default());

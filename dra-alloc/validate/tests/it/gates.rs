@@ -3,7 +3,7 @@
 use dra_attrs::ErrorType::*;
 use dra_attrs::{FieldErrors, Gate, GateSet, Profile};
 use dra_device::skip::{SkipField, WireForm};
-use dra_validate::{Accepted, ApiServer, GatePolicy};
+use dra_validate::{Accepted, ApiServer};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use serde_json::{Value, json};
 
@@ -297,15 +297,6 @@ fn a_status_is_written_without_a_change_of_the_spec() {
         let (old, new) = (changed(&claim(), fields.clone()), changed(&allocated(), fields));
         let admitted = update_status(without(feature), old.clone(), new).unwrap();
         assert_eq!(serde_json::to_value(&admitted.object).unwrap()["spec"], old["spec"]);
-    }
-}
-
-#[test]
-fn only_the_feature_of_the_kep_rejects() {
-    for feature in Gate::ALL.iter().copied() {
-        assert_eq!(GatePolicy::for_gate(feature, Profile::V1_37), GatePolicy::Drop);
-        let rejects = GatePolicy::for_gate(feature, Profile::Kep) == GatePolicy::Reject;
-        assert_eq!(rejects, feature == Gate::OptionalNodeOperations, "{feature:?}");
     }
 }
 
