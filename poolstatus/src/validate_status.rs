@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::release::ConditionRules;
 use dra_attrs::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, NameFormat, Quantity, QuantityFormat};
 use dra_device::validate_conditions;
 use k8s_openapi::api::resource::v1alpha3::{
@@ -166,6 +167,6 @@ fn check_shareable(field: &FieldPath<'_>, summary: &ShareableSummaryStatus, erro
 
 fn check_conditions(field: &FieldPath<'_>, conditions: &[Condition], errors: &mut FieldErrors) {
     if fits(field, conditions.len(), MAX_CONDITIONS, errors) {
-        errors.extend(validate_conditions(conditions, field));
+        errors.extend(validate_conditions(conditions, field, ConditionRules::Declared));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::release::ConditionRules;
 use dra_attrs::{FieldError, FieldErrors, FieldPath, NameFormat};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -20,29 +21,33 @@ const REASON: &str = "a condition reason must start with alphabetic character, o
 
 /// Validates the conditions of any object as the API server does: the form of each condition, and that no type occurs
 /// twice. `at` is the path of the list in the errors. The length of the list is not checked, because each kind of
-/// object has its own limit.
+/// object has its own limit. `rules` are those of the release: [`Rules::validation`](dra_attrs::release::Rules::validation).
 ///
 /// ```
 /// use dra_device::validate_conditions;
 /// use dra_attrs::FieldPath;
+/// use dra_attrs::release::ConditionRules;
 /// use serde_json::{from_value, json};
 /// let time = "2026-02-07T10:30:00Z";
 /// let condition = json!({"type": "Ready", "status": "", "reason": "Up", "message": "", "lastTransitionTime": time});
-/// let errors = validate_conditions(&[from_value(condition)?], &FieldPath::new("conditions"));
-/// assert_eq!(errors.as_slice()[0].field, "conditions[0].status");
+/// let errors = validate_conditions(&[from_value(condition)?], &FieldPath::new("conditions"), ConditionRules::Declared);
+/// assert_eq!(errors.to_string(), "conditions[0].status: Required value");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]
-pub fn validate_conditions(conditions: &[Condition], at: &FieldPath<'_>) -> FieldErrors {
+pub fn validate_conditions(conditions: &[Condition], at: &FieldPath<'_>, rules: ConditionRules) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let mut types = BTreeSet::new();
     for (index, condition) in conditions.iter().enumerate() {
         let at = at.index(index);
         if !types.insert(&condition.type_) {
-            errors.push(FieldError::duplicate(&at.child("type"), &condition.type_));
+            errors.push(match rules {
+                ConditionRules::Declared => FieldError::duplicate(&at, &condition.type_),
+                ConditionRules::Written => FieldError::duplicate(&at.child("type"), &condition.type_),
+            });
         }
-        errors.extend(check_type(&condition.type_, &at.child("type")));
-        errors.extend(check_status(&condition.status, &at.child("status")));
+        errors.extend(check_type(&condition.type_, &at.child("type"), rules));
+        errors.extend(check_status(&condition.status, &at.child("status"), rules));
         errors.extend(check_generation(condition.observed_generation, &at.child("observedGeneration")));
         if condition.last_transition_time.0.as_second() == NO_TIME {
             errors.push(FieldError::required(&at.child("lastTransitionTime"), ""));
@@ -53,12 +58,18 @@ pub fn validate_conditions(conditions: &[Condition], at: &FieldPath<'_>) -> Fiel
     errors
 }
 
-fn check_type(text: &str, at: &FieldPath<'_>) -> Vec<FieldError> {
+fn check_type(text: &str, at: &FieldPath<'_>, rules: ConditionRules) -> Vec<FieldError> {
+    if text.is_empty() && rules == ConditionRules::Declared {
+        return vec![FieldError::required(at, "is required")];
+    }
     let problems = NameFormat::LabelKey.problems(text);
     problems.into_iter().map(|problem| FieldError::invalid(at, text, problem)).collect()
 }
 
-fn check_status(status: &str, at: &FieldPath<'_>) -> Option<FieldError> {
+fn check_status(status: &str, at: &FieldPath<'_>, rules: ConditionRules) -> Option<FieldError> {
+    if status.is_empty() && rules == ConditionRules::Declared {
+        return Some(FieldError::required(at, ""));
+    }
     (!STATUSES.contains(&status)).then(|| FieldError::not_supported(at, status, &STATUSES))
 }
 

@@ -1,5 +1,6 @@
 //! Admin access to devices (KEP-5018): allowed only for claims and templates in a labelled namespace.
 
+use dra_attrs::release::AdminAccessErrors;
 use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{ResourceClaimSpec, ResourceClaimStatus};
@@ -56,7 +57,7 @@ pub(super) fn check_requests(
     let at_requests = at_devices.child("requests");
     let requests = devices.into_iter().flat_map(|devices| devices.requests.iter().flatten());
     let admin = requests.map(|request| request.exactly.as_ref().and_then(|exactly| exactly.admin_access));
-    check_first(admin, namespace, &at_requests, context);
+    check_access(admin, namespace, &at_requests, context);
 }
 
 /// Checks that an allocation result has admin access only in a namespace that allows it. Skipped if a stored result has
@@ -75,25 +76,32 @@ pub(super) fn check_results(
     let at_allocation = at_status.child("allocation");
     let at_devices = at_allocation.child("devices");
     let at_results = at_devices.child("results");
-    check_first(admin_results(new), namespace, &at_results, context);
+    check_access(admin_results(new), namespace, &at_results, context);
 }
 
 fn admin_results(status: Option<&ResourceClaimStatus>) -> impl Iterator<Item = Option<bool>> {
     results(status).iter().map(|result| result.admin_access)
 }
 
-/// Reports the first request or result with admin access, if the namespace does not allow it.
-fn check_first(
-    mut admin: impl Iterator<Item = Option<bool>>,
+/// Reports the requests or results with admin access, if the namespace does not allow it: the first, or each.
+fn check_access(
+    admin: impl Iterator<Item = Option<bool>>,
     namespace: NamespaceAccess,
     at: &FieldPath<'_>,
     context: &mut ValidationContext,
 ) {
-    let Some(first) = admin.position(|admin| admin == Some(true)) else { return };
-    if namespace == NamespaceAccess::Ordinary {
+    if namespace != NamespaceAccess::Ordinary {
+        return;
+    }
+    let reported = match context.rules.validation.admin_access {
+        AdminAccessErrors::First => 1,
+        AdminAccessErrors::Each => usize::MAX,
+    };
+    let wanted = admin.enumerate().filter(|(_, admin)| *admin == Some(true));
+    for (index, _) in wanted.take(reported) {
         let detail = format!(
             "admin access to devices requires the `{ADMIN_ACCESS_LABEL}: true` label on the containing namespace"
         );
-        context.push(FieldError::forbidden(&at.index(first).child("adminAccess"), detail));
+        context.push(FieldError::forbidden(&at.index(index).child("adminAccess"), detail));
     }
 }

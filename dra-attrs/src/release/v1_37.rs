@@ -5,8 +5,8 @@ use super::components::{
     SkipForm, SkipGateOff, SkipRules,
 };
 use super::validation::{
-    AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
-    RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
+    AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ConditionRules, CounterSets, DefaultPath, DuplicatePath,
+    EmptyDriver, LongList, OneValue, RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules};
 use crate::gate::Gate;
@@ -62,6 +62,9 @@ const VALIDATION: Validation = Validation {
     duplicate: DuplicatePath::Item,
     bad_key: BadKeyPath::Map,
     claim_update: SpecUpdate::Compared,
+    template_update: SpecUpdate::Compared,
+    admin_access: AdminAccessErrors::Each,
+    conditions: ConditionRules::Declared,
     both_kinds: BothKinds::Refused,
     stored_taints: StoredPart::Trusted,
     stored_selectors: StoredPart::Trusted,

@@ -22,6 +22,12 @@ pub struct Validation {
     pub bad_key: BadKeyPath,
     /// Check of a claim's spec in an update.
     pub claim_update: SpecUpdate,
+    /// Check of a template's spec in an update.
+    pub template_update: SpecUpdate,
+    /// Errors of admin access in a namespace without the label.
+    pub admin_access: AdminAccessErrors,
+    /// Rules for conditions in a status.
+    pub conditions: ConditionRules,
     /// Check of a request that has both `exactly` and `firstAvailable`.
     pub both_kinds: BothKinds,
     /// Taints of a device that an update leaves as they are.
@@ -105,6 +111,22 @@ behaviours! {
         ValidatedAndCompared,
         /// The new spec is compared with the stored one.
         Compared,
+    }
+    /// Errors of admin access in a namespace without the label.
+    AdminAccessErrors {
+        /// One, for the first request.
+        First,
+        /// One for each request.
+        Each,
+    }
+    /// Rules for conditions in a status.
+    ConditionRules {
+        /// Those that are written in code: an empty type or status is invalid, a second condition of a type has the path
+        /// of its type, and each condition of a list that is too long is checked.
+        Written,
+        /// Those that are declared on the type: an empty type or status is missing, a second condition of a type has its
+        /// own path, and a list that is too long is only counted.
+        Declared,
     }
     /// Check of a request that has both `exactly` and `firstAvailable`.
     BothKinds {
