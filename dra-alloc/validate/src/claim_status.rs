@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::release::ChangedAllocation;
 use dra_attrs::{BadValue, FieldError, FieldPath};
 use dra_device::internal::{Same, TaintTimes};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference, ResourceClaimStatus};
@@ -71,7 +72,11 @@ fn check_allocation(
         (None, _) => {}
         (Some(allocation), Some(old)) => {
             if !allocation.same(old, TaintTimes::Exact) {
-                context.push(FieldError::invalid(at, BadValue::literal("null"), "field cannot be modified once set"));
+                let detail = match context.rules.validation.changed_allocation {
+                    ChangedAllocation::Immutable => "field is immutable",
+                    ChangedAllocation::OnceSet => "field cannot be modified once set",
+                };
+                context.push(FieldError::invalid(at, BadValue::literal("null"), detail));
             }
         }
         (Some(allocation), None) => {

@@ -1,7 +1,7 @@
 //! Validation of a `DeviceClass`.
 
-use dra_attrs::release::StoredPart;
-use dra_attrs::{FieldPath, NameFormat};
+use dra_attrs::release::{ExtendedNameErrors, StoredPart};
+use dra_attrs::{FieldError, FieldPath, NameFormat};
 use dra_device::internal::{TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassSpec};
 
@@ -53,7 +53,13 @@ fn check_config(
 }
 
 fn check_extended_resource(name: Option<&String>, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    if let Some(name) = name {
-        context.extend(NameFormat::ExtendedResource.check(name, at));
+    let Some(name) = name else { return };
+    let errors = NameFormat::ExtendedResource.check(name, at);
+    match context.rules.validation.extended_name {
+        ExtendedNameErrors::ByRule => context.extend(errors),
+        ExtendedNameErrors::One if errors.is_empty() => {}
+        ExtendedNameErrors::One => {
+            context.push(FieldError::invalid(at, name, "must be a valid extended resource name"));
+        }
     }
 }

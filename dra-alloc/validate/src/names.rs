@@ -3,13 +3,16 @@
 //! Kubernetes has many rules twice, in code and declared on a type. Where the declared rule is on by default (its tag
 //! says `beta` since 1.37), its messages replace those of the code.
 
-use dra_attrs::release::{AbsentValue, EmptyDriver, Strictness};
+use dra_attrs::release::{AbsentValue, EmptyDriver, NameLength, Strictness};
 use dra_attrs::{FieldError, FieldPath, NameFormat};
 
 use super::context::ValidationContext;
 use super::limits;
 
 const SEVERAL_SLASHES: &str = "must not contain more than one slash";
+/// Ends of the message about a length.
+const BYTES: &str = " bytes";
+const CHARACTERS: &str = " characters";
 const NOT_FULLY_QUALIFIED: &str = "a fully qualified name must be a domain and a name separated by a slash";
 
 /// Checks the name of a driver. Upper case is allowed; [`super::ApiServer::validate_slice`] warns about it.
@@ -193,6 +196,10 @@ fn invalid(
     context: &mut ValidationContext,
 ) {
     for problem in problems {
-        context.push(FieldError::invalid(at, value, problem));
+        let detail = match (context.rules.validation.name_length, problem.strip_suffix(BYTES)) {
+            (NameLength::Characters, Some(rest)) => format!("{rest}{CHARACTERS}"),
+            (NameLength::Characters | NameLength::Bytes, _) => problem,
+        };
+        context.push(FieldError::invalid(at, value, detail));
     }
 }

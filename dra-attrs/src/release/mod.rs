@@ -22,8 +22,9 @@ pub use components::{
 pub use gates::{GateRow, GateStage};
 pub use limits::{CounterLimits, Limits};
 pub use validation::{
-    AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ConditionRules, CounterSets, DefaultPath, DuplicatePath,
-    EmptyDriver, LongList, OneValue, RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
+    AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
+    DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue, RangeNumbers, SpecUpdate,
+    StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 
 pub(crate) use kep::KEP;

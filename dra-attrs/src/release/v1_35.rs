@@ -5,8 +5,9 @@ use super::components::{
     SkipForm, SkipGateOff, SkipRules,
 };
 use super::validation::{
-    AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ConditionRules, CounterSets, DefaultPath, DuplicatePath,
-    EmptyDriver, LongList, OneValue, RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
+    AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
+    DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue, RangeNumbers, SpecUpdate,
+    StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules};
 use crate::gate::Gate;
@@ -62,7 +63,9 @@ const VALIDATION: Validation = Validation {
     duplicate: DuplicatePath::Item,
     bad_key: BadKeyPath::Entry,
     claim_update: SpecUpdate::Compared,
-    template_update: SpecUpdate::ValidatedAndCompared,
+    changed_allocation: ChangedAllocation::Immutable,
+    extended_name: ExtendedNameErrors::One,
+    name_length: NameLength::Bytes,
     admin_access: AdminAccessErrors::First,
     conditions: ConditionRules::Written,
     both_kinds: BothKinds::Refused,

@@ -22,8 +22,12 @@ pub struct Validation {
     pub bad_key: BadKeyPath,
     /// Check of a claim's spec in an update.
     pub claim_update: SpecUpdate,
-    /// Check of a template's spec in an update.
-    pub template_update: SpecUpdate,
+    /// Message of an allocation that is changed.
+    pub changed_allocation: ChangedAllocation,
+    /// Messages of a name of an extended resource that is invalid.
+    pub extended_name: ExtendedNameErrors,
+    /// Unit of the length in the messages of names that are too long.
+    pub name_length: NameLength,
     /// Errors of admin access in a namespace without the label.
     pub admin_access: AdminAccessErrors,
     /// Rules for conditions in a status.
@@ -111,6 +115,27 @@ behaviours! {
         ValidatedAndCompared,
         /// The new spec is compared with the stored one.
         Compared,
+    }
+    /// Message of an allocation that is changed.
+    ChangedAllocation {
+        /// The field is immutable.
+        Immutable,
+        /// The field cannot be modified once set.
+        OnceSet,
+    }
+    /// Messages of a name of an extended resource that is invalid.
+    ExtendedNameErrors {
+        /// One, that it is invalid.
+        One,
+        /// One for each rule that it breaks.
+        ByRule,
+    }
+    /// Unit of the length in the messages of names that are too long.
+    NameLength {
+        /// Characters.
+        Characters,
+        /// Bytes, which are what is counted.
+        Bytes,
     }
     /// Errors of admin access in a namespace without the label.
     AdminAccessErrors {
