@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "values made in place read better without a borrow")]
 
 mod diagnosis;
+mod equality;
 mod pool_check;
 mod skip;
 mod skip_aggregate;
