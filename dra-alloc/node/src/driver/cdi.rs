@@ -162,7 +162,7 @@ impl CdiDevice {
 /// CDI spec: the content of a spec file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the file format")]
+#[non_exhaustive]
 pub struct CdiSpec {
     /// Version of the specification, at least [`CdiSpec::minimum_version`].
     pub cdi_version: String,
@@ -181,7 +181,7 @@ pub struct CdiSpec {
 /// Device of a CDI spec.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the file format")]
+#[non_exhaustive]
 pub struct CdiDevice {
     /// Name of the device, unique in its kind.
     pub name: String,
@@ -192,10 +192,25 @@ pub struct CdiDevice {
     pub container_edits: CdiEdits,
 }
 
-/// Changes of a container's OCI configuration.
+impl CdiDevice {
+    /// Returns a device with its name and the changes of a container that gets it.
+    #[must_use]
+    pub fn new(name: &str, container_edits: CdiEdits) -> Self {
+        Self { name: name.to_owned(), container_edits, ..Self::default() }
+    }
+}
+
+/// Changes of a container's OCI configuration. Set the fields of an empty one.
+///
+/// ```
+/// use dra_node::driver::{CdiDeviceNode, CdiEdits};
+/// let mut edits = CdiEdits::default();
+/// edits.device_nodes = vec![CdiDeviceNode::new("/dev/gpu0")];
+/// assert!(!edits.is_empty());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the file format")]
+#[non_exhaustive]
 pub struct CdiEdits {
     /// Environment variables, as `NAME=VALUE`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -231,7 +246,7 @@ impl CdiEdits {
 /// Device node in a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the file format")]
+#[non_exhaustive]
 pub struct CdiDeviceNode {
     /// Path in the container.
     pub path: String,
@@ -261,10 +276,18 @@ pub struct CdiDeviceNode {
     pub gid: Option<u32>,
 }
 
+impl CdiDeviceNode {
+    /// Returns the node at a path of the container, which is its path on the host too. All else is taken from the host.
+    #[must_use]
+    pub fn new(path: &str) -> Self {
+        Self { path: path.to_owned(), ..Self::default() }
+    }
+}
+
 /// Network device that moves into a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the file format")]
+#[non_exhaustive]
 pub struct CdiNetDevice {
     /// Name of the interface on the host.
     pub host_interface_name: String,
@@ -272,10 +295,18 @@ pub struct CdiNetDevice {
     pub name: String,
 }
 
+impl CdiNetDevice {
+    /// Returns an interface of the host with its name in the container.
+    #[must_use]
+    pub fn new(host_interface_name: &str, name: &str) -> Self {
+        Self { host_interface_name: host_interface_name.to_owned(), name: name.to_owned() }
+    }
+}
+
 /// Hook of a container's life cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the file format")]
+#[non_exhaustive]
 pub struct CdiHook {
     /// Point in the life cycle, for example `createContainer`.
     pub hook_name: String,
@@ -292,10 +323,18 @@ pub struct CdiHook {
     pub timeout: Option<i64>,
 }
 
+impl CdiHook {
+    /// Returns a hook: the point in the life cycle, for example `createContainer`, and the path of the program.
+    #[must_use]
+    pub fn new(hook_name: &str, path: &str) -> Self {
+        Self { hook_name: hook_name.to_owned(), path: path.to_owned(), ..Self::default() }
+    }
+}
+
 /// Mount of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the file format")]
+#[non_exhaustive]
 pub struct CdiMount {
     /// Path on the host.
     pub host_path: String,
@@ -309,10 +348,18 @@ pub struct CdiMount {
     pub type_: String,
 }
 
+impl CdiMount {
+    /// Returns a mount of a path of the host at a path of the container.
+    #[must_use]
+    pub fn new(host_path: &str, container_path: &str) -> Self {
+        Self { host_path: host_path.to_owned(), container_path: container_path.to_owned(), ..Self::default() }
+    }
+}
+
 /// Class of Intel RDT.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the file format")]
+#[non_exhaustive]
 pub struct CdiIntelRdt {
     /// Name of the class of service.
     #[serde(rename = "closID", skip_serializing_if = "String::is_empty")]
@@ -367,8 +414,9 @@ impl CdiSpec {
     ///
     /// ```
     /// use dra_node::driver::{CdiDevice, CdiEdits, CdiKind, CdiSpec};
-    /// let edits = CdiEdits { env: vec!["GPU=0".to_owned()], ..CdiEdits::default() };
-    /// let device = CdiDevice { name: "5f1c-gpu-0".to_owned(), container_edits: edits, ..CdiDevice::default() };
+    /// let mut edits = CdiEdits::default();
+/// edits.env = vec!["GPU=0".to_owned()];
+    /// let device = CdiDevice::new("5f1c-gpu-0", edits);
     /// let spec = CdiSpec::new(&CdiKind::new("gpu.example.com", "claim")?, vec![device])?;
     /// assert_eq!(spec.cdi_version, "0.5.0", "the device begins with a digit");
     /// # Ok::<(), Box<dyn std::error::Error>>(())

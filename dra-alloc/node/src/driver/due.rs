@@ -39,17 +39,18 @@ pub enum DueReason {
     Retry,
 }
 
-/// Moments that make a pass over a pool necessary.
+/// Moments that make a pass over a pool necessary. Callers keep one and set its fields.
 ///
 /// ```
 /// use dra_node::driver::{DueReason, Timers};
 /// use k8s_openapi::jiff::{SignedDuration, Timestamp};
 /// let now = Timestamp::UNIX_EPOCH;
-/// let timers = Timers { first_foreign_event_at: Some(now), ..Timers::default() };
+/// let mut timers = Timers::default();
+/// timers.first_foreign_event_at = Some(now);
 /// assert_eq!(timers.due(now), Some((now + SignedDuration::from_secs(30), DueReason::ForeignEvent)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "callers keep it and set its fields")]
+#[non_exhaustive]
 pub struct Timers {
     /// Time at which the driver last changed its mind.
     pub desired_changed_at: Option<Timestamp>,

@@ -88,7 +88,7 @@ pub struct MetadataVersionError;
 /// As Go does, reading ignores unknown fields and takes `null` for an absent value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the API")]
+#[non_exhaustive]
 pub struct DeviceMetadata {
     /// The claim.
     #[serde(deserialize_with = "null_as_default")]
@@ -104,7 +104,7 @@ pub struct DeviceMetadata {
 /// Claim in a metadata document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the API")]
+#[non_exhaustive]
 pub struct ClaimMetadata {
     /// Name of the claim.
     #[serde(deserialize_with = "null_as_default")]
@@ -123,7 +123,7 @@ pub struct ClaimMetadata {
 /// Request in a metadata document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the API")]
+#[non_exhaustive]
 pub struct MetadataRequest {
     /// Name of the request, with the subrequest if one was chosen.
     #[serde(deserialize_with = "null_as_default")]
@@ -136,7 +136,7 @@ pub struct MetadataRequest {
 /// Device in a metadata document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::exhaustive_structs, reason = "the fields of the API")]
+#[non_exhaustive]
 pub struct MetadataDevice {
     /// Name of the driver.
     #[serde(deserialize_with = "null_as_default")]

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use dra_node::driver::{
-    CdiDevice, CdiDeviceNode, CdiEdits, CdiError, CdiIntelRdt, CdiKind, CdiMount, CdiNetDevice, CdiSpec, HeldDevice,
-};
+use dra_node::driver::{CdiDevice, CdiEdits, CdiError, CdiKind, CdiSpec, HeldDevice};
 use proptest::prelude::*;
-use serde_json::{from_value, json};
+use serde_json::{Value, from_value, json};
 
 #[test]
 fn names_as_the_parser_of_cdi_takes_them() {
@@ -49,7 +47,7 @@ fn spec(devices: Vec<CdiDevice>) -> CdiSpec {
 }
 
 fn device(edits: CdiEdits) -> CdiDevice {
-    CdiDevice { name: "d".to_owned(), container_edits: edits, ..CdiDevice::default() }
+    CdiDevice::new("d", edits)
 }
 
 #[test]
@@ -61,32 +59,32 @@ fn a_spec_without_devices_is_refused() {
 
 #[test]
 fn the_smallest_version_that_has_it_all() {
-    let mount = |type_: &str| CdiMount { type_: type_.to_owned(), ..CdiMount::default() };
-    let node = |host_path: &str| CdiDeviceNode { host_path: host_path.to_owned(), ..CdiDeviceNode::default() };
-    let rdt = |schemata: &[&str], enable_monitoring| CdiIntelRdt {
-        schemata: schemata.iter().map(ToString::to_string).collect(),
-        enable_monitoring,
-        ..CdiIntelRdt::default()
-    };
+    let edits = |fields: Value| from_value::<CdiEdits>(fields).unwrap();
+    let (mount, tmpfs) = (
+        json!({"hostPath": "/a", "containerPath": "/b"}),
+        json!({"hostPath": "", "containerPath": "", "type": "tmpfs"}),
+    );
     let table = [
-        ("0.3.0", CdiEdits { env: vec!["A=1".to_owned()], mounts: vec![mount("")], ..CdiEdits::default() }),
-        ("0.3.0", CdiEdits { device_nodes: vec![node("")], ..CdiEdits::default() }),
-        ("0.4.0", CdiEdits { mounts: vec![mount("tmpfs")], ..CdiEdits::default() }),
-        ("0.5.0", CdiEdits { device_nodes: vec![node("/dev/x")], mounts: vec![mount("tmpfs")], ..CdiEdits::default() }),
-        ("0.7.0", CdiEdits { additional_gids: vec![7], ..CdiEdits::default() }),
-        ("0.7.0", CdiEdits { intel_rdt: Some(rdt(&[], false)), ..CdiEdits::default() }),
-        ("1.1.0", CdiEdits { intel_rdt: Some(rdt(&["L3:0=f"], false)), ..CdiEdits::default() }),
-        ("1.1.0", CdiEdits { intel_rdt: Some(rdt(&[], true)), ..CdiEdits::default() }),
-        ("1.1.0", CdiEdits { net_devices: vec![CdiNetDevice::default()], ..CdiEdits::default() }),
+        ("0.3.0", edits(json!({"env": ["A=1"], "mounts": [mount]}))),
+        ("0.3.0", edits(json!({"deviceNodes": [{"path": "/dev/x"}]}))),
+        ("0.4.0", edits(json!({"mounts": [tmpfs]}))),
+        ("0.5.0", edits(json!({"deviceNodes": [{"hostPath": "/dev/x"}], "mounts": [tmpfs]}))),
+        ("0.7.0", edits(json!({"additionalGids": [7]}))),
+        ("0.7.0", edits(json!({"intelRdt": {}}))),
+        ("1.1.0", edits(json!({"intelRdt": {"schemata": ["L3:0=f"]}}))),
+        ("1.1.0", edits(json!({"intelRdt": {"enableMonitoring": true}}))),
+        ("1.1.0", edits(json!({"netDevices": [{"hostInterfaceName": "eth1", "name": "net1"}]}))),
     ];
     for (version, edits) in table {
         assert_eq!(spec(vec![device(edits.clone())]).cdi_version, version, "{edits:?}");
-        let for_all = CdiSpec { container_edits: edits, ..spec(vec![device(CdiEdits::default())]) };
+        let mut for_all = spec(vec![device(CdiEdits::default())]);
+        for_all.container_edits = edits;
         assert_eq!(for_all.minimum_version(), version);
     }
-    let digit = CdiDevice { name: "0".to_owned(), ..CdiDevice::default() };
+    let digit = CdiDevice::new("0", CdiEdits::default());
     assert_eq!(spec(vec![digit]).cdi_version, "0.5.0");
-    let noted = CdiDevice { annotations: [("a".to_owned(), "b".to_owned())].into(), ..device(CdiEdits::default()) };
+    let mut noted = device(CdiEdits::default());
+    noted.annotations = [("a".to_owned(), "b".to_owned())].into();
     assert_eq!(spec(vec![noted]).cdi_version, "0.6.0");
     let dotted = CdiSpec::new(&CdiKind::new("a", "b.c").unwrap(), vec![device(CdiEdits::default())]).unwrap();
     assert_eq!(dotted.cdi_version, "0.6.0");

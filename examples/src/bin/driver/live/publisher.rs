@@ -79,7 +79,7 @@ impl<'a> Publisher<'a> {
             is_listed: false,
             is_rehearsed: false,
             memory: Memory::default(),
-            timers: Timers { has_quick_repair: true, ..Timers::default() },
+            timers: quick_timers(),
             counts,
         }
     }
@@ -177,14 +177,12 @@ impl<'a> Publisher<'a> {
     async fn pass(&mut self) {
         let begin = now();
         let succeeded = self.rehearse().await && self.write().await;
-        self.timers = Timers {
-            has_quick_repair: true,
-            last_unconfirmed_write_at: self.memory.last_unconfirmed_write_at(),
-            failures: if succeeded { 0 } else { self.timers.failures.saturating_add(1) },
-            failed_at: (!succeeded).then(now),
-            synced_at: Some(begin),
-            ..Timers::default()
-        };
+        let failures = if succeeded { 0 } else { self.timers.failures.saturating_add(1) };
+        self.timers = quick_timers();
+        self.timers.last_unconfirmed_write_at = self.memory.last_unconfirmed_write_at();
+        self.timers.failures = failures;
+        self.timers.failed_at = (!succeeded).then(now);
+        self.timers.synced_at = Some(begin);
         self.memory.expire(now());
     }
 
@@ -277,4 +275,11 @@ fn note_dropped(lost: &DroppedField) {
 
 fn name_of(slice: &ResourceSlice) -> String {
     slice.metadata.name.clone().unwrap_or_default()
+}
+
+/// Timers of a driver whose slices are written again soon after they vanish.
+fn quick_timers() -> Timers {
+    let mut timers = Timers::default();
+    timers.has_quick_repair = true;
+    timers
 }

@@ -275,7 +275,9 @@ impl NodePlugin {
     fn write_cdi(&self, uid: &str, devices: &[HeldDevice]) -> Result<(), NodeError> {
         let device = |(name, held): (String, &HeldDevice)| {
             let env = vec![format!("DRA_DEVICE_{}={}", held.device.replace(['-', '.'], "_").to_uppercase(), held.pool)];
-            CdiDevice { name, container_edits: CdiEdits { env, ..CdiEdits::default() }, ..CdiDevice::default() }
+            let mut edits = CdiEdits::default();
+            edits.env = env;
+            CdiDevice::new(&name, edits)
         };
         let spec =
             CdiSpec::new(&self.kind, CdiDevice::names(uid, devices).into_iter().zip(devices).map(device).collect())?;

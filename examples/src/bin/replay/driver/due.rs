@@ -29,16 +29,15 @@ pub(crate) fn due(input: Value) -> Result<Operation, Refusal> {
 }
 
 fn answer(input: &DueInput) -> Value {
-    let timers = Timers {
-        desired_changed_at: input.desired_changed_at,
-        first_foreign_event_at: input.first_foreign_event_at,
-        own_slice_vanished_at: input.own_slice_vanished_at,
-        has_quick_repair: input.quick_repair,
-        last_unconfirmed_write_at: input.last_unconfirmed_write_at,
-        failures: input.failures,
-        failed_at: input.failed_at,
-        synced_at: input.synced_at,
-    };
+    let mut timers = Timers::default();
+    timers.desired_changed_at = input.desired_changed_at;
+    timers.first_foreign_event_at = input.first_foreign_event_at;
+    timers.own_slice_vanished_at = input.own_slice_vanished_at;
+    timers.has_quick_repair = input.quick_repair;
+    timers.last_unconfirmed_write_at = input.last_unconfirmed_write_at;
+    timers.failures = input.failures;
+    timers.failed_at = input.failed_at;
+    timers.synced_at = input.synced_at;
     match timers.due(input.now) {
         None => json!({"at": null, "reason": null}),
         Some((at, reason)) => json!({"at": at, "reason": format!("{reason:?}")}),
