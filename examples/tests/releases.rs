@@ -44,7 +44,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 /// Returns true if a line of code names a profile, or asks which one it is.
 fn asks_for_the_profile(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
-    let names = ["Profile::Kep", "Profile::V1_", "match profile {", "match self.profile {", "profile() ==", "profile =="];
+    let names =
+        ["Profile::Kep", "Profile::V1_", "match profile {", "match self.profile {", "profile() ==", "profile =="];
     names.iter().any(|name| code.contains(name))
 }
 

@@ -6,7 +6,7 @@ use dra_attrs::release::NodeAllocatableForm;
 use dra_attrs::{Gate, GateName, Profile};
 use serde_json::{Map, Value, json};
 
-use super::read::UnknownField;
+use super::unknown_field::UnknownField;
 
 /// Version to which objects of the group are converted.
 const V1: &str = "resource.k8s.io/v1";

@@ -75,6 +75,7 @@ mod stored;
 mod taint;
 mod taint_rule;
 mod template;
+mod unknown_field;
 mod write;
 
 use dra_attrs::{FieldErrors, GateSet, Profile};
@@ -83,7 +84,8 @@ use k8s_openapi::api::resource::v1::ResourceSlice;
 pub use admin_access::NamespaceAccess;
 pub use api_server::ApiServer;
 pub use publish::PublishError;
-pub use read::{Read, UnknownField, read};
+pub use read::{Read, read};
+pub use unknown_field::UnknownField;
 pub use write::{Accepted, Write};
 
 /// Validates a new slice and returns all its problems, as found by Kubernetes 1.37 with every feature on.

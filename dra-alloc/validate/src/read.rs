@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::gates::Kind;
+use super::unknown_field::UnknownField;
 use super::{convert, decoded};
 
 /// An object as a release reads it, in the form of the types of Kubernetes 1.37.
@@ -24,16 +25,6 @@ pub struct Read {
     /// Fields that the release does not know. The API server drops them with a warning, and refuses them if the client
     /// asks for strict validation.
     pub unknown: Vec<UnknownField>,
-}
-
-/// A field that a release does not know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct UnknownField {
-    /// Path of the field.
-    pub field: String,
-    /// Gate with which a later release knows the field; `None` if no release does.
-    pub gate: Option<GateName>,
 }
 
 /// Reads the JSON of an object as the API server of a release does, before it validates.

@@ -415,7 +415,7 @@ impl CdiSpec {
     /// ```
     /// use dra_node::driver::{CdiDevice, CdiEdits, CdiKind, CdiSpec};
     /// let mut edits = CdiEdits::default();
-/// edits.env = vec!["GPU=0".to_owned()];
+    /// edits.env = vec!["GPU=0".to_owned()];
     /// let device = CdiDevice::new("5f1c-gpu-0", edits);
     /// let spec = CdiSpec::new(&CdiKind::new("gpu.example.com", "claim")?, vec![device])?;
     /// assert_eq!(spec.cdi_version, "0.5.0", "the device begins with a digit");
