@@ -56,6 +56,7 @@ pub mod numa;
 pub mod release;
 
 mod claim_amounts;
+mod component;
 mod dns;
 mod dropped_field;
 mod field;
@@ -86,6 +87,7 @@ mod value;
 mod vendor;
 
 pub use claim_amounts::{ClaimAmounts, DeviceOverhead};
+pub use component::Component;
 pub use dropped_field::{DropCause, DroppedField};
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 pub use gate::Gate;

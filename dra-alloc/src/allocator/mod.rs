@@ -111,7 +111,7 @@ impl<'a> Allocator<'a> {
             profile,
             inventory,
             classes,
-            gates: GateSet::default(),
+            gates: GateSet::of(profile),
             selectors: Selectors::Own(Arc::default()),
             share_ids: &share_id,
             detail: Detail::default(),

@@ -138,6 +138,12 @@ impl GateSet {
         Gate::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, is_on(gate)))
     }
 
+    /// Returns the gates of the set that the release of a profile has.
+    pub(crate) fn of_release(self, profile: Profile) -> Self {
+        let absent = Gate::ALL.into_iter().filter(|gate| !gate.stage(profile).exists());
+        absent.fold(self, |gates, gate| gates.with_value(gate, false))
+    }
+
     /// Returns true if the gate and all gates that it requires are on.
     #[must_use]
     #[inline]

@@ -30,13 +30,13 @@ pub struct NominationOptions {
 }
 
 impl NominationOptions {
-    /// Returns options with the feature gates that are on by default in Kubernetes 1.37, and with
+    /// Returns options with the feature gates that are on by default in the release, and with
     /// [`ClearingPolicy::Always`].
     ///
     /// kube-scheduler 1.37 itself is `NominationOptions::new(Profile::V1_37, Behavior::KubeScheduler)`.
     #[must_use]
     pub fn new(profile: Profile, behavior: Behavior) -> Self {
-        Self { profile, gates: GateSet::default(), behavior, clearing: ClearingPolicy::default() }
+        Self { profile, gates: GateSet::of(profile), behavior, clearing: ClearingPolicy::default() }
     }
 
     /// Sets the feature gates.

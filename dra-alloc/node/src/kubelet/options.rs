@@ -22,10 +22,10 @@ pub struct KubeletOptions {
 }
 
 impl KubeletOptions {
-    /// Builds the configuration of a kubelet with the default gates of Kubernetes 1.37.
+    /// Builds the configuration of a kubelet with the default gates of its release.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        Self { profile, gates: GateSet::default() }
+        Self { profile, gates: GateSet::of(profile) }
     }
 
     /// Sets the feature gates.
