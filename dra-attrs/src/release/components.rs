@@ -89,4 +89,11 @@ behaviours! {
         /// The nomination is cleared.
         Cleared,
     }
+    /// Nomination of a pod after an error, or a failure after a node was found.
+    NominationAfterFailure {
+        /// The nomination stays while the gate `NominatedNodeNameForExpectation` is on.
+        KeptByGate,
+        /// The nomination is cleared.
+        Cleared,
+    }
 }

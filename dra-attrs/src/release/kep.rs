@@ -1,8 +1,8 @@
 //! Rules of the texts of the KEPs, with Kubernetes 1.37 where they are silent.
 
 use super::components::{
-    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff,
-    SkipForm, SkipGateOff, SkipRules,
+    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure,
+    PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff, SkipRules,
 };
 use super::validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
@@ -24,6 +24,7 @@ pub(crate) const KEP: Rules = Rules {
     metrics: MetricNames::Kep,
     pool_status: PoolStatusForm::Kep,
     nomination: NominationAfterCycle::Cleared,
+    nomination_after_failure: NominationAfterFailure::Cleared,
 };
 
 const GATES: GateRow = [

@@ -16,8 +16,8 @@ mod v1_37;
 mod validation;
 
 pub use components::{
-    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff,
-    SkipForm, SkipGateOff, SkipRules,
+    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure,
+    PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff, SkipRules,
 };
 pub use gates::{GateRow, GateStage};
 pub use limits::{CounterLimits, Limits};
@@ -55,6 +55,8 @@ pub struct Rules {
     pub pool_status: PoolStatusForm,
     /// Nomination after a cycle that finds no node.
     pub nomination: NominationAfterCycle,
+    /// Nomination after an error, or a failure after a node was found.
+    pub nomination_after_failure: NominationAfterFailure,
 }
 
 /// Form in which a device accounts for resources of its node (KEP-5517).

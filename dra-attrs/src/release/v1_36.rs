@@ -1,8 +1,8 @@
 //! Rules of Kubernetes 1.36.
 
 use super::components::{
-    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff,
-    SkipForm, SkipGateOff, SkipRules,
+    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure,
+    PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff, SkipRules,
 };
 use super::validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
@@ -24,6 +24,7 @@ pub(crate) const V1_36: Rules = Rules {
     metrics: MetricNames::Shipped,
     pool_status: PoolStatusForm::V1alpha3,
     nomination: NominationAfterCycle::Kept,
+    nomination_after_failure: NominationAfterFailure::Cleared,
 };
 
 const GATES: GateRow = [

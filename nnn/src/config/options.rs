@@ -1,6 +1,6 @@
 //! Configuration of a tracker: profile, feature gates and behavior.
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{Component, GateSet, Profile};
 
 use super::behavior::Behavior;
 use super::clearing::ClearingPolicy;
@@ -19,7 +19,7 @@ use super::clearing::ClearingPolicy;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NominationOptions {
-    /// Source that decisions about failed cycles follow: the KEP or Kubernetes 1.37.
+    /// Source that decisions about failed cycles follow: the KEP, or a release.
     pub profile: Profile,
     /// Feature gates of kube-scheduler and kube-apiserver.
     pub gates: GateSet,
@@ -43,6 +43,12 @@ impl NominationOptions {
     #[must_use]
     pub fn with_gates(self, gates: GateSet) -> Self {
         Self { gates, ..self }
+    }
+
+    /// Returns the scheduler: its release with the gates.
+    #[must_use]
+    pub fn scheduler(self) -> Component {
+        Component::new(self.profile, self.gates)
     }
 
     /// Sets the rule for the nominations of pods that fit no node.

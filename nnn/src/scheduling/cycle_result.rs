@@ -1,8 +1,8 @@
 //! Change of a pod's nomination after its scheduling cycle (KEP-5278, The scheduler clears `NominatedNodeName` after
 //! scheduling failure).
 
-use dra_attrs::Profile;
-use dra_attrs::release::NominationAfterCycle;
+use dra_attrs::release::{NominationAfterCycle, NominationAfterFailure};
+use dra_attrs::{Component, Gate};
 use serde::{Deserialize, Serialize};
 
 use crate::nomination::NominatingInfo;
@@ -53,7 +53,8 @@ impl CycleOutcome {
     /// Decides the change of the pod's nomination after a scheduling cycle.
     ///
     /// The profiles differ in three results: a pod that must not preempt, a failed search for victims, and victims that
-    /// extenders refused. The KEP clears the nomination, Kubernetes 1.37 keeps it.
+    /// extenders refused. The KEP clears the nomination, releases keep it. After an error, or a failure after a node was
+    /// found, only 1.34 keeps it, while the gate is on.
     ///
     /// ```
     /// use dra_attrs::Profile;
@@ -63,22 +64,26 @@ impl CycleOutcome {
     /// assert_eq!(CycleOutcome::PolicyNever.nominating_info(Profile::Kep), NominatingInfo::clear());
     /// ```
     #[must_use]
-    pub fn nominating_info(&self, profile: Profile) -> NominatingInfo {
+    pub fn nominating_info(&self, scheduler: impl Into<Component>) -> NominatingInfo {
+        let scheduler: Component = scheduler.into();
         match self {
             Self::Nominated { node } => NominatingInfo::nominate(node),
-            Self::PolicyNever | Self::ExtendersLeftNone | Self::PostFilterError => match profile.rules().nomination {
+            Self::PolicyNever | Self::ExtendersLeftNone | Self::PostFilterError => match scheduler.rules().nomination {
                 NominationAfterCycle::Kept => NominatingInfo::Noop,
                 NominationAfterCycle::Cleared => NominatingInfo::clear(),
             },
             Self::NoFitInPodGroup | Self::VictimsTerminating | Self::Scheduled { .. } => NominatingInfo::Noop,
-            Self::SnapshotFailed
-            | Self::NoNodes
-            | Self::Error
-            | Self::NoFitNoPostFilter
-            | Self::NoCandidates
-            | Self::AssumeFailed
-            | Self::ReserveFailed
-            | Self::PermitFailed => NominatingInfo::clear(),
+            Self::Error | Self::AssumeFailed | Self::ReserveFailed | Self::PermitFailed => {
+                match scheduler.rules().nomination_after_failure {
+                    NominationAfterFailure::KeptByGate if scheduler.has(Gate::NominatedNodeNameForExpectation) => {
+                        NominatingInfo::Noop
+                    }
+                    NominationAfterFailure::KeptByGate | NominationAfterFailure::Cleared => NominatingInfo::clear(),
+                }
+            }
+            Self::SnapshotFailed | Self::NoNodes | Self::NoFitNoPostFilter | Self::NoCandidates => {
+                NominatingInfo::clear()
+            }
         }
     }
 }

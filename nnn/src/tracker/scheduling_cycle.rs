@@ -15,7 +15,7 @@ impl NominationTracker {
         condition: &ScheduledCondition,
     ) -> Result<TrackerOutput, TransitionError> {
         let pod = &queued_pod.key;
-        let info = outcome.nominating_info(self.options.profile);
+        let info = outcome.nominating_info(self.options.scheduler());
         let info = self.apply_clearing_policy(pod, info);
         let cleared = match outcome {
             CycleOutcome::Nominated { node } => self.clear_lower_nominations(queued_pod, node),

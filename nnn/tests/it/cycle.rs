@@ -1,4 +1,4 @@
-use dra_attrs::Profile;
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use nnn::scheduling::NominatedNodeStatus;
 use nnn::{Behavior, Command, CycleOutcome, NominatingInfo, NominationOptions, TrackerInput};
 
@@ -117,4 +117,18 @@ fn the_scheduler_follows_its_profile() {
             assert_eq!(output.commands.last(), Some(&Command::Requeue { pod: hinted.key }));
         }
     }
+}
+
+#[test]
+fn the_first_release_with_the_gate_keeps_a_nomination_after_failures() {
+    let old = |gates| Component::new(Profile::V1_34, gates);
+    let (on, off) = (old(GateSet::NONE.with(Gate::NominatedNodeNameForExpectation)), old(GateSet::NONE));
+    for outcome in
+        [CycleOutcome::Error, CycleOutcome::AssumeFailed, CycleOutcome::ReserveFailed, CycleOutcome::PermitFailed]
+    {
+        assert_eq!(outcome.nominating_info(on), NominatingInfo::Noop, "{outcome:?}");
+        assert_eq!(outcome.nominating_info(off), NominatingInfo::clear(), "{outcome:?}");
+        assert_eq!(outcome.nominating_info(Profile::V1_35), NominatingInfo::clear(), "{outcome:?}");
+    }
+    assert_eq!(CycleOutcome::NoNodes.nominating_info(on), NominatingInfo::clear(), "no node fits");
 }
