@@ -11,7 +11,7 @@ use dra_alloc::explain::Detail;
 use dra_alloc::selector::{Options, Selector, SelectorCache, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, GateSet, Inventory};
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
@@ -101,9 +101,8 @@ fn bench_search(criterion: &mut Criterion, name: &str, sizes: &[usize], claim: i
         let inventory = Inventory::new([slice("node", &devices(size))]);
         let (classes, state, selectors) = ([class()], AllocatedState::default(), SelectorCache::default());
         let classes = Classes::new(classes.iter().cloned());
-        let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
-            .with_selector_cache(&selectors)
-            .with_gates(GateSet::all());
+        let allocator = Allocator::new(Component::new(Profile::Kep, GateSet::all()), &inventory, &classes)
+            .with_selector_cache(&selectors);
         let (node, claim) = (node("node"), claim(size));
         group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
             bencher.iter(|| {
@@ -159,7 +158,7 @@ fn selectors(criterion: &mut Criterion) {
 
 /// Measures the validation of a slice with many devices: a create, and an update without changes.
 fn validation(criterion: &mut Criterion) {
-    let server = ApiServer::new(Profile::V1_37, GateSet::default());
+    let server = ApiServer::new(Component::of(Profile::V1_37));
     for count in [1, 8, 128] {
         let slice = slice("node-1", &devices(count));
         let mut group = criterion.benchmark_group("validate");

@@ -17,6 +17,7 @@ use dra_alloc::pods::{
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, Gate, GateSet, Inventory, Outcome, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -89,7 +90,7 @@ fn pod(number: usize) -> Result<Pod, serde_json::Error> {
 
 /// Returns the gates of all sides.
 fn gates() -> GateSet {
-    GateSet::default().with(Gate::ListTypeAttributes)
+    GateSet::of(Profile::V1_37).with(Gate::ListTypeAttributes)
 }
 
 struct Cluster {
@@ -101,9 +102,8 @@ struct Cluster {
 
 impl Cluster {
     fn allocator(&self) -> Allocator<'_> {
-        Allocator::new(Profile::V1_37, &self.inventory, &self.classes)
+        Allocator::new(Component::new(Profile::V1_37, gates()), &self.inventory, &self.classes)
             .with_selector_cache(&self.selectors)
-            .with_gates(gates())
     }
 
     fn nodes_from(&self, first: usize) -> impl Iterator<Item = (usize, &Node)> {
@@ -196,7 +196,7 @@ struct Tracked {
 impl Scheduler for Tracked {
     fn place(&mut self, cluster: &Cluster, work: &Work<'_>, next: &mut usize) -> Result<bool, Box<dyn Error>> {
         let Self { tracker, server } = self;
-        let (options, now) = (PodOptions::new(Profile::V1_37).with_gates(gates()), Timestamp::UNIX_EPOCH);
+        let (options, now) = (PodOptions::new(Component::new(Profile::V1_37, gates())), Timestamp::UNIX_EPOCH);
         tracker.observe(Arc::clone(work.claim))?;
         let mut round = GroupRound::default();
         let begun = PodCycle::pre_filter(work.pod, None, tracker, &cluster.classes, &round, options)?;
@@ -298,13 +298,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     cluster.allocator().prepare(&AllocatedState::default(), &cluster.nodes);
     let claims = (0..pods).map(|pod| claim(pod).map(Arc::new)).collect::<Result<_, _>>()?;
     let day = Day { claims, pods: (0..pods).map(pod).collect::<Result<_, _>>()? };
-    let alone = |server| Alone { state: AllocatedState::new(gates()), server };
+    let alone = |server| Alone { state: AllocatedState::new(Component::new(Profile::V1_37, gates())), server };
     let mut sides = [
         Side::new("allocator and state", alone(None)),
         Side::new("the same, with the API calls", alone(Some(Server::default()))),
         Side::new(
             "pods and tracker, with the API calls",
-            Tracked { tracker: ClaimTracker::new(gates()), server: Server::default() },
+            Tracked { tracker: ClaimTracker::new(Component::new(Profile::V1_37, gates())), server: Server::default() },
         ),
     ];
     for first in (0..pods).step_by(TURN) {

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use benches::objects::{GPU, by_name, class, node};
-use dra_alloc::{AllocatedState, Allocator, Classes, GateSet, Index, Inventory, NodeVerdicts, Profile};
+use dra_alloc::{AllocatedState, Allocator, Classes, Index, Inventory, NodeVerdicts, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceClaim, ResourcePool, ResourceSlice, ResourceSliceSpec};
 use serde_json::{from_value, json};
@@ -86,7 +87,7 @@ fn measure(nodes: usize, devices: usize) -> [f64; MADE.len()] {
     let claims: Vec<ResourceClaim> =
         (0..nodes).flat_map(|node| devices.iter().map(move |device| claim(node, device))).collect();
     done();
-    let state = AllocatedState::from_claims(&claims, GateSet::default()).unwrap();
+    let state = AllocatedState::from_claims(&claims, Component::of(Profile::V1_37)).unwrap();
     done();
     allocator.prepare(&state, &objects);
     done();

@@ -81,7 +81,7 @@ pub use cluster::classes::Classes;
 pub use cluster::inventory::{Inventory, InventoryEvent, InventoryLayer};
 pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, Layer, StateError};
 #[doc(no_inline)]
-pub use dra_attrs::{DroppedField, Gate, GateName, GateSet, Index, Profile};
+pub use dra_attrs::{Component, DroppedField, Gate, GateName, GateSet, Index, Profile};
 pub use dra_device::{
     DeviceId, DeviceIdError, InventoryError, MAX_DEVICES_PER_CLAIM, allocated_devices, claims, pool, skip, taint,
     validate_conditions, version,

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use dra_alloc::Profile;
 use dra_alloc::eviction::{RulePreview, RuleUpdate, RuleWarning, TaintIndex};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{GateSet, Profile};
-use dra_attrs::FieldErrors;
+use dra_attrs::{Component, FieldErrors};
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -48,7 +48,7 @@ pub fn refused_rules(rules: &[DeviceTaintRule]) -> Vec<String> {
 /// Checks that an API server stores a rule.
 fn stored(rule: &DeviceTaintRule) -> Result<(), Refused> {
     // No gate and no text of a KEP changes how a rule is validated.
-    let server = ApiServer::new(Profile::V1_37, GateSet::default());
+    let server = ApiServer::new(Component::of(Profile::V1_37));
     let refused = |errors| Refused { rule: name_of(&rule.metadata), errors };
     server.validate_taint_rule(Write::create(rule)).map(drop).map_err(refused)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use dra_alloc::{AllocatedState, ClaimId, DeviceId, DeviceUsage, GateSet, allocated_devices};
+use dra_alloc::{AllocatedState, ClaimId, Component, DeviceId, DeviceUsage, Profile, allocated_devices};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
 
 /// Number of claims that a line names.
@@ -40,7 +40,7 @@ impl fmt::Display for HeldTwice {
 pub fn held_twice<'c>(claims: impl IntoIterator<Item = &'c ResourceClaim>) -> Vec<HeldTwice> {
     let claims: Vec<&ResourceClaim> = claims.into_iter().collect();
     let repeated = repeated(&claims);
-    let mut state = AllocatedState::new(GateSet::default());
+    let mut state = AllocatedState::new(Component::of(Profile::V1_37));
     for claim in claims.into_iter().filter(|claim| results(claim).any(|result| repeated.contains(&names(result)))) {
         let Some(allocation) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else { continue };
         if state.assume(claim, allocation).is_err() {

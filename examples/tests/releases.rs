@@ -17,11 +17,13 @@ const SOURCES: [&str; 8] = [
 ];
 
 /// Lines that name a profile, each with the reason why it decides nothing.
-const NAMED: [(&str, usize, &str); 5] = [
+const NAMED: [(&str, usize, &str); 7] = [
     ("dra-alloc/node/src/driver/dropped.rs", 1, "names of gates in messages of drivers"),
     ("dra-alloc/node/src/driver/reconcile.rs", 1, "names of gates in messages of drivers"),
     ("dra-alloc/validate/src/lib.rs", 1, "the shortest check, which says that it is for 1.37"),
     ("poolstatus/src/availability_report.rs", 3, "a status is written in one of two forms"),
+    ("poolstatus/src/cluster.rs", 1, "gates of a cluster that nobody has asked"),
+    ("poolstatus/src/pool_index.rs", 1, "gates of a cluster that nobody has asked"),
     ("poolstatus/src/status_request.rs", 2, "a request has one of two forms"),
 ];
 

@@ -15,7 +15,9 @@ use dra_alloc::selector::{self, Selector, SelectorCache, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{Classes, GateSet, Inventory};
 use dra_attrs::numa::CpuSet;
-use dra_attrs::{Gate, PciAddress, Profile, QualifiedName, Quantity, Version, has_saturated_time, saturate_times};
+use dra_attrs::{
+    Component, Gate, PciAddress, Profile, QualifiedName, Quantity, Version, has_saturated_time, saturate_times,
+};
 use examples::manifest::Manifests;
 use examples::nominate::{Player, Writers, read_timeline};
 use examples::simulation::{Description, Recorded, Simulation, Statistics};
@@ -86,8 +88,10 @@ const TARGETS: [(&str, Check); 24] = [
     ("alloc_kubelet", |text| {
         type Steps = Vec<(u8, BTreeMap<String, Result<(), String>>)>;
         let (pod, claims, _): (Pod, Vec<ResourceClaim>, Steps) = serde_json::from_str(text).unwrap();
-        let settings =
-            KubeletOptions::new(Profile::V1_37).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
+        let settings = KubeletOptions::new(Component::new(
+            Profile::V1_37,
+            GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations),
+        ));
         assert!(ClaimCache::default().plan_prepare(&pod, &claims, |_| true, settings).is_ok());
     }),
     ("alloc_scaling", |text| {
@@ -95,7 +99,7 @@ const TARGETS: [(&str, Check); 24] = [
         type Objects = (Vec<Node>, Vec<Pod>, Vec<ResourceClaim>, Vec<ResourceSlice>, New);
         let (nodes, pods, claims, slices, (classes, new, new_slices)): Objects = serde_json::from_str(text).unwrap();
         let (options, selectors) = (PodOptions::new(Profile::V1_37), SelectorCache::default());
-        let mut tracker = ClaimTracker::new(options.gates());
+        let mut tracker = ClaimTracker::new(options.scheduler());
         tracker.replace(claims, None).unwrap();
         let (classes, mut inventory) = (Classes::new(classes), Inventory::new(slices));
         let simulator = ScaleSimulator::new(&classes, &selectors, options, Timestamp::UNIX_EPOCH);
@@ -109,7 +113,7 @@ const TARGETS: [(&str, Check); 24] = [
     ("alloc_validate", |text| {
         let (gates, kep, old, new): (u32, bool, Value, Value) = serde_json::from_str(text).unwrap();
         assert_eq!(gates, 0xffff, "seeds have every gate on");
-        let server = ApiServer::new(if kep { Profile::Kep } else { Profile::V1_37 }, GateSet::all());
+        let server = ApiServer::new(Component::new(if kep { Profile::Kep } else { Profile::V1_37 }, GateSet::all()));
         let slice =
             serde_json::from_value(new.clone()).is_ok_and(|new| server.validate_slice(Write::create(&new)).is_ok());
         let claim =
@@ -207,7 +211,8 @@ const TARGETS: [(&str, Check); 24] = [
     ("simulation_description", |text| {
         // A line of a description is none.
         let Ok(day) = Description::read(text) else { return };
-        let simulation = Simulation::new(&day, &Recorded::default(), Profile::V1_37, GateSet::default()).unwrap();
+        let simulation =
+            Simulation::new(&day, &Recorded::default(), Profile::V1_37, GateSet::of(Profile::V1_37)).unwrap();
         let mut statistics = Statistics::new(&simulation);
         let end = simulation.run(|event| statistics.count(event));
         let sum = statistics.finish(&end).sum;

@@ -41,7 +41,7 @@ fn play(day: &str, manifests: &str) -> (Summary, Vec<String>) {
     assert!(read.problems.is_empty(), "{:?}", read.problems);
     let recorded = Recorded::from_manifests(&read).unwrap();
     let day = Description::read(day).unwrap();
-    let simulation = Simulation::new(&day, &recorded, Profile::V1_37, GateSet::default()).unwrap();
+    let simulation = Simulation::new(&day, &recorded, Profile::V1_37, GateSet::of(Profile::V1_37)).unwrap();
     let (mut statistics, mut lines) = (Statistics::new(&simulation), Vec::new());
     let end = simulation.run(|event| {
         statistics.count(event);
@@ -232,7 +232,7 @@ fn nobody_waits_beside_free_devices() {
             .collect();
         let description = Description::read(&day.to_string()).unwrap();
         let recorded = Recorded::from_manifests(&manifests).unwrap();
-        let simulation = Simulation::new(&description, &recorded, Profile::V1_37, GateSet::default()).unwrap();
+        let simulation = Simulation::new(&description, &recorded, Profile::V1_37, GateSet::of(Profile::V1_37)).unwrap();
         let has_room = |claim: &ResourceClaim, held: &BTreeSet<DeviceId>| {
             let mut state = AllocatedState::default();
             for device in held {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Gate, GateSet, Inventory, InventoryEvent, Outcome};
 use dra_alloc::selector::SelectorCache;
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
 use libfuzzer_sys::fuzz_target;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
@@ -180,7 +180,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let claims: Vec<ResourceClaim> = claims.into_iter().map(|claim| from_value(claim).unwrap()).collect();
     let mut gates = GateSet::all();
     for gate in Gate::ALL {
-        gates = if bytes.ratio(1, 12)? { gates.without(*gate) } else { gates };
+        gates = if bytes.ratio(1, 12)? { gates.without(gate) } else { gates };
     }
     let profile = if bytes.arbitrary()? { Profile::Kep } else { Profile::V1_37 };
     let held = DeviceId::new(DRIVERS[0], NAMES[0], &format!("d-{}", bytes.int_in_range(0..=7)?));
@@ -198,7 +198,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let selectors = SelectorCache::default();
     let allocate = |inventory: &Inventory, gates| {
         let classes = Classes::new(classes.iter().cloned());
-        Allocator::new(profile, inventory, &classes).with_selector_cache(&selectors).with_gates(gates).allocate(
+        Allocator::new(Component::new(profile, gates), inventory, &classes).with_selector_cache(&selectors).allocate(
             &state,
             &node,
             &claims,
@@ -218,7 +218,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     assert_eq!(answer, allocate(&changed, gates));
     assert_eq!(answer, allocate(&asked_otherwise, gates));
     let classes = Classes::new(classes.iter().cloned());
-    let prepared = Allocator::new(profile, &inventory, &classes).with_selector_cache(&selectors).with_gates(gates);
+    let prepared = Allocator::new(Component::new(profile, gates), &inventory, &classes).with_selector_cache(&selectors);
     prepared.prepare(&state, [&node]);
     assert_eq!(answer, allocate(&inventory, gates));
     let Ok(verdict) = answer else { return Ok(()) };

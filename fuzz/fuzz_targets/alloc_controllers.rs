@@ -7,6 +7,7 @@ use dra_alloc::autoscaler::{Departure, NodeCopy, NodeUtilization, PoolReadiness,
 use dra_alloc::claim_controller::{ClaimController, CleanStep, ControllerCall, ControllerResponse, OwnerPhase, QueueKey, SyncStep};
 use dra_alloc::eviction::{Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict};
 use dra_alloc::pods::PodOptions;
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -22,7 +23,7 @@ type Input = (
 );
 
 fn options() -> PodOptions {
-    PodOptions::new(Profile::V1_37).with_gates(GateSet::default().with(Gate::WorkloadResourceClaims))
+    PodOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::WorkloadResourceClaims)))
 }
 
 /// Every rule in turn: its preview counts the pods that go because of it once it is written.

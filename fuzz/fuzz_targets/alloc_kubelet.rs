@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
-use dra_attrs::{Gate, Profile};
+use dra_attrs::{Component, Gate, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use libfuzzer_sys::fuzz_target;
@@ -23,8 +23,8 @@ fuzz_target!(|text: &[u8]| {
             }
         };
         match step % 6 {
-            0 => settings = settings.with_gates(settings.gates().with(Gate::OptionalNodeOperations)),
-            1 => settings = settings.with_gates(settings.gates().without(Gate::OptionalNodeOperations)),
+            0 => settings = KubeletOptions::new(Component::new(settings.profile(), settings.gates().with(Gate::OptionalNodeOperations))),
+            1 => settings = KubeletOptions::new(Component::new(settings.profile(), settings.gates().without(Gate::OptionalNodeOperations))),
             2 => cache = ClaimCache::from_checkpoint(cache.to_checkpoint(Profile::V1_37).as_bytes()).expect("readable"),
             3 | 4 => {
                 let Ok(mut plan) = cache.plan_prepare(&pod, &claims, |driver| driver.len() < 8, settings) else {

@@ -2,8 +2,9 @@
 //! is given back is free.
 #![no_main]
 
-use dra_alloc::pods::{ApiResponse, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind, QueueHint, pre_enqueue};
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, GateSet, Inventory, Profile};
+use dra_alloc::pods::{ApiResponse, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind, QueueHint, pre_enqueue};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -23,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (inventory, classes) = (Inventory::new([slice]), Classes::new([class]));
     let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
     let (options, now) = (PodOptions::new(Profile::V1_37), Timestamp::UNIX_EPOCH);
-    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     let mut cycles: [Option<(PodCycle, PreBind)>; 3] = [None, None, None];
     let mut version = 0_u64;
     for step in bytes.chunks_exact(2) {
@@ -114,7 +115,7 @@ fuzz_target!(|bytes: &[u8]| {
     let names: Vec<String> = NAMES.iter().flat_map(|name| [(*name).to_owned(), format!("{name}-extended")]).collect();
     let cached: Vec<ResourceClaim> =
         names.iter().filter_map(|name| tracker.claim("ns", name)).map(|claim| (**claim).clone()).collect();
-    assert_eq!(*tracker.state(), AllocatedState::from_claims(&cached, GateSet::default()).unwrap());
+    assert_eq!(*tracker.state(), AllocatedState::from_claims(&cached, Component::of(Profile::V1_37)).unwrap());
     for claim in &cached {
         tracker.observe_deleted(&ClaimId::from(claim));
     }

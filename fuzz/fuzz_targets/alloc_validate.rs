@@ -3,8 +3,8 @@
 #![no_main]
 
 use dra_alloc::{Gate, GateSet};
-use dra_alloc::validate::{Accepted, ApiServer, Write, decoded};
-use dra_attrs::{FieldErrors, Profile};
+use dra_alloc::validate::{Accepted, ApiServer, Write, read};
+use dra_attrs::{Component, FieldErrors, Profile};
 use k8s_openapi::serde::de::DeserializeOwned;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -24,9 +24,9 @@ fuzz_target!(|text: &[u8]| {
     let Ok((gates, kep, old, new)) = serde_json::from_slice::<(u32, bool, Value, Value)>(text) else { return };
     let on = Gate::ALL.iter().enumerate().filter(|(bit, _)| gates & (1 << bit) != 0);
     let gates: GateSet = on.map(|(_, gate)| *gate).collect();
-    let server = ApiServer::new(if kep { Profile::Kep } else { Profile::V1_37 }, gates);
-    if let Ok(once) = decoded(new.clone()) {
-        assert_eq!(decoded(once.clone()).as_ref(), Ok(&once));
+    let server = ApiServer::new(Component::new(if kep { Profile::Kep } else { Profile::V1_37 }, gates));
+    if let Ok(once) = read(new.clone(), Profile::V1_37) {
+        assert_eq!(read(once.object.clone(), Profile::V1_37).map(|again| again.object).as_ref(), Ok(&once.object));
     }
     check(server, &old, &new, ApiServer::validate_slice);
     check(server, &old, &new, ApiServer::validate_claim);

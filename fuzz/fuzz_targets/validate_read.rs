@@ -2,15 +2,13 @@
 #![no_main]
 
 use dra_alloc::validate::{ApiServer, Write, read};
-use dra_attrs::{GateSet, Profile};
-use k8s_openapi::api::resource::v1::{
-    DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
-};
+use dra_attrs::{Component, GateSet, Profile};
+use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fn validate(object: Value, profile: Profile) {
-    let server = ApiServer::new(profile, GateSet::all());
+    let server = ApiServer::new(Component::new(profile, GateSet::all()));
     match object.get("kind").and_then(Value::as_str) {
         Some("ResourceSlice") => {
             if let Ok(slice) = serde_json::from_value::<ResourceSlice>(object) {

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::{Gate, GateSet, Profile};
 use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -18,12 +18,19 @@ use crate::taint::TaintRules;
 ///
 /// The claims must be those of all namespaces, whoever sends the request: a device is allocated even if the requester may
 /// not read its claim.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Cluster<'a> {
     slices: Vec<&'a ResourceSlice>,
     claims: Vec<&'a ResourceClaim>,
     rules: Vec<&'a DeviceTaintRule>,
     gates: GateSet,
+}
+
+impl Default for Cluster<'_> {
+    /// Returns a cluster without objects, with the gates that Kubernetes 1.37 has on by default.
+    fn default() -> Self {
+        Self { slices: Vec::new(), claims: Vec::new(), rules: Vec::new(), gates: GateSet::of(Profile::V1_37) }
+    }
 }
 
 impl<'a> Cluster<'a> {

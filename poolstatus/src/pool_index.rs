@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::{Gate, GateSet, Profile};
 use dra_device::InventoryError;
 use dra_device::pool::LatestGeneration;
 use dra_device::version::{ApplyOutcome, ResourceVersion};
@@ -80,7 +80,7 @@ type ClaimId = u64;
 /// assert_eq!(report.pools[0].counts(Profile::V1_37).available, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PoolIndex {
     slices: BTreeMap<String, Arc<ResourceSlice>>,
     /// Slices of each pool, by name. A pool without slices has no entry.
@@ -93,11 +93,26 @@ pub struct PoolIndex {
     gates: GateSet,
 }
 
+impl Default for PoolIndex {
+    /// Returns an empty index with the gates that Kubernetes 1.37 has on by default.
+    fn default() -> Self {
+        Self::new(GateSet::of(Profile::V1_37))
+    }
+}
+
 impl PoolIndex {
     /// Creates an empty index. [`PoolIndex::default`] has the gates that Kubernetes 1.37 has on by default.
     #[must_use]
     pub fn new(gates: GateSet) -> Self {
-        Self { gates, ..Self::default() }
+        Self {
+            slices: BTreeMap::new(),
+            pools: ByPool::default(),
+            claims: BTreeMap::new(),
+            users: ByPool::default(),
+            rules: BTreeMap::new(),
+            next: ClaimId::default(),
+            gates,
+        }
     }
 
     /// Updates the index by one watch event, and tells what came of it.

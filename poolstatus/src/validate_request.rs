@@ -15,12 +15,13 @@ impl StatusRequest<'_> {
     /// field.
     ///
     /// ```
+    /// use dra_attrs::Profile;
     /// use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
     /// use poolstatus::{GateSet, StatusRequest};
     /// let mut request = ResourcePoolStatusRequest::default();
     /// request.metadata.name = Some("gpus".into());
     /// request.spec.limit = Some(1001);
-    /// let errors = StatusRequest::from(&request).validate(GateSet::default());
+    /// let errors = StatusRequest::from(&request).validate(GateSet::of(Profile::V1_37));
     /// assert_eq!(
     ///     errors.to_string(),
     ///     "[spec.driver: Required value, spec.limit: Invalid value: 1001: must be less than or equal to 1000]"

@@ -58,12 +58,13 @@ impl DeclaredFeature {
     /// `Gate::OptionalNodeOperations` on the kubelet.
     ///
     /// ```
+    /// use dra_attrs::Component;
     /// use dra_node::declared_features::DeclaredFeature;
     /// use dra_node::kubelet::KubeletOptions;
     /// use dra_attrs::Gate;
     /// use dra_attrs::{GateSet, Profile};
     /// let feature = DeclaredFeature::new(Profile::Kep);
-    /// let kubelet = KubeletOptions::new(Profile::Kep).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
+    /// let kubelet = KubeletOptions::new(Component::new(Profile::Kep, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations)));
     /// assert_eq!(feature.declared_by(kubelet, &"1.37.0".parse()?), Some("DraOptionalNodePreparation"));
     /// # Ok::<(), dra_attrs::VersionError>(())
     /// ```

@@ -17,7 +17,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::Component;
 use dra_selector::SelectorCache;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -83,10 +83,9 @@ pub use verdict::Verdict;
 /// ```
 #[derive(Clone)]
 pub struct Allocator<'a> {
-    profile: Profile,
+    scheduler: Component,
     inventory: &'a Inventory,
     classes: &'a Classes,
-    gates: GateSet,
     selectors: Selectors<'a>,
     share_ids: &'a dyn ShareIds,
     detail: Detail,
@@ -100,28 +99,20 @@ enum Selectors<'a> {
 }
 
 impl<'a> Allocator<'a> {
-    /// Builds an allocator over the slices and classes of a cluster, with the gates that are on by default in
-    /// Kubernetes 1.37.
+    /// Builds an allocator over the slices and classes of a cluster.
     ///
-    /// `profile` selects the rules: `V1_37` those of a real cluster, `Kep` those of the KEP texts. Use the `with_*`
-    /// methods for other gates, a cache of compiled selectors that outlives the allocator, share IDs, and explanations.
+    /// `scheduler` is the release with its gates; a profile alone has the gates that are on by default in its release. Use
+    /// the `with_*` methods for a cache of compiled selectors that outlives the allocator, share IDs, and explanations.
     #[must_use]
-    pub fn new(profile: Profile, inventory: &'a Inventory, classes: &'a Classes) -> Self {
+    pub fn new(scheduler: impl Into<Component>, inventory: &'a Inventory, classes: &'a Classes) -> Self {
         Self {
-            profile,
+            scheduler: scheduler.into(),
             inventory,
             classes,
-            gates: GateSet::of(profile),
             selectors: Selectors::Own(Arc::default()),
             share_ids: &share_id,
             detail: Detail::default(),
         }
-    }
-
-    /// Sets the feature gates of the scheduler.
-    #[must_use]
-    pub fn with_gates(self, gates: GateSet) -> Self {
-        Self { gates, ..self }
     }
 
     /// Sets the cache of compiled selectors. One cache serves any number of allocators and threads.
@@ -159,8 +150,8 @@ impl<'a> Allocator<'a> {
             state,
             selectors: self.selectors(),
             share_ids: self.share_ids,
-            gates: self.gates,
-            profile: self.profile,
+            gates: self.scheduler.gates(),
+            profile: self.scheduler.profile(),
             pruning: PruningRules::default(),
             elisions: Elisions::default(),
         }
@@ -174,7 +165,8 @@ impl<'a> Allocator<'a> {
     /// Linear in the number of `nodes` and in the number and size of the devices that they see, those that several nodes
     /// see counted once.
     pub fn prepare<'n, N: Borrow<Node> + 'n>(&self, state: &AllocatedState, nodes: impl IntoIterator<Item = &'n N>) {
-        let views = nodes.into_iter().filter_map(|node| self.inventory.view(node.borrow(), self.gates).ok());
+        let views =
+            nodes.into_iter().filter_map(|node| self.inventory.view(node.borrow(), self.scheduler.gates()).ok());
         for view in views {
             for pool in view.pools() {
                 pool.look();
@@ -272,7 +264,7 @@ impl<'a> Allocator<'a> {
     /// # Complexity
     /// Linear in the number of pools that the node sees.
     pub fn node_pools(&self, state: &AllocatedState, node: &Node) -> Result<Vec<NodePool>, AllocateError> {
-        let view = self.inventory.view(node, self.gates).map_err(|failed| AllocateError::from(*failed))?;
+        let view = self.inventory.view(node, self.scheduler.gates()).map_err(|failed| AllocateError::from(*failed))?;
         Ok(view.pools().map(|pool| NodePool::new(pool, state)).collect())
     }
 
@@ -285,7 +277,7 @@ impl<'a> Allocator<'a> {
     /// # Complexity
     /// Linear in the number of pools that the node sees.
     pub fn node_version(&self, state: &AllocatedState, node: &Node) -> Result<NodeVersion, AllocateError> {
-        let view = self.inventory.view(node, self.gates).map_err(|failed| AllocateError::from(*failed))?;
+        let view = self.inventory.view(node, self.scheduler.gates()).map_err(|failed| AllocateError::from(*failed))?;
         Ok(NodeVersion::new(self.inventory, &view, state))
     }
 }
@@ -293,8 +285,7 @@ impl<'a> Allocator<'a> {
 impl fmt::Debug for Allocator<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Allocator")
-            .field("profile", &self.profile)
-            .field("gates", &self.gates)
+            .field("scheduler", &self.scheduler)
             .field("classes", &self.classes)
             .finish_non_exhaustive()
     }

@@ -82,8 +82,7 @@ impl<'s> ScaleSimulator<'s> {
         nodes: &[&Node],
         ask: impl FnOnce(&GangSearch<'_>) -> R,
     ) -> R {
-        let allocator = Allocator::new(self.options.profile(), inventory, self.classes)
-            .with_gates(self.options.gates())
+        let allocator = Allocator::new(self.options.scheduler(), inventory, self.classes)
             .with_selector_cache(self.selectors)
             .with_explanation(self.detail);
         let search = GangSearch::new(&allocator, self.classes, nodes.iter().copied(), self.options, self.now);

@@ -19,10 +19,12 @@ use crate::cluster::state::ClaimId;
 /// ends what is done with its claim, and the next claim follows.
 ///
 /// ```
+/// use dra_attrs::Component;
+/// use dra_attrs::Profile;
 /// use dra_alloc::GateSet;
 /// use dra_alloc::pods::{ApiResponse, ClaimCalls, ClaimTracker};
 /// # fn send(_: dra_alloc::pods::ClaimWrite) -> ApiResponse { ApiResponse::Done }
-/// # let (mut calls, mut tracker) = (ClaimCalls::default(), ClaimTracker::new(GateSet::default()));
+/// # let (mut calls, mut tracker) = (ClaimCalls::default(), ClaimTracker::new(Component::of(Profile::V1_37)));
 /// while let Some(write) = calls.next() {
 ///     calls.answer(&mut tracker, send(write));
 /// }

@@ -48,7 +48,7 @@
 //!
 //! let options = PodOptions::new(Profile::V1_37);
 //! let (inventory, classes) = (Inventory::new([slice]), Classes::new([class]));
-//! let mut tracker = ClaimTracker::new(options.gates());
+//! let mut tracker = ClaimTracker::new(options.scheduler());
 //! tracker.observe(claim)?;
 //! assert!(pre_enqueue(&pod, &tracker, options).is_ok());
 //!

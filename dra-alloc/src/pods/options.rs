@@ -1,6 +1,6 @@
 //! Profile, gates and times of a scheduler that decides about pods.
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use dra_device::internal::PodFields;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
@@ -9,40 +9,29 @@ use k8s_openapi::api::core::v1::Pod;
 /// otherwise: ten minutes.
 const DEFAULT_BINDING_TIMEOUT: SignedDuration = SignedDuration::from_secs(600);
 
-/// Configuration of a scheduler's decisions about pods. The default gates are those of Kubernetes 1.37.
+/// Configuration of a scheduler's decisions about pods.
 ///
 /// ```
 /// use dra_alloc::pods::PodOptions;
-/// use dra_alloc::{Gate, GateSet, Profile};
+/// use dra_alloc::{Component, Gate, Profile};
 /// let options = PodOptions::new(Profile::V1_37);
 /// assert!(options.has(Gate::PrioritizedList) && !options.has(Gate::WorkloadResourceClaims));
-/// let options = options.with_gates(GateSet::default().with(Gate::WorkloadResourceClaims));
+/// let gates = options.gates().with(Gate::WorkloadResourceClaims);
+/// let options = PodOptions::new(Component::new(Profile::V1_37, gates));
 /// assert!(options.has(Gate::WorkloadResourceClaims));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodOptions {
-    profile: Profile,
-    gates: GateSet,
+    scheduler: Component,
     binding_timeout: SignedDuration,
     accepts_group_allocations: bool,
 }
 
 impl PodOptions {
-    /// Builds the configuration of a scheduler with the default gates of its release.
+    /// Builds the configuration of a scheduler: its release with its gates, or a profile alone with the default gates.
     #[must_use]
-    pub fn new(profile: Profile) -> Self {
-        Self {
-            profile,
-            gates: GateSet::of(profile),
-            binding_timeout: DEFAULT_BINDING_TIMEOUT,
-            accepts_group_allocations: false,
-        }
-    }
-
-    /// Sets the feature gates.
-    #[must_use]
-    pub const fn with_gates(self, gates: GateSet) -> Self {
-        Self { gates, ..self }
+    pub fn new(scheduler: impl Into<Component>) -> Self {
+        Self { scheduler: scheduler.into(), binding_timeout: DEFAULT_BINDING_TIMEOUT, accepts_group_allocations: false }
     }
 
     /// Sets the time that devices may take to become ready for a binding; ten minutes by default.
@@ -58,16 +47,22 @@ impl PodOptions {
         Self { accepts_group_allocations: true, ..self }
     }
 
+    /// Returns the scheduler: what its allocator, state and tracker take.
+    #[must_use]
+    pub const fn scheduler(self) -> Component {
+        self.scheduler
+    }
+
     /// Returns the profile.
     #[must_use]
     pub const fn profile(self) -> Profile {
-        self.profile
+        self.scheduler.profile()
     }
 
     /// Returns the feature gates.
     #[must_use]
     pub const fn gates(self) -> GateSet {
-        self.gates
+        self.scheduler.gates()
     }
 
     /// Returns the time that devices may take to become ready for a binding.
@@ -84,7 +79,7 @@ impl PodOptions {
     /// Returns true if a gate is on.
     #[must_use]
     pub fn has(self, gate: Gate) -> bool {
-        self.gates.has(gate)
+        self.scheduler.has(gate)
     }
 
     /// Returns the name of the pod's group, if groups count ([`Gate::WorkloadResourceClaims`]).

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use dra_attrs::GateSet;
+use dra_attrs::Component;
 use dra_device::version::ResourceVersion;
 use dra_device::{DeviceId, allocated_devices};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -33,6 +33,8 @@ use crate::cluster::trie::{Trie, hash};
 /// it changes.
 ///
 /// ```
+/// use dra_attrs::Component;
+/// use dra_attrs::Profile;
 /// use dra_alloc::pods::{ClaimChange, ClaimDeletion, ClaimLookup, ClaimTracker};
 /// use dra_alloc::{ClaimId, DeviceId, GateSet};
 /// use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -40,13 +42,13 @@ use crate::cluster::trie::{Trie, hash};
 /// let claim: ResourceClaim = from_value(json!({"metadata": {"namespace": "ns", "name": "c", "uid": "1"},
 ///     "status": {"allocation": {"devices": {"results": [
 ///         {"request": "r", "driver": "d.example.com", "pool": "p", "device": "a"}]}}}}))?;
-/// let mut tracker = ClaimTracker::new(GateSet::default());
+/// let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
 /// assert_eq!(tracker.observe(claim.clone())?.change, ClaimChange::Added);
 /// tracker.observe(claim.clone())?; // a watch may show an object twice
 /// assert!(tracker.state().is_allocated(&DeviceId::new("d.example.com", "p", "a")));
 /// assert_eq!(tracker.observe_deleted(&ClaimId::from(&claim)), ClaimDeletion::Deleted);
 /// assert!(tracker.claim("ns", "c").is_none());
-/// assert_eq!(tracker.state(), ClaimTracker::new(GateSet::default()).state());
+/// assert_eq!(tracker.state(), ClaimTracker::new(Component::of(Profile::V1_37)).state());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -70,11 +72,11 @@ struct MadeFor {
 }
 
 impl ClaimTracker {
-    /// Creates the memory of a scheduler with the feature gates `gates` that has seen nothing.
+    /// Creates the memory of a scheduler that has seen nothing.
     #[must_use]
-    pub fn new(gates: GateSet) -> Self {
+    pub fn new(scheduler: impl Into<Component>) -> Self {
         let in_flight = InFlight::default();
-        let counted = Counted::new(AllocatedState::new(gates), in_flight.ends());
+        let counted = Counted::new(AllocatedState::new(scheduler), in_flight.ends());
         Self { claims: Trie::default(), made_for: Trie::default(), in_flight, counted }
     }
 
@@ -94,12 +96,14 @@ impl ClaimTracker {
     /// Returns all claims as they count, also those that were assumed, by namespace and name.
     ///
     /// ```
+    /// use dra_attrs::Component;
+    /// use dra_attrs::Profile;
     /// use dra_alloc::pods::ClaimTracker;
     /// use dra_alloc::{Gate, GateSet};
     /// use k8s_openapi::api::resource::v1::ResourceClaim;
     /// use serde_json::{from_value, json};
     ///
-    /// let mut tracker = ClaimTracker::new(GateSet::default());
+    /// let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     /// for name in ["two", "one"] {
     ///     tracker.observe(from_value::<ResourceClaim>(json!({"metadata": {"name": name, "uid": name}}))?)?;
     /// }

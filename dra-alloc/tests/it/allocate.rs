@@ -9,6 +9,7 @@ use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, Gate, Limit, NodeError, Outcome, Profile,
     Stopped,
 };
+use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json, to_value};
 
@@ -423,8 +424,8 @@ fn each_node_gets_the_answer_that_it_gets_alone() {
     let claims = [claim("claim", json!([request("r", "gpu", selector)]), json!([]))];
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let classes = Classes::new(cluster.classes.iter().cloned());
-    let allocator =
-        Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors).with_gates(cluster.gates);
+    let allocator = Allocator::new(Component::new(Profile::Kep, cluster.gates), &inventory, &classes)
+        .with_selector_cache(&selectors);
     let nodes: Vec<_> = (0..6).map(|index| node(&format!("node-{index}"))).collect();
     let together: Vec<_> =
         allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default()).map(Result::unwrap).collect();
@@ -544,7 +545,7 @@ fn an_allocated_claim_keeps_its_allocation() {
     let mut cluster = gpus_on_nodes(2);
     let ask = |name: &str| claim(name, json!([request("r", "gpu", json!({}))]), json!([]));
     let held = allocated(ask("held"), "node-0");
-    cluster.state = AllocatedState::from_claims([&held], cluster.gates).unwrap();
+    cluster.state = AllocatedState::from_claims([&held], Component::new(Profile::V1_37, cluster.gates)).unwrap();
     let stored = held.status.as_ref().unwrap().allocation.clone().unwrap();
 
     let alone = cluster.try_allocate(&node("node-0"), std::slice::from_ref(&held)).unwrap();

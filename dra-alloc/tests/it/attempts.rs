@@ -10,6 +10,7 @@ use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, Fit, GateSet, Inventory, Limit, Outcome, Profile,
     Verdict,
 };
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceClaim};
 use serde_json::{Value, from_value, json};
@@ -54,7 +55,7 @@ impl World {
             slices.flat_map(|slice| slice.spec.devices.iter_mut().flatten()).for_each(share);
         }
         let inventory = model.inventory();
-        let gates = if random.percent(50) { GateSet::default() } else { GateSet::all() };
+        let gates = if random.percent(50) { GateSet::of(Profile::V1_37) } else { GateSet::all() };
         let claims = (0..random.pick(&[1, 1, 2])).map(|number| claim(random, &format!("claim-{number}"))).collect();
         let nodes = (0..28).map(|number| node(number % 7)).collect();
         let mut world = Self { model, state: AllocatedState::default(), classes: classes(), gates, claims, nodes };
@@ -70,8 +71,8 @@ impl World {
     }
 
     fn allocator<'w>(&'w self, inventory: &'w Inventory) -> Allocator<'w> {
-        let allocator = Allocator::new(Profile::V1_37, inventory, &self.classes);
-        allocator.with_gates(self.gates).with_explanation(Detail::Full)
+        let scheduler = Component::new(Profile::V1_37, self.gates);
+        Allocator::new(scheduler, inventory, &self.classes).with_explanation(Detail::Full)
     }
 
     /// Asks about each node in turn.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dra_alloc::Profile;
 use dra_alloc::autoscaler::{
     ClaimRelease, Departure, NodeCopy, NodeUtilization, PoolName, PoolReadiness, ReservationError, TemplateRules,
     UtilizationError, release, reserve,
 };
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
-use dra_alloc::{GateSet, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use proptest::prelude::*;
@@ -230,7 +231,7 @@ fn what_becomes_free() {
 
 #[test]
 fn all_claims_are_reserved_or_none() {
-    let options = PodOptions::new(Profile::V1_37).with_gates(GateSet::default());
+    let options = PodOptions::new(Component::of(Profile::V1_37));
     let cache = |claims: Vec<ResourceClaim>| -> BTreeMap<ClaimKey, Arc<ResourceClaim>> {
         claims.into_iter().map(|claim| (ClaimKey::from_metadata(&claim.metadata), Arc::new(claim))).collect()
     };

@@ -3,6 +3,7 @@
 use dra_alloc::explain::{Cause, Detail};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Budget, Classes, Inventory, Limit, Outcome, Stopped, Verdict};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};
@@ -55,8 +56,9 @@ fn with<T>(
     detail: Detail,
     ask: impl FnOnce(&Allocator<'_>) -> T,
 ) -> T {
-    let allocator = Allocator::new(cluster.profile, inventory, classes).with_selector_cache(selectors);
-    ask(&allocator.with_gates(cluster.gates).with_explanation(detail))
+    let scheduler = Component::new(cluster.profile, cluster.gates);
+    let allocator = Allocator::new(scheduler, inventory, classes).with_selector_cache(selectors);
+    ask(&allocator.with_explanation(detail))
 }
 
 fn total(verdicts: &[Verdict]) -> u64 {

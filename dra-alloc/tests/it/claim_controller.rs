@@ -9,6 +9,7 @@ use dra_alloc::claim_controller::{
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{Gate, GateSet, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{
     AllocationResult, ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate,
@@ -20,7 +21,7 @@ use serde_json::{Value, from_value, json};
 const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 
 fn options() -> PodOptions {
-    PodOptions::new(Profile::V1_37).with_gates(GateSet::default().with(Gate::WorkloadResourceClaims))
+    PodOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::WorkloadResourceClaims)))
 }
 
 fn template(name: &str) -> ResourceClaimTemplate {
@@ -196,9 +197,9 @@ fn errors_of_entries() {
             "template includes a prioritized list of subrequests, but the feature is disabled",
         ),
     ];
-    let gates = GateSet::default().without(Gate::AdminAccess).without(Gate::PrioritizedList);
+    let gates = GateSet::of(Profile::V1_37).without(Gate::AdminAccess).without(Gate::PrioritizedList);
     for (entry, request, expected) in rows {
-        let mut server = Server::new(PodOptions::new(Profile::V1_37).with_gates(gates), Vec::new());
+        let mut server = Server::new(PodOptions::new(Component::new(Profile::V1_37, gates)), Vec::new());
         let mut template = template("t");
         template.spec = from_value(json!({"spec": {"devices": {"requests": [request]}}})).unwrap();
         server.controller.observe_template(template);

@@ -8,7 +8,7 @@ use dra_alloc::skip::SkipField;
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Share, Verdict,
 };
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
@@ -46,10 +46,9 @@ impl Cluster {
         let (inventory, selectors) = (self.inventory(), SelectorCache::default());
         let share_ids = |_: Share<'_>| share_id(&self.shares);
         let classes = Classes::new(self.classes.iter().cloned());
-        Allocator::new(self.profile, &inventory, &classes)
+        Allocator::new(Component::new(self.profile, self.gates), &inventory, &classes)
             .with_selector_cache(&selectors)
             .with_share_ids(&share_ids)
-            .with_gates(self.gates)
             .allocate(&self.state, node, claims, Budget::default())
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::eviction::{EvictionCall, Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict};
 use dra_alloc::pods::PodOptions;
-use dra_alloc::{Gate, GateSet, Profile};
+use dra_alloc::{Component, Gate, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceTaintRule, DeviceToleration, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -13,7 +13,7 @@ use serde_json::{Value, from_value, json};
 use crate::oracle::random::Random;
 
 fn options() -> PodOptions {
-    PodOptions::new(Profile::V1_37).with_gates(GateSet::default().with(Gate::WorkloadResourceClaims))
+    PodOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::WorkloadResourceClaims)))
 }
 
 fn time(second: usize) -> Value {
@@ -350,7 +350,7 @@ fn rule_of(effect: &str, selector: &Value) -> DeviceTaintRule {
 fn without_the_gate_nobody_goes() {
     let (rule, claim) = (rule_of("NoExecute", &json!({})), held(&["0"]));
     let taints = TaintIndex::new([]).with_rules([&rule]);
-    let off = PodOptions::new(Profile::V1_37).with_gates(GateSet::default().without(Gate::DeviceTaints));
+    let off = PodOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).without(Gate::DeviceTaints)));
     assert!(Evictions::new(&taints, [&claim], options()).of_pod(&running("p")).is_some());
     assert_eq!(Evictions::new(&taints, [&claim], off).of_pod(&running("p")), None);
 }

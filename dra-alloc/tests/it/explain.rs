@@ -10,6 +10,7 @@ use std::sync::Arc;
 use dra_alloc::explain::{Cause, Detail, Explanation, Suggestion};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Budget, Classes, DeviceId, Gate, Index, Profile, cluster_summary};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use serde_json::{Value, json};
@@ -428,9 +429,8 @@ impl Case {
     fn text(&self) -> String {
         let (inventory, selectors) = (self.cluster.inventory(), SelectorCache::default());
         let classes = Classes::new(self.cluster.classes.iter().cloned());
-        let allocator = Allocator::new(self.cluster.profile, &inventory, &classes)
+        let allocator = Allocator::new(Component::new(self.cluster.profile, self.cluster.gates), &inventory, &classes)
             .with_selector_cache(&selectors)
-            .with_gates(self.cluster.gates)
             .with_explanation(Detail::Full);
         let mut text = format!("## {}\n", self.name);
         match allocator.allocate(&self.cluster.state, &self.node, &self.claims, Budget::work(self.budget)) {
@@ -502,9 +502,8 @@ fn devices_without_groups_share_a_counter_set_with_the_gate_off() {
 pub(crate) fn explained(cluster: &Cluster, claims: &[ResourceClaim]) -> Option<Explanation> {
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let classes = Classes::new(cluster.classes.iter().cloned());
-    Allocator::new(Profile::Kep, &inventory, &classes)
+    Allocator::new(Component::new(Profile::Kep, cluster.gates), &inventory, &classes)
         .with_selector_cache(&selectors)
-        .with_gates(cluster.gates)
         .with_explanation(Detail::Full)
         .allocate(&cluster.state, &node("node-1"), claims, Budget::default())
         .unwrap()

@@ -3,6 +3,7 @@
 use dra_alloc::explain::Detail;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Budget, Classes, Profile, Verdict, cluster_summary};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
@@ -22,9 +23,8 @@ fn a_summary_of_many_nodes() {
     }
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let classes = Classes::new(cluster.classes.iter().cloned());
-    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+    let allocator = Allocator::new(Component::new(Profile::Kep, cluster.gates), &inventory, &classes)
         .with_selector_cache(&selectors)
-        .with_gates(cluster.gates)
         .with_explanation(Detail::Summary);
     let nodes: Vec<Node> = (0..5).map(|index| node(&format!("node-{index}"))).collect();
     let claims = [together("training", &["gpu", "nic"], NUMA)];

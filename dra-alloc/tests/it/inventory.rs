@@ -9,6 +9,7 @@ use dra_alloc::skip::SkipField;
 use dra_alloc::{
     AllocatedState, Allocator, Budget, Classes, Gate, GateSet, Inventory, InventoryEvent, Outcome, Profile, Verdict,
 };
+use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
@@ -233,12 +234,12 @@ fn what_is_kept_for_a_node_belongs_to_the_features_of_the_question() {
     let cluster = Cluster::new([with(anywhere, "perDeviceNodeSelection", json!(true))]);
     let claims = [claim("claim", json!([request("r", "gpu", json!({}))]), json!([]))];
     let (inventory, selectors, state) = (cluster.inventory(), SelectorCache::default(), AllocatedState::default());
-    let on = GateSet::default().with(Gate::PartitionableDevices);
+    let on = GateSet::of(Profile::V1_37).with(Gate::PartitionableDevices);
     // Without the feature the slice is ignored.
     for (features, is_allocated) in [(on.without(Gate::PartitionableDevices), false), (on, true)] {
         let classes = Classes::new(cluster.classes.iter().cloned());
-        let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
-        let allocator = allocator.with_gates(features);
+        let scheduler = Component::new(Profile::Kep, features);
+        let allocator = Allocator::new(scheduler, &inventory, &classes).with_selector_cache(&selectors);
         let outcome = allocator.allocate(&state, &node("node-1"), &claims, Budget::default()).unwrap().outcome;
         assert_eq!(matches!(outcome, Outcome::Allocated(_)), is_allocated, "{features:?}");
     }

@@ -6,6 +6,7 @@ use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, Gate, GateSet, Index, Inventory, InventoryEvent,
     NodeVerdicts, Outcome, Profile,
 };
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceTaintRule, ResourceClaim};
 use serde_json::{from_value, json};
@@ -42,7 +43,7 @@ struct Counts {
 
 impl World {
     fn allocator<'w>(&'w self, inventory: &'w Inventory) -> Allocator<'w> {
-        Allocator::new(Profile::V1_37, inventory, &self.classes).with_gates(self.gates)
+        Allocator::new(Component::new(Profile::V1_37, self.gates), inventory, &self.classes)
     }
 
     fn ask(&self, inventory: &Inventory, state: &AllocatedState, node: &Node, kind: usize) -> Answer {
@@ -105,7 +106,7 @@ fn what_is_remembered_is_what_every_node_would_answer() {
     let mut counts = Counts::default();
     for seed in 0..HISTORIES {
         let random = &mut Random::new(seed);
-        let gates = if random.percent(80) { GateSet::default() } else { GateSet::all() };
+        let gates = if random.percent(80) { GateSet::of(Profile::V1_37) } else { GateSet::all() };
         let gates = if random.percent(10) { gates.without(Gate::PartitionableDevices) } else { gates };
         let kinds = (0..4).map(|kind| claim(random, &format!("kind-{kind}"))).collect();
         let world = World { classes: classes(), gates, kinds };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dra_alloc::{AllocateError, Allocator, Budget, Gate, Inventory, InventoryEvent, Profile, Verdict};
+use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ fn answer_from(case: &Case, inventory: &Inventory) -> (&'static str, Value) {
 
 fn with_allocator<T>(case: &Case, inventory: &Inventory, work: impl FnOnce(Allocator<'_>) -> T) -> T {
     let classes = classes(case);
-    work(Allocator::new(case.profile, inventory, &classes).with_share_ids(&numbered).with_gates(case.gates))
+    work(Allocator::new(Component::new(case.profile, case.gates), inventory, &classes).with_share_ids(&numbered))
 }
 
 #[test]

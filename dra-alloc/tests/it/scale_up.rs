@@ -7,6 +7,7 @@ use dra_alloc::autoscaler::{NodeTemplate, NodeTemplateError, PlacementError, Sca
 use dra_alloc::pods::{ClaimTracker, Consumer, MemberError, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -107,8 +108,8 @@ impl Question {
 fn expected(case: &Case, pods: &[Pod], held: &[ResourceClaim]) -> Vec<Option<Vec<AllocationResult>>> {
     let inventory = Inventory::new(case.slices.iter().cloned()).with_taint_rules(case.taint_rules.iter().cloned());
     let classes = Classes::new(case.classes.iter().cloned());
-    let allocator = Allocator::new(case.profile, &inventory, &classes).with_gates(case.gates);
-    let mut state = AllocatedState::from_claims(held, case.gates).unwrap();
+    let allocator = Allocator::new(Component::new(case.profile, case.gates), &inventory, &classes);
+    let mut state = AllocatedState::from_claims(held, Component::new(Profile::V1_37, case.gates)).unwrap();
     let mut claims = case.claims.clone();
     let mut answers = Vec::new();
     for pod in pods {
@@ -144,8 +145,8 @@ fn the_answer_is_that_of_a_new_inventory() {
         let case = if random.percent(60) { random::case(seed) } else { random::tight(seed) };
         let Some(question) = Question::new(&case, random) else { continue };
         cases += 1;
-        let (held, options) = (held(&case), PodOptions::new(case.profile).with_gates(case.gates));
-        let mut tracker = ClaimTracker::new(case.gates);
+        let (held, options) = (held(&case), PodOptions::new(Component::new(case.profile, case.gates)));
+        let mut tracker = ClaimTracker::new(Component::new(Profile::V1_37, case.gates));
         for claim in held.iter().chain(&case.claims) {
             tracker.observe(claim.clone()).unwrap();
         }
@@ -193,7 +194,7 @@ fn the_work_does_not_grow_with_the_nodes() {
         let devices = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
         let mut inventory = Inventory::new((0..nodes).map(|index| slice(&format!("n{index}"), devices.clone())));
         let (classes, selectors, options) = (gpu_class(), SelectorCache::default(), PodOptions::new(Profile::V1_37));
-        let mut tracker = ClaimTracker::new(options.gates());
+        let mut tracker = ClaimTracker::new(options.scheduler());
         let pods: Vec<Pod> = (0..5).map(|index| pod(&format!("p{index}"), &[&format!("c{index}")])).collect();
         for index in 0..5 {
             tracker.observe(claim(&format!("c{index}"), json!({}), json!([]))).unwrap();
@@ -225,7 +226,7 @@ fn the_work_does_not_grow_with_the_nodes() {
 fn refusals_have_reasons() {
     let (classes, selectors, options) = (gpu_class(), SelectorCache::default(), PodOptions::new(Profile::V1_37));
     let mut inventory = Inventory::new([slice("old", json!([{"name": "a"}]))]);
-    let mut tracker = ClaimTracker::new(options.gates());
+    let mut tracker = ClaimTracker::new(options.scheduler());
     tracker.observe(claim("one", json!({}), json!([]))).unwrap();
     tracker.observe(claim("two", json!({"count": 2}), json!([]))).unwrap();
     let mut elsewhere = claim("elsewhere", json!({}), json!([]));
@@ -303,7 +304,7 @@ fn a_template_has_names_of_its_own() {
 #[test]
 fn the_lowest_price_for_a_pod_is_first() {
     let (classes, selectors, options) = (gpu_class(), SelectorCache::default(), PodOptions::new(Profile::V1_37));
-    let mut tracker = ClaimTracker::new(options.gates());
+    let mut tracker = ClaimTracker::new(options.scheduler());
     let pods: Vec<Pod> = (0..4).map(|index| pod(&format!("p{index}"), &[&format!("c{index}")])).collect();
     for index in 0..4 {
         tracker.observe(claim(&format!("c{index}"), json!({}), json!([]))).unwrap();
@@ -332,7 +333,7 @@ fn an_attribute_that_nobody_knows_is_neither_yes_nor_no() {
     let matching = json!([{"matchAttribute": root}]);
     let of = |expression: &str| json!({"selectors": [{"cel": {"expression": expression}}]});
     let (classes, selectors, options) = (gpu_class(), SelectorCache::default(), PodOptions::new(Profile::V1_37));
-    let mut tracker = ClaimTracker::new(options.gates());
+    let mut tracker = ClaimTracker::new(options.scheduler());
     let asked = [
         claim("model", of(&format!("device.attributes['{GPU}'].model == 'l4'")), json!([])),
         claim("not-that-root", of(&format!("device.attributes['{GPU}'].pcieRoot != 'pci0000:00'")), json!([])),
@@ -375,7 +376,7 @@ fn an_attribute_that_nobody_knows_is_neither_yes_nor_no() {
 #[test]
 fn a_template_may_complete_a_pool_and_see_shared_slices() {
     let (classes, selectors, options) = (gpu_class(), SelectorCache::default(), PodOptions::new(Profile::V1_37));
-    let mut tracker = ClaimTracker::new(options.gates());
+    let mut tracker = ClaimTracker::new(options.scheduler());
     tracker.observe(claim("two", json!({"count": 2}), json!([]))).unwrap();
     let part = |name: &str| -> Arc<ResourceSlice> {
         let mut part = slice(name, json!([{"name": format!("gpu-of-{name}")}]));

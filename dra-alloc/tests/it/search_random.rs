@@ -1,6 +1,7 @@
 //! Random claims that are hard to decide: they end within the budget that docs/embedding.md shows.
 
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Gate, GateSet, Inventory, Outcome, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json};
 
@@ -41,7 +42,7 @@ fn assert_decided(make: fn(&mut Random) -> (Value, Vec<ResourceClaim>)) {
         let cluster = Cluster::new([pool(GPU, "node-1", devices)]);
         let (inventory, classes) = (Inventory::new(cluster.slices), Classes::new(cluster.classes));
         let gates = GateSet::all().with_values([(Gate::ListTypeAttributes, random.percent(50))]);
-        let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_gates(gates);
+        let allocator = Allocator::new(Component::new(Profile::V1_37, gates), &inventory, &classes);
         let state = AllocatedState::default();
         match allocator.allocate(&state, &node("node-1"), &claims, Budget::work(WORK)).map(|verdict| verdict.outcome) {
             Ok(Outcome::Stopped(_)) => stopped.push(seed),

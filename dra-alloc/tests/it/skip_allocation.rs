@@ -3,7 +3,7 @@
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::{SkipDeclaration, SkipField, WireForm};
 use dra_alloc::{Allocator, Budget, Classes, Gate, Inventory, InventoryEvent, NodeError, Outcome, Share};
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
@@ -270,10 +270,9 @@ fn a_retry_in_the_same_cluster_finds_everything_as_it_was() {
     let allocate = |inventory: &Inventory, features| {
         let share_ids = |_: Share<'_>| share_id(&cluster.shares);
         let classes = Classes::new(cluster.classes.iter().cloned());
-        Allocator::new(Profile::Kep, inventory, &classes)
+        Allocator::new(Component::new(Profile::Kep, features), inventory, &classes)
             .with_selector_cache(&selectors)
             .with_share_ids(&share_ids)
-            .with_gates(features)
             .allocate(&cluster.state, &node("node-1"), &[one("cpu")], Budget::default())
             .unwrap()
             .outcome

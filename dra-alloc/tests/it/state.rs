@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::{AllocatedState, AssumeOutcome, ClaimId, DeviceId, DeviceUsage, Gate, GateSet};
-use dra_attrs::Quantity;
+use dra_attrs::{Component, Profile, Quantity};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
@@ -67,7 +67,7 @@ fn what_counts() {
 #[test]
 fn claims_without_an_allocation_count_for_nothing() {
     let held: ResourceClaim = from_value(json!({"status": {"allocation": result(&[device("a")])}})).unwrap();
-    let state = AllocatedState::from_claims([&ResourceClaim::default(), &held], GateSet::default()).unwrap();
+    let state = AllocatedState::from_claims([&ResourceClaim::default(), &held], Component::of(Profile::V1_37)).unwrap();
     assert!(state.is_allocated(&id("a")));
     assert!(!state.is_allocated(&id("b")));
 }
@@ -77,7 +77,7 @@ fn claims_of_one_identity_hold_what_each_of_them_holds() {
     let of = |name: &str| -> ResourceClaim {
         from_value(json!({"status": {"allocation": result(&[device(name)])}})).unwrap()
     };
-    let state = AllocatedState::from_claims([&of("a"), &of("b")], GateSet::default()).unwrap();
+    let state = AllocatedState::from_claims([&of("a"), &of("b")], Component::of(Profile::V1_37)).unwrap();
     assert!(state.is_allocated(&id("a")) && state.is_allocated(&id("b")));
 }
 
@@ -85,7 +85,10 @@ fn claims_of_one_identity_hold_what_each_of_them_holds() {
 fn without_consumable_capacity_a_share_holds_the_device() {
     let share = with(device("a"), "shareID", json!("s"));
     let allocation = result(&[with(share, "consumedCapacity", json!({"memory": "lots"}))]);
-    let mut off = AllocatedState::new(GateSet::default().without(Gate::ConsumableCapacity));
+    let mut off = AllocatedState::new(Component::new(
+        Profile::V1_37,
+        GateSet::of(Profile::V1_37).without(Gate::ConsumableCapacity),
+    ));
     let empty = off.clone();
     off.assume(&claim("c"), &allocation).unwrap();
     let usage = off.device(&id("a")).unwrap();

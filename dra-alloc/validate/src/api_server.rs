@@ -1,7 +1,7 @@
 //! Simulation of an API server: validation of writes of the objects of Dynamic Resource Allocation.
 
 use dra_attrs::release::SentWhileOff;
-use dra_attrs::{DroppedField, FieldErrors, Gate, GateSet, Profile, Quoted};
+use dra_attrs::{Component, DroppedField, FieldErrors, Gate, Quoted};
 use dra_device::internal::{Same, TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
@@ -28,6 +28,7 @@ use super::{
 /// Linear in the size of the objects, apart from compiling CEL expressions.
 ///
 /// ```
+/// use dra_attrs::Component;
 /// use dra_validate::{ApiServer, Write};
 /// use dra_attrs::{Gate, GateSet};
 /// use dra_attrs::Profile;
@@ -44,32 +45,32 @@ use super::{
 /// }))?;
 ///
 /// // As shipped: the field is dropped while its gate is off.
-/// let server = ApiServer::new(Profile::V1_37, GateSet::default());
+/// let server = ApiServer::new(Component::of(Profile::V1_37));
 /// let accepted = server.validate_slice(Write::create(&slice))?;
 /// assert_eq!(accepted.dropped[0].field, "spec.skipNodeOperations");
 ///
 /// // In the KEP: the slice is rejected.
-/// let server = ApiServer::new(Profile::Kep, GateSet::default());
+/// let server = ApiServer::new(Component::of(Profile::Kep));
 /// let errors = server.validate_slice(Write::create(&slice)).unwrap_err();
 /// assert_eq!(errors.as_slice()[0].field, "spec.skipNodeOperations");
 ///
-/// let server = ApiServer::new(Profile::Kep, GateSet::default().with(Gate::OptionalNodeOperations));
+/// let server = ApiServer::new(Component::new(Profile::Kep, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations)));
 /// assert_eq!(server.validate_slice(Write::create(&slice))?.object.spec, slice.spec);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ApiServer {
-    profile: Profile,
-    gates: GateSet,
+    server: Component,
     namespace: NamespaceAccess,
     now: Option<Timestamp>,
 }
 
 impl ApiServer {
-    /// Creates an API server with its feature gates. Gates of the scheduler and kubelet have no effect on it.
+    /// Creates an API server: its release with its gates, or a profile alone with the default gates. Gates of the scheduler and
+    /// kubelet have no effect on it.
     #[must_use]
-    pub const fn new(profile: Profile, gates: GateSet) -> Self {
-        Self { profile, gates, namespace: NamespaceAccess::Unknown, now: None }
+    pub fn new(server: impl Into<Component>) -> Self {
+        Self { server: server.into(), namespace: NamespaceAccess::Unknown, now: None }
     }
 
     /// Sets the admin access that the object's namespace allows. The default, [`NamespaceAccess::Unknown`], does not
@@ -83,6 +84,7 @@ impl ApiServer {
     /// as it was sent.
     ///
     /// ```
+    /// use dra_attrs::Component;
     /// use dra_attrs::GateSet;
     /// use dra_validate::{ApiServer, Write};
     /// use dra_attrs::Profile;
@@ -92,7 +94,7 @@ impl ApiServer {
     ///     "metadata": {"name": "broken"},
     ///     "spec": {"taint": {"key": "example.com/broken", "effect": "NoSchedule"}},
     /// }))?;
-    /// let server = ApiServer::new(Profile::V1_37, GateSet::default()).with_now("2026-11-22T10:00:00Z".parse().unwrap());
+    /// let server = ApiServer::new(Component::of(Profile::V1_37)).with_now("2026-11-22T10:00:00Z".parse().unwrap());
     /// let stored = server.validate_taint_rule(Write::create(&rule))?.object;
     /// assert_eq!(stored.spec.taint.time_added.map(|time| time.0.to_string()), Some("2026-11-22T10:00:00Z".to_owned()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -161,7 +163,7 @@ impl ApiServer {
         let old = write.old.unwrap_or(&unallocated);
         let object = ResourceClaim { status: write.new.status.clone(), ..old.clone() };
         let mut prepared = self.preparation().prepare(Kind::ClaimStatus, object, Some(old));
-        if self.gates.has(Gate::ResourceClaimDeviceStatus) || has_device_status(old) {
+        if self.server.gates().has(Gate::ResourceClaimDeviceStatus) || has_device_status(old) {
             forget_deallocated(&mut prepared.object, old);
         }
         let mut context = self.context();
@@ -256,22 +258,22 @@ impl ApiServer {
     }
 
     pub(super) fn has(self, feature: Gate) -> bool {
-        self.gates.has(feature)
+        self.server.gates().has(feature)
     }
 
     const fn preparation(self) -> Preparation {
-        Preparation { gates: self.gates, profile: self.profile, now: self.now }
+        Preparation { gates: self.server.gates(), profile: self.server.profile(), now: self.now }
     }
 
     const fn context(self) -> ValidationContext {
-        ValidationContext::new(self.gates, self.profile)
+        ValidationContext::new(self.server.gates(), self.server.profile())
     }
 
     /// Returns the name of a disabled gate whose fields are rejected instead of dropped, if there is one.
     fn rejecting_gate(self) -> Option<&'static str> {
         let feature = Gate::OptionalNodeOperations;
-        let rejects = self.profile.rules().skip.sent_while_off == SentWhileOff::Refused;
-        (rejects && !self.gates.has(feature)).then(|| feature.name(self.profile))
+        let rejects = self.server.profile().rules().skip.sent_while_off == SentWhileOff::Refused;
+        (rejects && !self.server.gates().has(feature)).then(|| feature.name(self.server.profile()))
     }
 }
 

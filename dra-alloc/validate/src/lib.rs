@@ -78,7 +78,7 @@ mod template;
 mod unknown_field;
 mod write;
 
-use dra_attrs::{FieldErrors, GateSet, Profile};
+use dra_attrs::{Component, FieldErrors, GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
 pub use admin_access::NamespaceAccess;
@@ -99,6 +99,6 @@ pub use write::{Accepted, Write};
 /// ```
 #[must_use]
 pub fn validate_slice(slice: &ResourceSlice) -> FieldErrors {
-    let server = ApiServer::new(Profile::V1_37, GateSet::all());
+    let server = ApiServer::new(Component::new(Profile::V1_37, GateSet::all()));
     server.validate_slice(Write::create(slice)).err().unwrap_or_default()
 }

@@ -39,6 +39,7 @@ impl ApiServer {
     /// slice has none. Otherwise [`PublishError::Invalid`] with all problems of the slice.
     ///
     /// ```
+    /// use dra_attrs::Component;
     /// use dra_validate::{ApiServer, PublishError, Write};
     /// use dra_attrs::GateSet;
     /// use dra_attrs::Profile;
@@ -50,7 +51,7 @@ impl ApiServer {
     ///         "devices": [{"name": "gpu-0", "attributes": {"resource.kubernetes.io/numaNode": {"ints": [0, 1]}}}],
     ///     }
     /// }))?;
-    /// let server = ApiServer::new(Profile::V1_37, GateSet::default());
+    /// let server = ApiServer::new(Component::of(Profile::V1_37));
     /// let Err(PublishError::ListsDisabled { fields, .. }) = server.publish(Write::create(&slice)) else { panic!() };
     /// assert_eq!(fields, ["spec.devices[0].attributes[resource.kubernetes.io/numaNode]"]);
     /// # Ok::<(), serde_json::Error>(())

@@ -230,12 +230,6 @@ fn edits(from: &str, to: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-impl Default for GateSet {
-    fn default() -> Self {
-        Self::of(Profile::V1_37)
-    }
-}
-
 impl FromIterator<Gate> for GateSet {
     fn from_iter<I: IntoIterator<Item = Gate>>(gates: I) -> Self {
         gates.into_iter().fold(Self::NONE, Self::with)

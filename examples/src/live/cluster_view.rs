@@ -6,6 +6,7 @@ use std::time::Duration;
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker};
 use dra_alloc::{ClaimId, Classes, GateSet, Inventory, InventoryEvent, allocated_devices};
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice,
@@ -82,7 +83,7 @@ impl ClusterView {
             pods: BTreeMap::new(),
             inventory: Inventory::default(),
             classes: Classes::default(),
-            claims: ClaimTracker::new(gates),
+            claims: ClaimTracker::new(Component::new(Profile::V1_37, gates)),
             listed: BTreeSet::new(),
             new: NewLists::default(),
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_alloc::skip::{SkipDeclaration, SkipField};
 use dra_alloc::{AllocatedState, GateSet, StateError};
-use dra_attrs::Quantity;
+use dra_attrs::{Component, Profile, Quantity};
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::{Container, Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -278,7 +278,9 @@ fn check_slice(slice: &ResourceSlice) -> Result<(), Fault> {
 }
 
 fn check_claim(claim: &ResourceClaim) -> Result<(), Fault> {
-    AllocatedState::from_claims([claim], GateSet::all()).map(|_| ()).map_err(|error| allocation_fault(&error))
+    AllocatedState::from_claims([claim], Component::new(Profile::V1_37, GateSet::all()))
+        .map(|_| ())
+        .map_err(|error| allocation_fault(&error))
 }
 
 fn check_node(node: &Node) -> Result<(), Fault> {

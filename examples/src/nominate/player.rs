@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
-use dra_attrs::{Gate, GateError, GateSet, QuantityError};
+use dra_attrs::{Component, Gate, GateError, QuantityError};
 use nnn::external::{ExternalNominationState, NominationOwner, NominationWriter, WritePermission};
 use nnn::scheduling::{FeasibleNodes, FilterInput, NominatedNodeStatus};
 use nnn::{
@@ -435,7 +435,7 @@ impl Player {
         let (Some(binding), Some(mut pod)) = (self.bindings.remove(uid), self.pods.get(uid).cloned()) else {
             return Err(self.unknown("binding cycle of pod", uid));
         };
-        let clears = self.tracker.options().gates.has(Gate::ClearingNominatedNodeNameAfterBinding);
+        let clears = self.tracker.options().scheduler.has(Gate::ClearingNominatedNodeNameAfterBinding);
         self.say(&format!("{} is bound to {}", pod.key, binding.node));
         pod.node = Some(binding.node);
         if clears {
@@ -525,13 +525,14 @@ impl Player {
     /// same node again.
     fn restart(&mut self, gates: &str) -> Result<(), PlayError> {
         let old = *self.tracker.options();
-        let gates = GateSet::parse(gates, old.profile).map_err(|source| PlayError::Gates { at: self.now, source })?;
+        let gates = Component::parse(old.scheduler.profile(), gates)
+            .map_err(|source| PlayError::Gates { at: self.now, source })?;
         self.say("the scheduler restarts");
         for line in std::mem::take(&mut self.metrics).lines() {
             self.say(&format!("  {line}"));
         }
         self.bindings.clear();
-        self.tracker = NominationTracker::new(old.with_gates(gates));
+        self.tracker = NominationTracker::new(old.with_scheduler(gates));
         for node in self.nodes.clone() {
             self.handle(TrackerInput::NodeObserved { node })?;
         }

@@ -14,7 +14,7 @@
 //! nodes: [{name: node, count: 2, devices: [{driver: gpu.example.com, count: 4}]}]
 //! pods: [{name: train, perHour: 10, stay: 1h, claims: [{requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}]}]
 //! ")?;
-//! let simulation = Simulation::new(&day, &Recorded::default(), Profile::V1_37, GateSet::default())?;
+//! let simulation = Simulation::new(&day, &Recorded::default(), Profile::V1_37, GateSet::of(Profile::V1_37))?;
 //! let mut statistics = Statistics::new(&simulation);
 //! let end = simulation.run(|event| statistics.count(event));
 //! let summary = statistics.finish(&end);
@@ -41,7 +41,7 @@ pub use description::{
 };
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{GateSet, Profile};
-use dra_attrs::{FieldError, FieldErrors, FieldPath};
+use dra_attrs::{Component, FieldError, FieldErrors, FieldPath};
 pub use event::{Event, EventKind, HeldDevice, Refusal};
 pub use recorded::{Recorded, RecordedError, RecordedPod};
 pub use run::End;
@@ -89,7 +89,7 @@ impl Simulation {
             duration: description.duration.millis(),
             placing: description.placing,
             order: description.order,
-            options: PodOptions::new(profile).with_gates(gates),
+            options: PodOptions::new(Component::new(profile, gates)),
             cluster,
             arrivals,
         })

@@ -8,6 +8,7 @@ use dra_alloc::pods::{
     BindStep, ClaimTracker, GroupRound, NodeFilterError, PodCycle, PodExplanation, PreBind, StatusCode,
 };
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Index, NodeVerdicts, allocated_devices};
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod, PodResourceClaim, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -82,10 +83,10 @@ pub(super) struct Scheduler<'s> {
 impl<'s> Scheduler<'s> {
     pub(super) fn new(simulation: &'s Simulation) -> Self {
         let (cluster, gates) = (&simulation.cluster, simulation.options.gates());
-        let allocator = Allocator::new(simulation.options.profile(), &cluster.inventory, &cluster.classes)
-            .with_selector_cache(&cluster.selectors)
-            .with_gates(gates);
-        let tracker = ClaimTracker::new(gates);
+        let allocator =
+            Allocator::new(Component::new(simulation.options.profile(), gates), &cluster.inventory, &cluster.classes)
+                .with_selector_cache(&cluster.selectors);
+        let tracker = ClaimTracker::new(Component::new(Profile::V1_37, gates));
         allocator.prepare(tracker.state(), &cluster.nodes);
         let mut scheduler = Self {
             simulation,
@@ -202,7 +203,7 @@ impl<'s> Scheduler<'s> {
 
     /// Says if the claims could be served by an empty cluster; the first time for each kind, with the reasons.
     fn refusal(&mut self, cycle: &PodCycle, kind: usize) -> Unplaced {
-        let empty = AllocatedState::new(self.simulation.options.gates());
+        let empty = AllocatedState::new(self.simulation.options.scheduler());
         let (nodes, now) = (&self.simulation.cluster.nodes, Timestamp::UNIX_EPOCH);
         let Some(fits_empty @ None) = self.fits_empty.get_mut(kind) else { return Unplaced::NoRoom(None) };
         let fits = nodes.iter().any(|node| {

@@ -2,7 +2,7 @@
 
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{GateSet, Profile};
-use dra_attrs::FieldErrors;
+use dra_attrs::{Component, FieldErrors};
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, ResourceClaim, ResourceSlice};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ use crate::objects::KubeObject;
 pub(super) struct Templates(ApiServer);
 
 impl Templates {
-    pub(super) const fn new(profile: Profile, gates: GateSet) -> Self {
-        Self(ApiServer::new(profile, gates))
+    pub(super) fn new(profile: Profile, gates: GateSet) -> Self {
+        Self(ApiServer::new(Component::new(profile, gates)))
     }
 
     /// Makes a class of a CEL expression.

@@ -63,6 +63,7 @@ pub enum BindingError {
 /// compared with the pod.
 ///
 /// ```
+/// use dra_attrs::Profile;
 /// use dra_attrs::GateSet;
 /// use k8s_openapi::api::core::v1::{Binding, Pod};
 /// use k8s_openapi::jiff::Timestamp;
@@ -72,9 +73,9 @@ pub enum BindingError {
 /// use serde_json::{from_value, json};
 /// let pod: Pod = from_value(json!({"metadata": {"name": "p", "uid": "1"}, "status": {"nominatedNodeName": "old"}}))?;
 /// let binding: Binding = from_value(json!({"metadata": {"name": "p"}, "target": {"name": "node-1"}}))?;
-/// let bound = apply_binding(&pod, &binding, GateSet::default(), Timestamp::UNIX_EPOCH)?;
+/// let bound = apply_binding(&pod, &binding, GateSet::of(Profile::V1_37), Timestamp::UNIX_EPOCH)?;
 /// assert_eq!(PodSnapshot::from_pod(&bound)?.nnn, None);
-/// let stale = apply_binding(&pod, &binding, GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding), Timestamp::UNIX_EPOCH)?;
+/// let stale = apply_binding(&pod, &binding, GateSet::of(Profile::V1_37).without(Gate::ClearingNominatedNodeNameAfterBinding), Timestamp::UNIX_EPOCH)?;
 /// assert_eq!(PodSnapshot::from_pod(&stale)?.nnn.as_deref(), Some("old"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

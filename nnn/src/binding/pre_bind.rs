@@ -38,6 +38,7 @@ impl<'a> PreBindPlugin<'a> {
     /// there are no pre-flights: every plugin runs, one at a time.
     ///
     /// ```
+    /// use dra_attrs::Profile;
     /// use dra_attrs::GateSet;
     /// use dra_attrs::Gate;
     /// use nnn::binding::PreBindPlugin;
@@ -48,8 +49,8 @@ impl<'a> PreBindPlugin<'a> {
     ///     let groups = PreBindPlugin::group(gates, &plugins);
     ///     groups.iter().map(|group| group.iter().map(|plugin| plugin.name).collect()).collect::<Vec<Vec<_>>>()
     /// };
-    /// assert_eq!(names(GateSet::default()), [["a", "c"]]);
-    /// assert_eq!(names(GateSet::default().without(Gate::NominatedNodeNameForExpectation)), [["a"], ["b"], ["c"]]);
+    /// assert_eq!(names(GateSet::of(Profile::V1_37)), [["a", "c"]]);
+    /// assert_eq!(names(GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation)), [["a"], ["b"], ["c"]]);
     /// ```
     #[must_use]
     pub fn group(gates: GateSet, plugins: &[Self]) -> Vec<Vec<Self>> {
@@ -79,13 +80,14 @@ impl<'a> PreBindPlugin<'a> {
     /// does not run.
     ///
     /// ```
+    /// use dra_attrs::Profile;
     /// use dra_attrs::GateSet;
     /// use nnn::binding::PreBindPlugin;
     /// use std::time::Duration;
     /// let (mut volumes, claims) = (PreBindPlugin::new("VolumeBinding"), PreBindPlugin::new("DynamicResources"));
     /// volumes.duration = Duration::from_secs(60);
     /// let gap = |plugins: &[_]| {
-    ///     PreBindPlugin::reservation_gap(Duration::from_secs(5), "DynamicResources", &PreBindPlugin::group(GateSet::default(), plugins))
+    ///     PreBindPlugin::reservation_gap(Duration::from_secs(5), "DynamicResources", &PreBindPlugin::group(GateSet::of(Profile::V1_37), plugins))
     /// };
     /// assert_eq!(gap(&[volumes, claims]), Some(Duration::from_secs(65)));
     /// assert_eq!(gap(&[claims, volumes]), Some(Duration::from_secs(5)));

@@ -1,7 +1,7 @@
 //! Start of a binding cycle: decides to write the chosen node into `status.nominatedNodeName` or not (KEP-5278, The
 //! scheduler puts `NominatedNodeName`).
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::{Gate, GateSet, Profile};
 
 use crate::commands::NoPatchReason;
 
@@ -112,7 +112,7 @@ impl<'a> BindingStart<'a> {
     /// Builds the input for a pod that has no nomination and does not wait on permit, with the default gates.
     #[must_use]
     pub fn new(pre_flights: &'a [PreFlight], host: &'a str) -> Self {
-        Self { gates: GateSet::default(), pre_flights, waits_on_permit: false, nnn: None, host }
+        Self { gates: GateSet::of(Profile::V1_37), pre_flights, waits_on_permit: false, nnn: None, host }
     }
 
     /// Decides to write the chosen node into `status.nominatedNodeName` or not, before the cycle waits or runs

@@ -115,7 +115,7 @@ mod tests {
             current_nnn: queued_pod.nnn.as_deref(),
             is_condition_new,
             behavior: Safe,
-            gates: GateSet::default(),
+            gates: GateSet::of(dra_attrs::Profile::V1_37),
         }
     }
 

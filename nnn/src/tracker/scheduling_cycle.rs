@@ -15,7 +15,7 @@ impl NominationTracker {
         condition: &ScheduledCondition,
     ) -> Result<TrackerOutput, TransitionError> {
         let pod = &queued_pod.key;
-        let info = outcome.nominating_info(self.options.scheduler());
+        let info = outcome.nominating_info(self.options.scheduler);
         let info = self.apply_clearing_policy(pod, info);
         let cleared = match outcome {
             CycleOutcome::Nominated { node } => self.clear_lower_nominations(queued_pod, node),
@@ -102,7 +102,7 @@ impl NominationTracker {
             current_nnn,
             is_condition_new: current_condition != Some(condition),
             behavior: self.options.behavior,
-            gates: self.options.gates,
+            gates: self.options.scheduler.gates(),
         };
         failed.decide()
     }

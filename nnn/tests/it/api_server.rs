@@ -1,4 +1,4 @@
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::{Gate, GateSet, Profile};
 use k8s_openapi::api::core::v1::{Binding, Pod};
 use k8s_openapi::jiff::Timestamp;
 use nnn::binding::{BindingError, apply_binding};
@@ -35,7 +35,7 @@ fn bound(gates: GateSet) -> Pod {
 #[test]
 fn a_binding_clears_the_nomination_in_the_same_write() {
     // req: 5278-CLEAR-2
-    let after = bound(GateSet::default());
+    let after = bound(GateSet::of(Profile::V1_37));
     let view = PodSnapshot::from_pod(&after).unwrap();
     assert_eq!((view.node.as_deref(), view.nnn), (Some("n"), None));
     let conditions = after.status.unwrap().conditions.unwrap();
@@ -52,7 +52,7 @@ fn the_condition_is_replaced_where_it_stands() {
         let scheduled = json!({"type": "PodScheduled", "status": status, "reason": reason, "message": "m",
             "lastTransitionTime": at(1), "lastProbeTime": at(1)});
         let change = json!({"/status/conditions": [scheduled, {"type": "Other", "status": "True"}]});
-        let bound = apply_binding(&pod(&change), &binding(json!({})), GateSet::default(), at(2)).unwrap();
+        let bound = apply_binding(&pod(&change), &binding(json!({})), GateSet::of(Profile::V1_37), at(2)).unwrap();
         serde_json::to_value(bound.status.unwrap().conditions).unwrap()
     };
     let expected = |seconds: i64| {
@@ -73,15 +73,16 @@ fn labels_of_a_binding_come_with_their_gate() {
             .labels
             .map(|it| it.len())
     };
-    assert_eq!(labels(GateSet::default()), Some(1));
-    assert_eq!(labels(GateSet::default().without(Gate::PodTopologyLabelsAdmission)), None);
+    assert_eq!(labels(GateSet::of(Profile::V1_37)), Some(1));
+    assert_eq!(labels(GateSet::of(Profile::V1_37).without(Gate::PodTopologyLabelsAdmission)), None);
 }
 
 #[test]
 fn with_the_gate_off_it_stays_and_means_nothing() {
     // req: 5278-CLEAR-2, 5278-SKEW-1, 5278-GATE-1
     let view =
-        PodSnapshot::from_pod(&bound(GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding))).unwrap();
+        PodSnapshot::from_pod(&bound(GateSet::of(Profile::V1_37).without(Gate::ClearingNominatedNodeNameAfterBinding)))
+            .unwrap();
     assert_eq!(view.nnn.as_deref(), Some("stale"));
     assert_eq!(NominationState::from_pod(&view), NominationState::Bound { node: "n".to_owned() });
 }
@@ -89,7 +90,7 @@ fn with_the_gate_off_it_stays_and_means_nothing() {
 #[test]
 fn a_nomination_that_is_written_after_the_binding_holds_nothing() {
     // req: 5278-CLEAR-5
-    let mut after = bound(GateSet::default());
+    let mut after = bound(GateSet::of(Profile::V1_37));
     after.status.as_mut().unwrap().nominated_node_name = Some("late".to_owned());
     let view = PodSnapshot::from_pod(&after).unwrap();
     assert_eq!(NominationState::from_pod(&view), NominationState::Bound { node: "n".to_owned() });
@@ -101,7 +102,8 @@ fn a_nomination_that_is_written_after_the_binding_holds_nothing() {
 #[test]
 fn refused_bindings() {
     let refuse = |change: Value, metadata: Value| {
-        apply_binding(&pod(&change), &binding(metadata), GateSet::default(), Timestamp::UNIX_EPOCH).unwrap_err()
+        apply_binding(&pod(&change), &binding(metadata), GateSet::of(Profile::V1_37), Timestamp::UNIX_EPOCH)
+            .unwrap_err()
     };
     let plain = || json!({"name": "p"});
     assert!(matches!(refuse(json!({}), json!({"uid": "other"})), BindingError::Uid { .. }));
@@ -117,7 +119,7 @@ fn refused_bindings() {
     // The binding itself is looked at first.
     let to = |target: Value| {
         let binding: Binding = from_value(json!({"metadata": {"uid": "other"}, "target": target})).unwrap();
-        apply_binding(&pod(&json!({})), &binding, GateSet::default(), Timestamp::UNIX_EPOCH).unwrap_err()
+        apply_binding(&pod(&json!({})), &binding, GateSet::of(Profile::V1_37), Timestamp::UNIX_EPOCH).unwrap_err()
     };
     assert_eq!(to(json!({"name": ""})), BindingError::NoTarget);
     let kind = to(json!({"kind": "Minion", "name": "n"}));
@@ -126,5 +128,5 @@ fn refused_bindings() {
     assert!(matches!(to(json!({"kind": "Node", "name": "n"})), BindingError::Uid { .. }));
     // Preconditions that hold.
     let exact = binding(json!({"uid": "u", "resourceVersion": "5"}));
-    assert!(apply_binding(&pod(&json!({})), &exact, GateSet::default(), Timestamp::UNIX_EPOCH).is_ok());
+    assert!(apply_binding(&pod(&json!({})), &exact, GateSet::of(Profile::V1_37), Timestamp::UNIX_EPOCH).is_ok());
 }

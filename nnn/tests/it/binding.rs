@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use nnn::binding::{BindingStart, PreBindPlugin, PreFlightError};
 use nnn::{
     Assumed, BindingClaim, Command, FailedStage, NoPatchReason, NominatingInfo, PreFlight, TrackerInput, TrackerNotice,
@@ -18,7 +18,7 @@ fn parallel(name: &str) -> PreBindPlugin<'_> {
 
 /// Returns the time that claims lag behind their pod's nomination.
 fn gap(permit: Duration, plugins: &[PreBindPlugin<'_>]) -> Option<Duration> {
-    PreBindPlugin::reservation_gap(permit, CLAIMS, &PreBindPlugin::group(GateSet::default(), plugins))
+    PreBindPlugin::reservation_gap(permit, CLAIMS, &PreBindPlugin::group(GateSet::of(Profile::V1_37), plugins))
 }
 
 fn waits_on_permit(assumed: Assumed, waits: bool) -> Assumed {
@@ -126,24 +126,28 @@ fn a_plugin_that_said_skip_is_not_run_and_no_plugins_are_all_skip() {
     assert_eq!(start(&[], false, None), Ok(Some(NoPatchReason::NothingToWaitFor)));
     let skipped = with(parallel(VOLUMES), |plugin| plugin.is_skipped = true);
     // Without the gate nothing is known, so that it runs.
-    let off = GateSet::default().without(Gate::NominatedNodeNameForExpectation);
+    let off = GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation);
     assert_eq!(PreBindPlugin::group(off, &[skipped]).len(), 1);
-    assert!(PreBindPlugin::group(GateSet::default(), &[skipped]).is_empty());
+    assert!(PreBindPlugin::group(GateSet::of(Profile::V1_37), &[skipped]).is_empty());
 }
 
 #[test]
 fn without_the_gate_nothing_is_announced_and_plugins_run_one_by_one() {
     // req: 5278-SET-6
-    let off = GateSet::default().without(Gate::NominatedNodeNameForExpectation);
+    let off = GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation);
     let failing = [failing()];
     let mut start = BindingStart::new(&failing, "host");
     (start.gates, start.waits_on_permit) = (off, true);
     assert_eq!(start.no_patch_reason(), Ok(Some(NoPatchReason::GateOff)));
     let both = [parallel(VOLUMES), parallel(CLAIMS)];
-    assert_eq!((PreBindPlugin::group(off, &both).len(), PreBindPlugin::group(GateSet::default(), &both).len()), (2, 1));
+    assert_eq!(
+        (PreBindPlugin::group(off, &both).len(), PreBindPlugin::group(GateSet::of(Profile::V1_37), &both).len()),
+        (2, 1)
+    );
 
     let preemptor = pod("p", 1);
-    let mut memory = tracker(safe().with_gates(off), std::slice::from_ref(&preemptor));
+    let mut memory =
+        tracker(safe().with_scheduler(Component::new(Profile::V1_37, off)), std::slice::from_ref(&preemptor));
     let output = handle(&mut memory, super::common::fails(&preemptor, super::common::nominated("n")));
     assert_eq!(super::common::written(&output), [("p", Some("n"))], "a preemption nominates as ever");
 }
@@ -171,7 +175,7 @@ fn the_order_of_a_binding_cycle() {
     let commands = play(placed(&waiting, "host"));
     assert!(matches!(commands[..], [Command::None { .. }, Command::Bind { .. }]), "{commands:?}");
     let plugins = [parallel(VOLUMES), parallel(CLAIMS), PreBindPlugin::new("Other")];
-    let groups = PreBindPlugin::group(GateSet::default(), &plugins);
+    let groups = PreBindPlugin::group(GateSet::of(Profile::V1_37), &plugins);
     assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
 }
 
@@ -357,7 +361,10 @@ fn a_rejected_pod_is_served_before_the_others_are_woken() {
 #[test]
 fn claims_are_written_after_the_wait_on_permit_and_also_without_a_patch() {
     // req: 5278-RES-4, 5278-RES-7
-    let off = safe().with_gates(GateSet::default().without(Gate::NominatedNodeNameForExpectation));
+    let off = safe().with_scheduler(Component::new(
+        Profile::V1_37,
+        GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation),
+    ));
     for (options, nnn) in [(safe(), ""), (safe(), "host"), (off, "")] {
         for waits in [false, true] {
             let waiting = pod("p", 0).with_nomination(nnn);

@@ -1,4 +1,4 @@
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use nnn::{Command, PreFlight, TrackerInput};
 
 use super::common::{handle, placed, pod, safe, tracker, unschedulable, with};
@@ -24,7 +24,8 @@ impl ApiCalls {
 /// Counts the calls of one pod's life: observed, assumed, bound.
 fn calls(gates: GateSet, nnn: &str, pre_flight: PreFlight, waits: bool) -> ApiCalls {
     let waiting = pod("p", 0).with_nomination(nnn);
-    let mut memory = tracker(safe().with_gates(gates), std::slice::from_ref(&waiting));
+    let mut memory =
+        tracker(safe().with_scheduler(Component::new(Profile::V1_37, gates)), std::slice::from_ref(&waiting));
     let placed = with(placed(&waiting, "n").with_pre_flights(vec![pre_flight]), |it| it.waits_on_permit = waits);
     let mut commands = handle(&mut memory, TrackerInput::CycleSucceeded(placed)).commands;
     commands.extend(handle(&mut memory, TrackerInput::Bound { pod: waiting.key }).commands);
@@ -34,7 +35,7 @@ fn calls(gates: GateSet, nnn: &str, pre_flight: PreFlight, waits: bool) -> ApiCa
 #[test]
 fn one_more_patch_for_pods_with_work_alone() {
     // req: 5278-COST-1
-    let on = GateSet::default();
+    let on = GateSet::of(Profile::V1_37);
     let off = on.without(Gate::NominatedNodeNameForExpectation);
     let rows = [
         (on, "", PreFlight::Skip, false, 0),
@@ -53,7 +54,7 @@ fn one_more_patch_for_pods_with_work_alone() {
 #[test]
 fn at_worst_two_calls_instead_of_one() {
     // req: 5278-COST-3
-    let on = GateSet::default();
+    let on = GateSet::of(Profile::V1_37);
     assert_eq!(calls(on, "", PreFlight::Success, false).total(), 2);
     assert_eq!(calls(on, "", PreFlight::Skip, false).total(), 1);
     assert_eq!(calls(GateSet::NONE, "", PreFlight::Success, false).total(), 1);

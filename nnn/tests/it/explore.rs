@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use nnn::NominationState;
 
 use super::common::{kube_scheduler, safe};
@@ -131,8 +131,10 @@ fn a_binding_that_is_told_late() {
 
 #[test]
 fn a_restart_at_any_moment() {
-    for gates in [GateSet::default(), GateSet::default().without(Gate::NominatedNodeNameForExpectation)] {
-        let mut start = Sim::new(safe().with_gates(gates), &["m", "n"]);
+    for gates in
+        [GateSet::of(Profile::V1_37), GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation)]
+    {
+        let mut start = Sim::new(safe().with_scheduler(Component::new(Profile::V1_37, gates)), &["m", "n"]);
         start.run(&[create_slow(0, 0, 3), create(1, 0, 3)]);
         let events =
             [Action::Cycle(0), Action::Restart, Action::Cycle(1), Action::Cycle(0), Action::Bind(0), Action::Bind(1)];

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use nnn::external::{NominationOwner, NominationWriter, WritePermission};
@@ -57,13 +57,13 @@ fn history() -> impl Strategy<Value = Vec<Action>> {
 
 fn options() -> impl Strategy<Value = NominationOptions> {
     let gates = prop::sample::select(vec![
-        GateSet::default(),
-        GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding),
-        GateSet::default().without(Gate::NominatedNodeNameForExpectation),
+        GateSet::of(Profile::V1_37),
+        GateSet::of(Profile::V1_37).without(Gate::ClearingNominatedNodeNameAfterBinding),
+        GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation),
         GateSet::NONE,
     ]);
     (gates, prop::sample::select(vec![Profile::Kep, Profile::V1_37]))
-        .prop_map(|(gates, profile)| NominationOptions::new(profile, Behavior::Safe).with_gates(gates))
+        .prop_map(|(gates, profile)| NominationOptions::new(Component::new(profile, gates), Behavior::Safe))
 }
 
 /// Checks the invariants of memory.
@@ -341,7 +341,7 @@ proptest! {
         let play = |gates: GateSet| {
             let mut waiting_pod = pod("p", 1);
             waiting_pod.nnn = nnn.map(str::to_owned);
-            let mut tracker = NominationTracker::new(safe().with_gates(gates));
+            let mut tracker = NominationTracker::new(safe().with_scheduler(Component::new(Profile::V1_37, gates)));
             let mut commands = Vec::new();
             let mut inputs = vec![TrackerInput::PodObserved(waiting_pod.clone())];
             if fails_first {
@@ -358,8 +358,8 @@ proptest! {
             commands.retain(|command| !matches!(command, Command::None { .. }));
             commands
         };
-        let off = play(GateSet::default().without(Gate::NominatedNodeNameForExpectation));
-        let mut on = play(GateSet::default());
+        let off = play(GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation));
+        let mut on = play(GateSet::of(Profile::V1_37));
         on.retain(|command| !matches!(command, Command::PatchNnn { .. }));
         prop_assert_eq!(on, off);
     }

@@ -1,6 +1,6 @@
 //! Known races of kube-scheduler: each happens with its behavior and does not with the safe one.
 
-use dra_attrs::Gate;
+use dra_attrs::{Component, Gate, Profile};
 use nnn::{
     Assumed, Behavior, BindingClaim, Command, CycleOutcome, FailedStage, NoPatchReason, NominatingInfo, Nomination,
     NominationOptions, NominationState, NominationTracker, Nominator, PodKey, PodSnapshot, PreFlight,
@@ -316,10 +316,13 @@ fn a_bound_pod_whose_resize_waits_is_requeued_only_with_the_gate() {
         let mut it = tracker(options, &[waiting.clone(), resizing.clone()]);
         handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates)).commands
     };
-    let on = safe().gates.with(Gate::InPlacePodVerticalScalingSchedulerPreemption);
+    let on = safe().scheduler.gates().with(Gate::InPlacePodVerticalScalingSchedulerPreemption);
     let (pod, reason) = (waiting.key.clone(), NoPatchReason::DeferredResize);
     let requeued = [Command::None { pod: pod.clone(), reason }, Command::Requeue { pod: pod.clone() }];
-    assert_eq!(both(|options| play(options.with_gates(on))), (requeued.to_vec(), requeued.to_vec()));
+    assert_eq!(
+        both(|options| play(options.with_scheduler(Component::new(Profile::V1_37, on)))),
+        (requeued.to_vec(), requeued.to_vec())
+    );
     let (naive, safe) = both(play);
     assert!(matches!(&naive[..], [write, Command::Done { .. }] if write.is_patch()), "{naive:?}");
     assert_eq!(safe, [Command::None { pod: pod.clone(), reason: NoPatchReason::PodBound }, Command::Done { pod }]);

@@ -459,7 +459,7 @@ impl Sim {
         if self.api.get(uid).is_none_or(|pod| pod.deleting || pod.node.is_some()) {
             return self.fail_binding(uid);
         }
-        let clears = self.options.gates.has(Gate::ClearingNominatedNodeNameAfterBinding);
+        let clears = self.options.scheduler.gates().has(Gate::ClearingNominatedNodeNameAfterBinding);
         self.update(uid, |pod| {
             pod.node = Some(node);
             pod.scheduled = Some(with(ScheduledCondition::default(), |it| "True".clone_into(&mut it.status)));

@@ -1,6 +1,6 @@
 //! Scenarios of upstream's integration tests and of KEP-5278, played by the simulation.
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use nnn::external::ClearingPolicy;
 use nnn::{Behavior, Command, NoPatchReason, NominatingInfo, NominationOptions, NominationState};
 
@@ -8,12 +8,12 @@ use super::common::safe;
 use super::sim::{Action, Sim, create, create_slow};
 
 fn options(gates: GateSet) -> NominationOptions {
-    NominationOptions::new(Profile::V1_37, Behavior::Safe).with_gates(gates)
+    NominationOptions::new(Component::new(Profile::V1_37, gates), Behavior::Safe)
 }
 
 /// Lists all four combinations of the gates.
 fn combinations() -> [GateSet; 4] {
-    let on = GateSet::default();
+    let on = GateSet::of(Profile::V1_37);
     [
         on,
         on.without(Gate::ClearingNominatedNodeNameAfterBinding),
@@ -64,15 +64,15 @@ fn all_four_combinations_of_the_gates() {
     let by_name = |name: &str| (name == "ClearingNominatedNodeNameAfterBinding").then_some(false);
     assert_eq!(
         GateSet::from_names(Profile::V1_37, by_name),
-        GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding)
+        GateSet::of(Profile::V1_37).without(Gate::ClearingNominatedNodeNameAfterBinding)
     );
 }
 
 #[test]
 fn an_old_api_server_leaves_a_stale_nomination_that_changes_nothing() {
     // req: 5278-SKEW-3
-    let new = options(GateSet::default());
-    let old = options(GateSet::default().without(Gate::ClearingNominatedNodeNameAfterBinding));
+    let new = options(GateSet::of(Profile::V1_37));
+    let old = options(GateSet::of(Profile::V1_37).without(Gate::ClearingNominatedNodeNameAfterBinding));
     let play = |options| {
         let mut sim = Sim::new(options, &["n"]);
         sim.run(&[create_slow(0, 0, 1), Action::Cycle(0), Action::Hint(0, Some("elsewhere")), Action::Bind(0)]);
@@ -171,7 +171,7 @@ fn the_members_of_a_group_that_preempts_are_nominated() {
 fn a_pod_binds_on_its_node_after_failed_bindings_and_a_restart() {
     // The nomination has to outlive the failures for that.
     for failures in 0..3 {
-        let kept = options(GateSet::default()).with_clearing(ClearingPolicy::Never);
+        let kept = options(GateSet::of(Profile::V1_37)).with_clearing(ClearingPolicy::Never);
         let mut sim = Sim::new(kept, &["m", "n"]);
         sim.run(&[create(9, 0, 4), Action::Cycle(9), create_slow(0, 0, 3), Action::Cycle(0)]);
         assert_eq!(sim.nnn(0), Some("n"));
@@ -189,7 +189,7 @@ fn a_pod_binds_on_its_node_after_failed_bindings_and_a_restart() {
 #[test]
 fn after_a_restart_the_same_node_is_tried_first() {
     // req: 5278-RESUME-1
-    let mut sim = Sim::new(options(GateSet::default()), &["m", "n"]);
+    let mut sim = Sim::new(options(GateSet::of(Profile::V1_37)), &["m", "n"]);
     sim.run(&[create(9, 0, 4), Action::Cycle(9), create_slow(0, 0, 1), Action::Cycle(0), Action::Delete(9)]);
     assert_eq!(sim.nnn(0), Some("n"));
     sim.run(&[Action::Restart]);
@@ -202,7 +202,7 @@ fn after_a_restart_the_same_node_is_tried_first() {
 #[test]
 fn after_a_restart_the_node_may_not_fit_any_more() {
     // req: 5278-RESUME-2
-    let mut sim = Sim::new(options(GateSet::default()), &["m", "n"]);
+    let mut sim = Sim::new(options(GateSet::of(Profile::V1_37)), &["m", "n"]);
     sim.run(&[create_slow(0, 0, 1), Action::Hint(0, Some("n")), Action::Cycle(0), Action::Restart]);
     sim.run(&[Action::RemoveNode("n"), Action::Cycle(0), Action::Bind(0)]);
     assert_eq!((sim.node(0), sim.nnn(0)), (Some("m"), None));
@@ -211,8 +211,8 @@ fn after_a_restart_the_node_may_not_fit_any_more() {
 #[test]
 fn the_rollback_drill_of_the_kep() {
     // req: 5278-SKEW-2, 5278-GATE-2
-    let on = options(GateSet::default());
-    let off = options(GateSet::default().without(Gate::NominatedNodeNameForExpectation));
+    let on = options(GateSet::of(Profile::V1_37));
+    let off = options(GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation));
     let mut sim = Sim::new(off, &["m", "n"]);
     // 1. upgrade
     sim.restart(on);
@@ -237,7 +237,7 @@ fn the_rollback_drill_of_the_kep() {
 #[test]
 fn leftovers_under_a_scheduler_without_the_feature() {
     // req: 5278-CLEAR-3, 5278-CLEAR-4
-    let old = options(GateSet::default().without(Gate::NominatedNodeNameForExpectation));
+    let old = options(GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation));
     let leftover = |sim: &mut Sim| sim.run(&[create_slow(0, 50, 2), Action::Hint(0, Some("m"))]);
     // Tried first, and it fits.
     let mut sim = Sim::new(old, &["a", "m"]);
@@ -271,7 +271,7 @@ fn leftovers_under_a_scheduler_without_the_feature() {
 #[test]
 fn a_foreign_write_is_told_and_taken_as_a_hint() {
     // req: 5278-READER-2
-    let mut sim = Sim::new(options(GateSet::default()), &["m", "n"]);
+    let mut sim = Sim::new(options(GateSet::of(Profile::V1_37)), &["m", "n"]);
     sim.run(&[create(0, 0, 1)]);
     sim.act(&Action::Hint(0, Some("n")));
     sim.act(&Action::Watch);
@@ -283,7 +283,7 @@ fn a_foreign_write_is_told_and_taken_as_a_hint() {
     sim.run(&[Action::Cycle(0)]);
     assert_eq!(sim.state(0).node(), Some("n"));
     // The scheduler's own writes are not told.
-    let mut sim = Sim::new(options(GateSet::default()), &["n"]);
+    let mut sim = Sim::new(options(GateSet::of(Profile::V1_37)), &["n"]);
     sim.run(&[create_slow(0, 0, 1)]);
     sim.act(&Action::Cycle(0));
     sim.act(&Action::Serve);
@@ -294,7 +294,7 @@ fn a_foreign_write_is_told_and_taken_as_a_hint() {
 #[test]
 fn a_node_that_appears_later_goes_to_the_pod_that_was_nominated() {
     // req: 5278-ALT-4, 5278-ALT-2
-    let external = options(GateSet::default()).with_clearing(ClearingPolicy::Never);
+    let external = options(GateSet::of(Profile::V1_37)).with_clearing(ClearingPolicy::Never);
     let mut sim = Sim::new(external, &["full"]);
     sim.run(&[create(9, 9, 4), Action::Cycle(9), Action::Bind(9)]);
     sim.run(&[create(1, 0, 4), Action::Hint(1, Some("new")), create(2, 0, 4), create(3, 1, 4)]);
@@ -313,7 +313,7 @@ fn a_node_that_appears_later_goes_to_the_pod_that_was_nominated() {
 fn the_nine_steps_with_a_node_that_is_not_ready() {
     // req: 5278-ALT-5
     let play = |clearing| {
-        let mut sim = Sim::new(options(GateSet::default()).with_clearing(clearing), &[]);
+        let mut sim = Sim::new(options(GateSet::of(Profile::V1_37)).with_clearing(clearing), &[]);
         // 1. unschedulable; 2. and 3. an autoscaler orders a node and writes the hint; 4. tried in vain
         sim.run(&[create(1, 0, 4), Action::Cycle(1), Action::Hint(1, Some("new"))]);
         // 5. and 6. the node appears with a taint: no pod fits yet; 7. to 9. the cycle fails
@@ -330,7 +330,7 @@ fn the_nine_steps_with_a_node_that_is_not_ready() {
 #[test]
 fn too_many_hints_overcommit_nothing() {
     // req: 5278-ALT-6
-    let external = options(GateSet::default()).with_clearing(ClearingPolicy::Never);
+    let external = options(GateSet::of(Profile::V1_37)).with_clearing(ClearingPolicy::Never);
     let mut sim = Sim::new(external, &["n"]);
     for id in 0..4 {
         sim.run(&[create(id, i32::from(id), 2), Action::Hint(id, Some("n"))]);
@@ -346,7 +346,7 @@ fn too_many_hints_overcommit_nothing() {
 #[test]
 fn too_many_hints_of_equals_block_each_other_until_one_goes() {
     // req: 5278-ALT-6
-    let external = options(GateSet::default()).with_clearing(ClearingPolicy::Never);
+    let external = options(GateSet::of(Profile::V1_37)).with_clearing(ClearingPolicy::Never);
     let mut sim = Sim::new(external, &["n"]);
     for id in 0..3 {
         sim.run(&[create(id, 0, 2), Action::Hint(id, Some("n"))]);
@@ -364,7 +364,7 @@ fn too_many_hints_of_equals_block_each_other_until_one_goes() {
 
 #[test]
 fn a_hint_for_a_node_that_never_comes_leaks_nothing() {
-    let mut sim = Sim::new(options(GateSet::default()), &[]);
+    let mut sim = Sim::new(options(GateSet::of(Profile::V1_37)), &[]);
     for id in 0..20 {
         sim.run(&[create(id, 0, 1), Action::Hint(id, Some("never"))]);
     }

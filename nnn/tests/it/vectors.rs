@@ -49,7 +49,7 @@ fn starts_of_binding_cycles() {
         start.nnn = nnn.as_deref();
         start.waits_on_permit = row["waiting"] == true;
         if row["gate"] == false {
-            start.gates = GateSet::default().without(Gate::NominatedNodeNameForExpectation);
+            start.gates = GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation);
         }
         match start.no_patch_reason() {
             Ok(None) => json!(["PatchNnn", host]),
@@ -89,7 +89,7 @@ fn groups_of_pre_bind_plugins() {
         };
         let rows: Vec<[Value; 3]> = serde_json::from_value(row["plugins"].clone()).unwrap();
         let plugins: Vec<PreBindPlugin<'static>> = rows.leak().iter().map(plugin).collect();
-        let groups = PreBindPlugin::group(GateSet::default(), &plugins);
+        let groups = PreBindPlugin::group(GateSet::of(Profile::V1_37), &plugins);
         json!(groups.iter().map(|group| group.iter().map(|it| it.name).collect::<Vec<_>>()).collect::<Vec<_>>())
     });
 }

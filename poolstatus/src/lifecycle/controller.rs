@@ -30,11 +30,12 @@ pub enum RequestDecision {
 /// Requests are identified by their UID: a request that is deleted and created again under the same name is a new one.
 ///
 /// ```
+/// use dra_attrs::Profile;
 /// use poolstatus::kep::ResourcePoolStatusRequest;
 /// use poolstatus::lifecycle::{RequestController, RequestDecision};
 /// use poolstatus::{Gate, GateSet, InputKind};
 ///
-/// let on = GateSet::default().with(Gate::ResourcePoolStatus);
+/// let on = GateSet::of(Profile::V1_37).with(Gate::ResourcePoolStatus);
 /// let mut controller = RequestController::new(on, on);
 /// let mut request = ResourcePoolStatusRequest::default();
 /// request.metadata.uid = Some("1".into());

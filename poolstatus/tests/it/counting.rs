@@ -157,7 +157,7 @@ fn taint_rules() {
     }
     let rules = [rule("r", json!({}), "NoSchedule")];
     let cluster = Cluster::new::<_, ResourceClaim>(&slices, []).with_taint_rules(&rules);
-    let off = cluster.with_gates(GateSet::default().without(Gate::DeviceTaintRules));
+    let off = cluster.with_gates(GateSet::of(Profile::V1_37).without(Gate::DeviceTaintRules));
     assert_eq!(kep_counts(&off.report(&query(), now()))[0], [4, 0, 4, 0], "the gate is off");
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dra_attrs::Profile;
 use dra_device::InventoryError;
 use dra_device::version::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
@@ -130,7 +131,9 @@ fn a_slice_that_comes_back_finds_its_claims() {
 
 #[test]
 fn the_gate_of_taint_rules() {
-    for (gates, unavailable) in [(GateSet::default(), 2), (GateSet::default().without(Gate::DeviceTaintRules), 0)] {
+    for (gates, unavailable) in
+        [(GateSet::of(Profile::V1_37), 2), (GateSet::of(Profile::V1_37).without(Gate::DeviceTaintRules), 0)]
+    {
         let mut index = PoolIndex::new(gates);
         index.apply(PoolIndexEvent::Slice(Arc::new(node("node-1", 2)))).unwrap();
         index.apply(PoolIndexEvent::TaintRule(Arc::new(rule("r", json!({}), "NoExecute")))).unwrap();

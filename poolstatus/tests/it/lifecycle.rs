@@ -144,7 +144,7 @@ fn no_partial_answer() {
 fn the_gate_in_two_components() {
     // req: 5677-GATE-1
     assert_eq!(Gate::ResourcePoolStatus.name(Profile::V1_37), "DRAResourcePoolStatus");
-    assert!(!GateSet::default().has(Gate::ResourcePoolStatus), "alpha");
+    assert!(!GateSet::of(Profile::V1_37).has(Gate::ResourcePoolStatus), "alpha");
     let request = kep_request("1");
     let rows = [
         (OFF, OFF, RequestDecision::Inaccessible),

@@ -1,5 +1,6 @@
 //! Validation of requests, and the queries that they ask.
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1alpha3;
 use poolstatus::{Gate, GateSet, Query, StatusRequest, kep};
 use serde_json::{Value, from_value, json};
@@ -16,7 +17,7 @@ fn shipped_request(spec: Value) -> v1alpha3::ResourcePoolStatusRequest {
 
 /// Returns the errors of a spec in the KEP's form and in `v1alpha3`, as field and type.
 fn problems(spec: Value) -> [Vec<String>; 2] {
-    let gates = GateSet::default().with(Gate::PartitionableDevicesType);
+    let gates = GateSet::of(Profile::V1_37).with(Gate::PartitionableDevicesType);
     let of = |request: StatusRequest<'_>| {
         let problems = request.validate(gates);
         problems.iter().map(|error| format!("{} {}", error.field, error.r#type.name())).collect()
@@ -73,7 +74,8 @@ fn the_name_of_the_pool() {
 #[test]
 fn names_are_worded_as_the_api_server_words_them() {
     const LABELS: &str = r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'";
-    let text = |spec: Value| StatusRequest::from(&shipped_request(spec)).validate(GateSet::default()).to_string();
+    let text =
+        |spec: Value| StatusRequest::from(&shipped_request(spec)).validate(GateSet::of(Profile::V1_37)).to_string();
     let driver = |name: &str| text(json!({"driver": name}));
     let pool = |name: &str| text(json!({"driver": DRIVER, "poolName": name}));
     assert_eq!(
@@ -119,7 +121,7 @@ fn the_limit() {
         usize::try_from(StatusRequest::DEFAULT_LIMIT).unwrap()
     );
     let request = shipped_request(json!({"driver": DRIVER, "limit": 1001}));
-    let text = StatusRequest::from(&request).validate(GateSet::default()).to_string();
+    let text = StatusRequest::from(&request).validate(GateSet::of(Profile::V1_37)).to_string();
     assert_eq!(text, "spec.limit: Invalid value: 1001: must be less than or equal to 1000");
 }
 
@@ -128,24 +130,28 @@ fn the_attribute_of_partitions() {
     let request =
         |attribute: &str| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute}));
     let good = request("gpu.example.com/profile");
-    assert!(StatusRequest::from(&good).validate(GateSet::default().with(Gate::PartitionableDevicesType)).is_empty());
+    assert!(
+        StatusRequest::from(&good)
+            .validate(GateSet::of(Profile::V1_37).with(Gate::PartitionableDevicesType))
+            .is_empty()
+    );
     let query = Query::from_request((&good).into()).unwrap();
     assert_eq!(query.partition_type_attribute(), Some("gpu.example.com/profile"), "what is stored counts");
 
-    let off = StatusRequest::from(&good).validate(GateSet::default());
+    let off = StatusRequest::from(&good).validate(GateSet::of(Profile::V1_37));
     assert_eq!(
         off.to_string(),
         "spec.defaultPartitionTypeAttribute: Forbidden: field requires the DRAPartitionableDevicesType feature gate"
     );
     assert_eq!(
-        StatusRequest::from(&request("profile")).validate(GateSet::default()),
+        StatusRequest::from(&request("profile")).validate(GateSet::of(Profile::V1_37)),
         off,
         "what it says does not matter then"
     );
 
     let problems = |attribute: &str| {
-        let problems =
-            StatusRequest::from(&request(attribute)).validate(GateSet::default().with(Gate::PartitionableDevicesType));
+        let problems = StatusRequest::from(&request(attribute))
+            .validate(GateSet::of(Profile::V1_37).with(Gate::PartitionableDevicesType));
         problems.iter().map(|error| error.r#type.name()).collect::<Vec<_>>()
     };
     for attribute in ["gpu.example.com/", "GPU.example.com/profile", "gpu.example.com/a-b", "profile"] {
@@ -168,7 +174,7 @@ fn the_name_of_the_request() {
     let named = |name: Value| {
         let request: kep::ResourcePoolStatusRequest =
             from_value(json!({"metadata": {"name": name}, "spec": {"driver": DRIVER}})).unwrap();
-        let problems = StatusRequest::from(&request).validate(GateSet::default());
+        let problems = StatusRequest::from(&request).validate(GateSet::of(Profile::V1_37));
         problems.iter().map(|error| error.r#type.name()).collect::<Vec<_>>()
     };
     assert!(named(json!("check-gpus-1707300000")).is_empty());
@@ -177,7 +183,7 @@ fn the_name_of_the_request() {
     let mut generated = kep_request(json!({"driver": DRIVER}));
     generated.metadata.name = None;
     generated.metadata.generate_name = Some("check-".to_owned());
-    assert!(StatusRequest::from(&generated).validate(GateSet::default()).is_empty());
+    assert!(StatusRequest::from(&generated).validate(GateSet::of(Profile::V1_37)).is_empty());
 }
 
 #[test]

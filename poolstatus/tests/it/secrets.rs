@@ -1,10 +1,11 @@
 //! Confidentiality: no output names the user of a device.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim};
 use poolstatus::{Cluster, GateSet, PoolIndex, PoolIndexEvent, Profile};
 use proptest::prelude::*;
 use serde_json::{from_value, json};
-use std::sync::Arc;
 
 use crate::cluster::{DRIVER, node, now, query, slice};
 
@@ -41,7 +42,7 @@ proptest! {
         let claims = [claim(&secret, &pool, "gpu-0"), claim(&other, &pool, &format!("device-{secret}"))];
         let rules: [DeviceTaintRule; 0] = [];
 
-        let mut index = PoolIndex::new(GateSet::default());
+        let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
         for slice in &slices {
             index.apply(PoolIndexEvent::Slice(Arc::new(slice.clone()))).unwrap();
         }

@@ -15,6 +15,7 @@
 //! operation reads a `ResourceSlice`, and unprepare needs neither the API server nor the feature gate.
 //!
 //! ```
+//! use dra_attrs::Component;
 //! use dra_node::kubelet::{Responses, ClaimCache, KubeletOptions};
 //! use dra_attrs::Gate;
 //! use dra_attrs::{GateSet, Profile};
@@ -37,7 +38,7 @@
 //!     },
 //! }))?;
 //!
-//! let options = KubeletOptions::new(Profile::V1_37).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
+//! let options = KubeletOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations)));
 //! let registered = |driver: &str| driver == "called.example.com";
 //! let mut cache = ClaimCache::default();
 //! let mut plan = cache.plan_prepare(&pod, &[claim], registered, options)?;

@@ -1,6 +1,6 @@
 //! Tests of node declared features.
 
-use dra_attrs::{Gate, GateSet, Profile, Version};
+use dra_attrs::{Component, Gate, GateSet, Profile, Version};
 use dra_device::skip::SkipField;
 use dra_node::declared_features::{CandidateNodes, DeclaredFeature, Stage};
 use dra_node::kubelet::KubeletOptions;
@@ -47,7 +47,10 @@ fn a_node_declares_the_feature_if_and_only_if_its_gate_is_on() {
     for (profile, name) in [(Profile::Kep, NAME), (Profile::V1_37, "DRAOptionalNodeOperations")] {
         let (off, feature) = (KubeletOptions::new(profile), DeclaredFeature::new(profile));
         assert_eq!(
-            feature.declared_by(off.with_gates(off.gates().with(Gate::OptionalNodeOperations)), &version("1.37.0")),
+            feature.declared_by(
+                KubeletOptions::new(Component::new(off.profile(), off.gates().with(Gate::OptionalNodeOperations))),
+                &version("1.37.0")
+            ),
             Some(name)
         );
         assert_eq!(feature.declared_by(off, &version("1.37.0")), None);
@@ -149,7 +152,10 @@ fn the_last_version_with_the_constraint() {
 
     let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
     let feature = DeclaredFeature::new(Profile::Kep).with_max_version(version("1.38.0"));
-    let on = KubeletOptions::new(Profile::Kep).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
+    let on = KubeletOptions::new(Component::new(
+        Profile::Kep,
+        GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations),
+    ));
     for (text, counts) in
         [("1.38.0", true), ("1.38.0-rc.1", true), ("1.38.1", false), ("1.39.0-alpha.2", false), ("0.0.0-alpha", true)]
     {

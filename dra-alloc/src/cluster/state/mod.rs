@@ -26,7 +26,7 @@ mod state_error;
 
 use std::sync::Arc;
 
-use dra_attrs::{GateSet, Quantity};
+use dra_attrs::{Component, Quantity};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
 
 pub use claim_id::ClaimId;
@@ -136,14 +136,14 @@ pub enum AssumeOutcome {
 }
 
 impl AllocatedState {
-    /// Creates the empty state of a cluster whose scheduler has the feature gates `gates`.
+    /// Creates the empty state of a cluster, as its scheduler counts.
     #[must_use]
-    pub fn new(gates: GateSet) -> Self {
-        let shares = if gates.has(Gate::ConsumableCapacity) { Shares::Apart } else { Shares::Exclusive };
+    pub fn new(scheduler: impl Into<Component>) -> Self {
+        let shares = if scheduler.into().has(Gate::ConsumableCapacity) { Shares::Apart } else { Shares::Exclusive };
         Self { shares, ..Self::default() }
     }
 
-    /// Creates the state of a cluster from its claims. `gates` are the gates of the scheduler. Claims without an
+    /// Creates the state of a cluster from its claims. Claims without an
     /// allocation are ignored. Claims of one identity, which hand-made input may have, hold together what each of them
     /// holds.
     ///
@@ -154,9 +154,9 @@ impl AllocatedState {
     /// Linear in the number of device results.
     pub fn from_claims<'c>(
         claims: impl IntoIterator<Item = &'c ResourceClaim>,
-        gates: GateSet,
+        scheduler: impl Into<Component>,
     ) -> Result<Self, StateError> {
-        let mut state = Self::new(gates);
+        let mut state = Self::new(scheduler);
         for claim in claims {
             let Some(allocation) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else {
                 continue;
@@ -281,6 +281,8 @@ impl AllocatedState {
     /// given it back.
     ///
     /// ```
+    /// use dra_attrs::Component;
+    /// use dra_attrs::Profile;
     /// use dra_alloc::{AllocatedState, Gate, GateSet};
     /// use k8s_openapi::api::resource::v1::ResourceClaim;
     /// use serde_json::{from_value, json};
@@ -289,7 +291,7 @@ impl AllocatedState {
     ///     "status": {"allocation": {"devices": {"results": [
     ///         {"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}]}}}}));
     /// let claims = [claim("training")?, claim("inference")?];
-    /// let mut state = AllocatedState::from_claims(&claims, GateSet::default())?;
+    /// let mut state = AllocatedState::from_claims(&claims, Component::of(Profile::V1_37))?;
     /// let told: Vec<String> = state
     ///     .held_twice()
     ///     .map(|(device, usage)| {

@@ -120,7 +120,7 @@ fn what_is_kept_and_left_out_changes_no_answer() {
     let (mut compared, mut allocated, mut refused) = (0_u32, 0_u32, 0_u32);
     for seed in 0..histories {
         let random = &mut Random::new(seed);
-        let gates = if random.percent(80) { GateSet::default() } else { GateSet::all() };
+        let gates = if random.percent(80) { GateSet::of(Profile::V1_37) } else { GateSet::all() };
         let gates = if random.percent(10) { gates.without(Gate::PartitionableDevices) } else { gates };
         let world = World { classes: classes(), selectors: SelectorCache::default(), gates };
         let (mut model, mut inventory, mut state) = (Model::default(), Inventory::default(), AllocatedState::default());

@@ -6,7 +6,7 @@ use dra_alloc::declared_features::DeclaredFeature;
 use dra_alloc::skip::SkipField;
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{Gate, GateSet, Outcome};
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimStatus};
 use serde_json::json;
 
@@ -40,7 +40,7 @@ struct Gates {
 /// Sends a slice that skips node operations, and a claim for its device, through all three components. The node declares
 /// what a kubelet with the gate `declared` does, which may have restarted since.
 fn way(profile: Profile, gates: Gates, declared: bool) -> End {
-    let server = ApiServer::new(profile, features(gates.api_server));
+    let server = ApiServer::new(Component::new(profile, features(gates.api_server)));
     let slice = with(pool(GPU, "node-1", json!([{"name": "gpu-0"}])), "skipNodeOperations", json!(true));
     let Ok(slice) = server.validate_slice(Write::create(&SkipField::read(slice).unwrap())) else {
         return End::SliceRefused;

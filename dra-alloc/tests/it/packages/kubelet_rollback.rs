@@ -4,7 +4,7 @@ use dra_alloc::kubelet::{KubeletOptions, Operation};
 use dra_alloc::skip::SkipField;
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{Gate, GateSet, Outcome};
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimStatus, ResourceSlice};
 use serde_json::json;
 
@@ -196,7 +196,7 @@ fn devices() -> serde_json::Value {
 /// Creates API servers with the gate on and off.
 fn servers(profile: Profile) -> (ApiServer, ApiServer) {
     let off = GateSet::all().without(Gate::OptionalNodeOperations);
-    (ApiServer::new(profile, GateSet::all()), ApiServer::new(profile, off))
+    (ApiServer::new(Component::new(profile, GateSet::all())), ApiServer::new(Component::new(profile, off)))
 }
 
 fn for_r() -> serde_json::Value {

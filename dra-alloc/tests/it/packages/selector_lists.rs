@@ -2,6 +2,7 @@
 
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{AllocateError, GateSet, Profile};
+use dra_attrs::Component;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, claim, node, pool, request};
@@ -15,7 +16,8 @@ fn a_list_of_selectors_is_refused_by_validation_and_allocation_alike() {
     for (count, refused) in [(7, None), (9, Some(7))] {
         let requests = json!([request("gpu", "gpu", json!({"selectors": list(count)}))]);
         let claim = claim("claim", requests, json!([]));
-        let written = ApiServer::new(Profile::V1_37, GateSet::all()).validate_claim(Write::create(&claim));
+        let written =
+            ApiServer::new(Component::new(Profile::V1_37, GateSet::all())).validate_claim(Write::create(&claim));
         let found = written.err().unwrap_or_default();
         let found: Vec<&str> = found.iter().map(|error| error.field.as_str()).collect();
         let path = |index| format!("spec.devices.requests[0].exactly.selectors[{index}].cel.expression");

@@ -3,7 +3,7 @@
 use dra_alloc::validate::{ApiServer, PublishError, Write};
 use dra_alloc::{Gate, GateSet, Outcome};
 use dra_attrs::ErrorType::*;
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const FIELD: &str = "spec.devices[0].attributes[resource.kubernetes.io/numaNode]
 
 fn server(profile: Profile, lists: bool) -> ApiServer {
     let features = GateSet::all();
-    ApiServer::new(profile, if lists { features } else { features.without(Gate::ListTypeAttributes) })
+    ApiServer::new(Component::new(profile, if lists { features } else { features.without(Gate::ListTypeAttributes) }))
 }
 
 /// Form in which a driver publishes the attribute.

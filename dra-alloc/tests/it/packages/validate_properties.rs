@@ -3,7 +3,7 @@
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{Gate, GateSet, Outcome};
 use dra_attrs::ErrorType::{self, *};
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate, ResourceSlice,
 };
@@ -259,7 +259,7 @@ proptest! {
     fn an_unchanged_object_is_accepted(bits in any::<u32>(), kep in any::<bool>()) {
         let profile = if kep { Profile::Kep } else { Profile::V1_37 };
         let on = Gate::ALL.iter().copied().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
-        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<GateSet>());
+        let server = ApiServer::new(Component::new(profile, on.map(|(_, feature)| feature).collect::<GateSet>()));
         for object in [slice(), counters()] {
             let stored = ResourceSlice::parse(object);
             let again = server.validate_slice(Write::update(&stored, &stored)).unwrap();
@@ -284,7 +284,7 @@ proptest! {
     fn what_is_stored_is_valid(bits in any::<u32>(), kep in any::<bool>(), changes in vec(0..21_usize, 0..2)) {
         let profile = if kep { Profile::Kep } else { Profile::V1_37 };
         let on = Gate::ALL.iter().copied().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
-        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<GateSet>());
+        let server = ApiServer::new(Component::new(profile, on.map(|(_, feature)| feature).collect::<GateSet>()));
         let all = of_slices();
         let object = mutated(&slice(), changes.iter().map(|index| &all[*index]));
         if let Ok(first) = create::<ResourceSlice>(server, object) {
@@ -316,7 +316,7 @@ proptest! {
         });
         let mut cluster = Cluster::new(slices);
         cluster.profile = profile;
-        let server = ApiServer::new(profile, GateSet::all());
+        let server = ApiServer::new(Component::new(profile, GateSet::all()));
         for slice in &cluster.slices {
             prop_assert!(server.validate_slice(Write::create(slice)).is_ok());
         }
@@ -343,7 +343,7 @@ proptest! {
 #[test]
 fn both_profiles_accept_the_valid_objects() {
     for profile in BOTH {
-        let server = ApiServer::new(profile, GateSet::all());
+        let server = ApiServer::new(Component::new(profile, GateSet::all()));
         assert_eq!(found(create::<ResourceSlice>(server, slice())), []);
         assert_eq!(found(create::<ResourceSlice>(server, counters())), []);
         assert_eq!(found(create::<ResourceClaim>(server, claim())), []);

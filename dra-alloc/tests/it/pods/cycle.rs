@@ -2,9 +2,10 @@
 
 use dra_alloc::pods::{
     ApiResponse, BindError, BindStep, BlockedError, ClaimLookup, ClaimSituation, ClaimWrite, NodeFilterError, PodCycle,
-    PostFilter, PreBind, QueueHint, StatusCode, claims_score,
+    PodOptions, PostFilter, PreBind, QueueHint, StatusCode, claims_score,
 };
 use dra_alloc::{Allocator, Budget, DeviceId, Gate, GateSet, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use serde_json::{from_value, json};
 
@@ -401,7 +402,8 @@ fn a_node_that_does_not_declare_the_feature_of_an_allocation_is_refused() {
     let mut world = World::new(1, [skipping]);
     let cycle = world.begin(&pod("p", &["c"], None), None);
     assert_eq!(world.filter(&cycle, "n1").refusal(), None, "the gate is off");
-    world.options = world.options.with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
+    world.options =
+        PodOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations)));
     let cycle = world.begin(&pod("p", &["c"], None), None);
     let verdict = world.filter(&cycle, "n1");
     assert!(matches!(verdict.refusal(), Some(NodeFilterError::FeatureNotDeclared { .. })));

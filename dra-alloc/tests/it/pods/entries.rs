@@ -4,6 +4,7 @@ use dra_alloc::pods::{
     BlockedError, ClaimTracker, Consumer, PodCycle, PodOptions, StatusCode, can_reserve, pre_enqueue,
 };
 use dra_alloc::{Gate, GateSet, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{from_value, json};
@@ -42,7 +43,8 @@ fn each_problem_of_a_claim_has_its_text_and_status() {
         let blocked = blocked(&world, &pod("p", &[name], None));
         assert_eq!((blocked.to_string().as_str(), blocked.code()), (text, code));
     }
-    world.options = world.options.with_gates(GateSet::default().without(Gate::PrioritizedList));
+    world.options =
+        PodOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).without(Gate::PrioritizedList)));
     let off = blocked(&world, &pod("p", &["unknown"], None));
     assert!(off.to_string().ends_with("has subrequests, but the DRAPrioritizedList feature is disabled"));
 }
@@ -71,12 +73,13 @@ fn a_claim_of_a_template_must_be_the_pods_or_its_groups() {
         "status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "c"}]}}))
     .unwrap();
     let with = |claim, options| {
-        let mut tracker = ClaimTracker::new(GateSet::default());
+        let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
         tracker.observe(claim).unwrap();
         pre_enqueue(&pod, &tracker, options).map_err(|blocked| blocked.to_string())
     };
     let off = PodOptions::new(Profile::V1_37);
-    let on = off.with_gates(GateSet::default().with(Gate::WorkloadResourceClaims));
+    let on =
+        PodOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::WorkloadResourceClaims)));
     assert_eq!(with(owned_by("PodGroup", "g"), on), Ok(()));
     let not_created = "ResourceClaim ns/c was not created for Pod ns/p";
     assert_eq!(with(owned_by("PodGroup", "g"), off), Err(format!("{not_created} (Pod is not owner)")));
@@ -86,7 +89,8 @@ fn a_claim_of_a_template_must_be_the_pods_or_its_groups() {
 
 #[test]
 fn the_consumer_is_the_group_only_for_an_entry_that_it_has() {
-    let options = PodOptions::new(Profile::V1_37).with_gates(GateSet::default().with(Gate::WorkloadResourceClaims));
+    let options =
+        PodOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::WorkloadResourceClaims)));
     let (pod, group) = (pod("p", &["shared", "own"], Some("g")), group("g", &["shared"]));
     let entries = pod.spec.as_ref().unwrap().resource_claims.clone().unwrap();
     let consumer = |entry: usize| Consumer::of_entry(&pod, &entries[entry], Some(&group), options).unwrap();

@@ -19,7 +19,8 @@ use dra_alloc::pods::{
     PodOptions, PreBind,
 };
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{Allocator, Budget, Classes, GateSet, Inventory, Profile};
+use dra_alloc::{Allocator, Budget, Classes, Inventory, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use serde_json::{from_value, json};
@@ -202,7 +203,7 @@ impl State {
     fn new(server: ApiServer, pods: usize, disruptions: u32) -> Self {
         let more = std::env::var("EXPLORE").ok().and_then(|text| text.parse().ok());
         let disruptions = more.unwrap_or(disruptions);
-        let tracker = ClaimTracker::new(GateSet::default());
+        let tracker = ClaimTracker::new(Component::of(Profile::V1_37));
         let mut state = Self { server, tracker, watched: BTreeMap::new(), pods: vec![Phase::Idle; pods], disruptions };
         state.watch();
         state
@@ -221,7 +222,7 @@ impl State {
     }
 
     fn crash(&mut self) {
-        self.tracker = ClaimTracker::new(GateSet::default());
+        self.tracker = ClaimTracker::new(Component::of(Profile::V1_37));
         self.watch();
         for phase in &mut self.pods {
             if matches!(phase, Phase::Binding { .. } | Phase::Undoing(_)) {
@@ -464,7 +465,7 @@ impl Explorer {
                 settle(&mut tracker, &mut state.server.clone());
                 assert_eq!(tracker.in_flight().count(), 0, "an allocation is in flight for ever");
                 tracker.replace(Vec::<ResourceClaim>::new(), None).unwrap();
-                assert_eq!(tracker.state(), ClaimTracker::new(GateSet::default()).state());
+                assert_eq!(tracker.state(), ClaimTracker::new(Component::of(Profile::V1_37)).state());
             }
             for next in self.next(&state) {
                 if self.seen.insert(next.key()) {

@@ -6,6 +6,7 @@ use dra_alloc::pods::{
     NodeFilterError, PodCycle, PodExplanation, PodOptions, PostFilter, PreBind, QueueHint, ResourceProvider,
 };
 use dra_alloc::{Allocator, Budget, Classes, Gate, GateSet, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
 use proptest::prelude::*;
@@ -173,7 +174,8 @@ fn without_the_gate_or_a_class_the_node_decides() {
     let begin = |pod: &Pod, options: PodOptions| {
         PodCycle::pre_filter(pod, None, &world.tracker, &world.classes, &world.round, options).unwrap()
     };
-    let off = world.options.with_gates(GateSet::default().without(Gate::ExtendedResource));
+    let off =
+        PodOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).without(Gate::ExtendedResource)));
     let pod = extended_pod("p", &[(GPUS, "1")]);
     assert!(begin(&pod, world.options).is_some() && begin(&pod, off).is_none());
     for requests in [[("example.com/nobody", "1")], [(GPUS, "0")], [("cpu", "1")]] {

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::{ClaimTracker, GangSearch, MemberError, PodCycle, PodOptions};
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use proptest::prelude::*;
@@ -92,7 +93,7 @@ type Placed = (Vec<String>, BTreeMap<String, AllocationResult>);
 /// Tries the pods one by one in an order, each on the first node that serves its claims, with a state of its own.
 fn one_by_one(cluster: &Cluster, order: &[usize], room: usize) -> Option<Placed> {
     let allocator = Allocator::new(Profile::V1_37, &cluster.inventory, &cluster.classes);
-    let mut state = AllocatedState::from_claims(&cluster.claims, GateSet::default()).unwrap();
+    let mut state = AllocatedState::from_claims(&cluster.claims, Component::of(Profile::V1_37)).unwrap();
     let mut claims: BTreeMap<String, ResourceClaim> =
         cluster.claims.iter().map(|claim| (claim.metadata.name.clone().unwrap(), claim.clone())).collect();
     let (mut nodes, mut results) = (vec![String::new(); order.len()], BTreeMap::new());
@@ -158,7 +159,7 @@ fn a_gang_is_a_loop_over_its_pods_with_rollback() {
     for _ in 0..cases {
         let case = case().new_tree(&mut runner).unwrap().current();
         let cluster = case.cluster();
-        let mut tracker = ClaimTracker::new(GateSet::default());
+        let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
         tracker.replace(cluster.claims.clone(), None).unwrap();
         let before = tracker.state().clone();
         let order: Vec<usize> = (0..cluster.pods.len()).collect();
@@ -182,9 +183,8 @@ fn a_gang_is_a_loop_over_its_pods_with_rollback() {
 fn pods_of_a_group_share_its_claim_and_the_gang_gives_all_back() {
     let mut world = World::new(2, [claim("shared", 1), claim("big", 3)]).with_groups();
     let of_group = group("g", &["shared"]);
-    let allocator = Allocator::new(Profile::V1_37, &world.inventory, &world.classes)
-        .with_gates(world.options.gates())
-        .with_explanation(Detail::Summary);
+    let allocator =
+        Allocator::new(world.options.scheduler(), &world.inventory, &world.classes).with_explanation(Detail::Summary);
     let nodes = [node("n1"), node("n2")];
     let search = GangSearch::new(&allocator, &world.classes, &nodes, world.options, NOW);
     let before = world.tracker.state().clone();

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ApiResponse, BindStep, ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, PodCycle, PreBind};
-use dra_alloc::{AllocatedState, ClaimId, GateSet};
+use dra_alloc::{AllocatedState, ClaimId};
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::api_server::{ApiServer, allocation, consumers, devices};
@@ -210,7 +211,7 @@ impl History {
             }
             98 => {
                 self.bindings.clear();
-                self.world.tracker = ClaimTracker::new(self.world.options.gates());
+                self.world.tracker = ClaimTracker::new(self.world.options.scheduler());
                 self.world.watch();
                 self.delivered = self.events.len();
             }
@@ -231,7 +232,8 @@ impl History {
         let tracker = &self.world.tracker;
         assert_eq!(tracker.in_flight().count(), 0, "something stays in flight");
         let stored: Vec<Arc<ResourceClaim>> = self.world.server.list().collect();
-        let expected = AllocatedState::from_claims(stored.iter().map(|claim| &**claim), GateSet::default()).unwrap();
+        let expected =
+            AllocatedState::from_claims(stored.iter().map(|claim| &**claim), Component::of(Profile::V1_37)).unwrap();
         assert_eq!(*tracker.state(), expected);
         for claim in &stored {
             let name = claim.metadata.name.as_deref().unwrap();

@@ -1,7 +1,8 @@
 //! The memory of a scheduler: each claim counts once, in every order of events.
 
 use dra_alloc::pods::{ClaimChange, ClaimDeletion, ClaimLookup, ClaimTracker};
-use dra_alloc::{AllocatedState, ClaimId, DeviceId, GateSet};
+use dra_alloc::{AllocatedState, ClaimId, DeviceId};
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use proptest::prelude::*;
 
@@ -28,7 +29,7 @@ fn holds(tracker: &ClaimTracker, device: &str) -> bool {
 
 #[test]
 fn older_objects_change_nothing_and_assumed_ones_win() {
-    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     tracker.observe(versioned(claim("c", 1), 4)).unwrap();
     assert_eq!(tracker.assume(versioned(allocated("c", "n1", "a", &[]), 3)), Ok(false));
     assert_eq!(tracker.assume(versioned(allocated("c", "n1", "a", &[]), 6)), Ok(true));
@@ -40,7 +41,7 @@ fn older_objects_change_nothing_and_assumed_ones_win() {
 
 #[test]
 fn a_claim_of_the_same_name_with_another_uid_is_another_claim() {
-    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     tracker.observe(versioned(allocated("c", "n1", "a", &[]), 8)).unwrap();
     let other = other_uid(versioned(claim("c", 1), 2));
     assert_eq!(tracker.observe(other.clone()).unwrap().change, ClaimChange::Older, "a former claim, shown late");
@@ -54,7 +55,7 @@ fn a_claim_of_the_same_name_with_another_uid_is_another_claim() {
 
 #[test]
 fn an_allocation_in_flight_and_written_is_counted_once() {
-    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     tracker.observe(versioned(claim("c", 1), 1)).unwrap();
     tracker.begin_allocation(allocated("c", "n1", "a", &[])).unwrap();
     let once = tracker.state().clone();
@@ -79,7 +80,7 @@ fn an_allocation_that_cannot_be_counted_is_an_error_and_holds_nothing() {
     result.share_id = Some("1".to_owned());
     let amount = k8s_openapi::apimachinery::pkg::api::resource::Quantity("many".to_owned());
     result.consumed_capacity = Some([("memory".to_owned(), amount)].into());
-    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     assert!(tracker.observe(broken.clone()).is_err());
     assert!(tracker.claim("ns", "c").is_some() && !holds(&tracker, "a"));
     assert!(tracker.begin_allocation(broken).is_err());
@@ -88,7 +89,7 @@ fn an_allocation_that_cannot_be_counted_is_an_error_and_holds_nothing() {
 
 #[test]
 fn what_is_observed_is_told() {
-    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     let mut change = |claim| tracker.observe(claim).unwrap().change;
     assert_eq!(change(versioned(claim("c", 1), 4)), ClaimChange::Added);
     assert_eq!(change(versioned(claim("c", 1), 5)), ClaimChange::Changed);
@@ -105,7 +106,7 @@ fn what_is_observed_is_told() {
 
 #[test]
 fn a_device_that_two_claims_hold_is_told() {
-    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     assert_eq!(tracker.observe(allocated("c", "n1", "a", &[])).unwrap().held_twice, []);
     let observed = tracker.observe(allocated("d", "n1", "a", &[])).unwrap();
     assert_eq!(observed.held_twice, [DeviceId::new("d.example.com", "n1", "a")]);
@@ -115,7 +116,7 @@ fn a_device_that_two_claims_hold_is_told() {
 
 #[test]
 fn an_older_list_takes_nothing_away() {
-    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     tracker.observe(versioned(allocated("c", "n1", "a", &[]), 5)).unwrap();
     tracker.observe(versioned(allocated("d", "n1", "b", &[]), 8)).unwrap();
     tracker.replace(Vec::<ResourceClaim>::new(), Some("6")).unwrap();
@@ -128,7 +129,7 @@ fn an_older_list_takes_nothing_away() {
 
 #[test]
 fn an_answer_shows_that_a_claim_is_gone_before_the_watch_does() {
-    let mut tracker = ClaimTracker::new(GateSet::default());
+    let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     tracker.observe(versioned(claim("c", 1), 1)).unwrap();
     let made_anew = other_uid(versioned(allocated("c", "n1", "a", &[]), 5));
     assert_eq!(tracker.assume(made_anew.clone()), Ok(true));
@@ -190,7 +191,7 @@ proptest! {
             let name = names[claim_index];
             versioned(device.map_or_else(|| claim(name, 1), |device| allocated(name, "n1", names[device], &[])), version)
         };
-        let mut tracker = ClaimTracker::new(GateSet::default());
+        let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
         for (version, event) in (1_u64..).zip(&events) {
             match event {
                 Event::Seen(claim, device) => drop(tracker.observe(made(*claim, *device, version)).unwrap()),
@@ -200,7 +201,7 @@ proptest! {
         }
         let cached: Vec<ResourceClaim> =
             names.iter().filter_map(|name| tracker.claim("ns", name)).map(|claim| (**claim).clone()).collect();
-        let expected = AllocatedState::from_claims(&cached, GateSet::default()).unwrap();
+        let expected = AllocatedState::from_claims(&cached, Component::of(Profile::V1_37)).unwrap();
         prop_assert_eq!(tracker.state(), &expected);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{BindError, BindStep, ClaimTracker, FilterVerdict, GroupRound, PodCycle, PodOptions, PreBind};
 use dra_alloc::{Allocator, Budget, Classes, Gate, GateSet, Inventory, Profile};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -93,7 +94,7 @@ impl World {
         let mut world = Self {
             inventory: Inventory::new((1..=nodes).map(slice)),
             classes: Classes::new([class]),
-            tracker: ClaimTracker::new(options.gates()),
+            tracker: ClaimTracker::new(options.scheduler()),
             round: GroupRound::default(),
             options,
             server: ApiServer::default(),
@@ -104,7 +105,10 @@ impl World {
     }
 
     pub(crate) fn with_groups(mut self) -> Self {
-        self.options = self.options.with_gates(GateSet::default().with(Gate::WorkloadResourceClaims));
+        self.options = PodOptions::new(Component::new(
+            Profile::V1_37,
+            GateSet::of(Profile::V1_37).with(Gate::WorkloadResourceClaims),
+        ));
         self.round = GroupRound::of_group();
         self
     }
@@ -133,7 +137,7 @@ impl World {
     }
 
     pub(crate) fn filter(&self, cycle: &PodCycle, name: &str) -> FilterVerdict {
-        let allocator = Allocator::new(Profile::V1_37, &self.inventory, &self.classes).with_gates(self.options.gates());
+        let allocator = Allocator::new(self.options.scheduler(), &self.inventory, &self.classes);
         cycle.filter(&node(name), &allocator, self.tracker.state(), NOW, Budget::default())
     }
 

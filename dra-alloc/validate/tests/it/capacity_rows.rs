@@ -1,7 +1,7 @@
 //! Tests of every rule for capacities of a device and their request policies.
 
 use dra_attrs::ErrorType::*;
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use dra_validate::ApiServer;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn listed_values_that_are_equal_are_one() {
         )
     };
     let field = at("capacity[m].requestPolicy.validValues[1]");
-    let whole = ApiServer::new(Profile::V1_37, GateSet::all().without(Gate::FractionalCapacityRange));
+    let whole = ApiServer::new(Component::new(Profile::V1_37, GateSet::all().without(Gate::FractionalCapacityRange)));
     for server in [shipped(), whole] {
         for equal in [["1Gi", "1073741824"], ["5", "5.0"], ["1e3", "1k"]] {
             expect::<ResourceSlice>("equal", create(server, values(equal)), &[(&field, Duplicate, "")]);
@@ -168,7 +168,7 @@ fn range_in_thousandths_where_the_feature_is_on() {
     use dra_attrs::{Gate, GateSet, Profile};
     use dra_validate::ApiServer;
 
-    let whole = ApiServer::new(Profile::V1_37, GateSet::all().without(Gate::FractionalCapacityRange));
+    let whole = ApiServer::new(Component::new(Profile::V1_37, GateSet::all().without(Gate::FractionalCapacityRange)));
     let path = |field: &str| at(&format!("capacity[m].requestPolicy.validRange.{field}"));
     let object = |default: &str, step: &str| {
         let range = json!({"default": default, "validRange": {"min": "1", "step": step}});
@@ -225,7 +225,7 @@ fn a_fraction_in_the_default_alone_is_seen() {
             (policy("2", json!({"min": "1", "max": "2500m", "step": "1"})), &[(&step, Invalid, "is not a multiple")]),
         ],
     );
-    let whole = ApiServer::new(Profile::V1_37, GateSet::all().without(Gate::FractionalCapacityRange));
+    let whole = ApiServer::new(Component::new(Profile::V1_37, GateSet::all().without(Gate::FractionalCapacityRange)));
     expect::<ResourceSlice>("rounded", create(whole, changed(&slice(), object)), &[]);
     // An empty list counts as absent.
     let mut both = policy("1", json!({"min": "1"}));

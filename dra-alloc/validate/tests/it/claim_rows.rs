@@ -1,7 +1,7 @@
 //! Tests of every rule for claims and templates, with valid and invalid objects.
 
 use dra_attrs::ErrorType::*;
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use dra_validate::{ApiServer, NamespaceAccess};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate};
@@ -272,7 +272,7 @@ fn constraints() {
             (only(json!({})), &[("spec.devices.constraints[0]", Required, "but multiple fields are set")]),
         ],
     );
-    let gate_off = ApiServer::new(Profile::V1_37, GateSet::all().without(Gate::ConsumableCapacity));
+    let gate_off = ApiServer::new(Component::new(Profile::V1_37, GateSet::all().without(Gate::ConsumableCapacity)));
     let object = changed(&claim(), only(json!({})));
     expect::<ResourceClaim>("gate off", create(gate_off, object), &[(&path("matchAttribute"), Required, "")]);
 }

@@ -1,7 +1,7 @@
 //! Tests of fields of disabled features: dropped, or kept while in use, and the consequences.
 
 use dra_attrs::ErrorType::*;
-use dra_attrs::{FieldErrors, Gate, GateSet, Profile};
+use dra_attrs::{Component, FieldErrors, Gate, GateSet, Profile};
 use dra_device::skip::{SkipField, WireForm};
 use dra_validate::{Accepted, ApiServer};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate, ResourceSlice};
@@ -12,14 +12,14 @@ use super::world::{
 };
 
 fn without(feature: Gate) -> ApiServer {
-    ApiServer::new(Profile::V1_37, GateSet::all().without(feature))
+    ApiServer::new(Component::new(Profile::V1_37, GateSet::all().without(feature)))
 }
 
 /// Checks that a field is dropped from a new object, and kept if the stored object has it.
 fn check<T: Written + serde::Serialize>(feature: Gate, with: &Value, field: &str, path: &str) {
     for profile in BOTH {
-        let server = ApiServer::new(profile, GateSet::all().without(feature));
-        let on = ApiServer::new(profile, GateSet::all());
+        let server = ApiServer::new(Component::new(profile, GateSet::all().without(feature)));
+        let on = ApiServer::new(Component::new(profile, GateSet::all()));
         let kept = create::<T>(on, with.clone()).unwrap();
         assert!(kept.dropped.is_empty(), "{field}");
         let object = serde_json::to_value(&kept.object).unwrap();
@@ -307,8 +307,8 @@ fn where_nothing_skips_the_gate_changes_nothing() {
     let slices = [json!(null), json!(false)].map(|skip| changed(&slice(), json!({"/spec/skipNodeOperations": skip})));
     let invalid = changed(&slices[0], json!({"/spec/driver": "", "/spec/devices/0/name": ""}));
     for profile in BOTH {
-        let servers =
-            [GateSet::all(), GateSet::all().without(feature)].map(|features| ApiServer::new(profile, features));
+        let servers = [GateSet::all(), GateSet::all().without(feature)]
+            .map(|features| ApiServer::new(Component::new(profile, features)));
         // Compares the JSON, where an empty list is omitted.
         let written = |outcome: Result<Accepted<ResourceSlice>, FieldErrors>| {
             outcome.map(|admitted| SkipField::write(&admitted.object, WireForm::List).unwrap())
@@ -375,7 +375,7 @@ fn fields_of_alternatives_and_places_of_devices_are_dropped() {
         let device = changed(&slice(), json!({"/spec/devices": [{"name": "d", field: value}]}));
         expect::<ResourceSlice>(
             field,
-            create(ApiServer::new(Profile::V1_37, GateSet::all()), device.clone()),
+            create(ApiServer::new(Component::new(Profile::V1_37, GateSet::all())), device.clone()),
             &[("spec.devices[0]", Invalid, "can only be set if `perDeviceNodeSelection` is set to true")],
         );
         let admitted = create::<ResourceSlice>(without(Gate::PartitionableDevices), device).unwrap();

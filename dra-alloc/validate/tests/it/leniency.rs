@@ -1,6 +1,6 @@
 //! Tests of cases where the validation is more lenient than the API server.
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use dra_validate::ApiServer;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceSlice};
 use serde_json::json;
@@ -32,7 +32,8 @@ fn new_selectors_may_use_only_what_the_gates_allow() {
     ] {
         let selector = json!({"/spec/selectors/0/cel/expression": expression});
         for profile in [Profile::Kep, Profile::V1_37] {
-            let server = ApiServer::new(profile, GateSet::default().without(Gate::ConsumableCapacity));
+            let server =
+                ApiServer::new(Component::new(profile, GateSet::of(Profile::V1_37).without(Gate::ConsumableCapacity)));
             let created = create::<DeviceClass>(server, changed(&class(), selector.clone()));
             assert_eq!(created.is_ok(), is_accepted, "{expression}");
         }

@@ -1,6 +1,6 @@
 //! Rules of older releases, each with the answer that an API server of that release gave.
 
-use dra_attrs::{DropCause, ErrorType, Gate, GateSet, Profile};
+use dra_attrs::{Component, DropCause, ErrorType, Gate, GateSet, Profile};
 use dra_validate::{ApiServer, Write, read};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ const RELEASES: [Profile; 4] = [Profile::V1_34, Profile::V1_35, Profile::V1_36, 
 fn server(release: Profile) -> ApiServer {
     let gates: GateSet = GateSet::all();
     let has = gates.iter().filter(|gate| gate.stage(release).exists()).collect();
-    ApiServer::new(release, has)
+    ApiServer::new(Component::new(release, has))
 }
 
 /// Returns the fields and types of the errors of a create, in each release; none if it is accepted.
@@ -107,14 +107,14 @@ fn an_unknown_field_goes_before_all_else() {
 fn fields_whose_gate_is_off_are_dropped_by_default() {
     let typed: ResourceSlice = serde_json::from_value(scalars()).unwrap();
     let dropped = |release: Profile| -> Vec<Gate> {
-        let server = ApiServer::new(release, GateSet::of(release));
+        let server = ApiServer::new(Component::of(release));
         let accepted = server.validate_slice(Write::create(&typed)).unwrap();
         accepted.dropped.iter().map(|field| field.gate.gate).collect()
     };
     assert!(dropped(Profile::V1_35).contains(&Gate::DeviceTaints));
     assert!(!dropped(Profile::V1_36).contains(&Gate::DeviceTaints));
     let class: DeviceClass = serde_json::from_value(json!({"spec": {"extendedResourceName": "a b"}})).unwrap();
-    let answer = |release: Profile| ApiServer::new(release, GateSet::of(release)).validate_class(Write::create(&class));
+    let answer = |release: Profile| ApiServer::new(Component::of(release)).validate_class(Write::create(&class));
     assert_eq!(answer(Profile::V1_35).unwrap().object.spec.unwrap().extended_resource_name, None);
     assert_eq!(answer(Profile::V1_36).unwrap_err().as_slice()[0].r#type, ErrorType::Invalid);
 }

@@ -1,7 +1,7 @@
 //! Tests of the validation of `skipNodeOperations` in both profiles (KEP-5945).
 
 use dra_attrs::ErrorType::*;
-use dra_attrs::{FieldErrors, Gate, GateSet, Profile};
+use dra_attrs::{Component, FieldErrors, Gate, GateSet, Profile};
 use dra_validate::{ApiServer, Write};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use serde_json::{Value, json};
@@ -12,11 +12,11 @@ const SLICE: &str = "spec.skipNodeOperations";
 const RESULTS: &str = "status.allocation.devices.results";
 
 fn off(profile: Profile) -> ApiServer {
-    ApiServer::new(profile, GateSet::all().without(Gate::OptionalNodeOperations))
+    ApiServer::new(Component::new(profile, GateSet::all().without(Gate::OptionalNodeOperations)))
 }
 
 fn on(profile: Profile) -> ApiServer {
-    ApiServer::new(profile, GateSet::all())
+    ApiServer::new(Component::new(profile, GateSet::all()))
 }
 
 fn skipping(declaration: Value) -> Value {

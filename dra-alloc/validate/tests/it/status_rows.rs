@@ -1,7 +1,7 @@
 //! Tests of every rule for the status of claims, with valid and invalid objects.
 
 use dra_attrs::ErrorType::*;
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use dra_validate::{ApiServer, NamespaceAccess};
 use serde_json::{Value, json};
 
@@ -333,7 +333,7 @@ fn what_was_said_about_a_device_goes_with_it() {
 
 #[test]
 fn fields_are_dropped_before_what_was_said_about_a_device_goes_with_it() {
-    let off = ApiServer::new(Profile::V1_37, GateSet::all().without(Gate::ConsumableCapacity));
+    let off = ApiServer::new(Component::new(Profile::V1_37, GateSet::all().without(Gate::ConsumableCapacity)));
     let plain = json!({"spec": {"devices": {"requests": [{"name": "nic", "exactly": {"deviceClassName": "nic"}}]}}});
     let result = json!({"request": "nic", "driver": "nic.example.com", "pool": "node-1", "device": "nic-0"});
     let stored = changed(&plain, json!({"/status": {"allocation": {"devices": {"results": [result]}}}}));

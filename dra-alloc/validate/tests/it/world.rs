@@ -1,6 +1,6 @@
 //! Valid objects, changes of them, and checks of an API server's errors.
 
-use dra_attrs::{ErrorType, FieldErrors, GateSet, Profile};
+use dra_attrs::{Component, ErrorType, FieldErrors, GateSet, Profile};
 use dra_device::skip::SkipField;
 use dra_validate::{Accepted, ApiServer, Write};
 use k8s_openapi::api::resource::v1::{
@@ -34,7 +34,7 @@ pub(super) type Expected<'a> = (&'a str, ErrorType, &'a str);
 
 /// Creates an API server of Kubernetes 1.37 with every feature on.
 pub(super) fn shipped() -> ApiServer {
-    ApiServer::new(Profile::V1_37, GateSet::all())
+    ApiServer::new(Component::new(Profile::V1_37, GateSet::all()))
 }
 
 /// Creates a slice with one device that sets every kind of field.

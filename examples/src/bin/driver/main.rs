@@ -23,6 +23,7 @@ use clap::{Parser, ValueEnum};
 use dra_alloc::DroppedField;
 use dra_alloc::driver::{SliceLimits, SliceWrite};
 use dra_alloc::validate::{ApiServer, PublishError, Write};
+use dra_attrs::Component;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
     FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Profile, Scalar,
@@ -177,7 +178,10 @@ fn run(args: &Args) -> Result<(), DriverError> {
     }
     let pass = publish::writes(&args.driver, &args.node_name, &survey.devices, &args.server, &stored.slices)?;
     if args.check {
-        let server = ApiServer::new(args.profile, feature_gates(&args.feature_gates, args.profile, &DEVICE_GATES)?);
+        let server = ApiServer::new(Component::new(
+            args.profile,
+            feature_gates(&args.feature_gates, args.profile, &DEVICE_GATES)?,
+        ));
         pass.writes.iter().try_for_each(|write| check(write, &stored.slices, server, args.all_problems))?;
     }
     if !args.stored.is_empty() {

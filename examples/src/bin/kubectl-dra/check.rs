@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::validate::{Accepted, ApiServer, Write};
 use dra_alloc::{DroppedField, Gate, GateSet};
-use dra_attrs::{FieldError, FieldErrors, Profile};
+use dra_attrs::{Component, FieldError, FieldErrors, Profile};
 use examples::manifest::{Manifests, name_of};
 use examples::output::say;
 use k8s_openapi::Metadata;
@@ -54,7 +54,8 @@ impl Answers {
         for object in objects {
             self.checked = self.checked.saturating_add(1);
             let line = |text: &str| format!("{} {}: {text}", T::KIND, name_of(object.metadata()));
-            let validated = |gates| validate(ApiServer::new(self.profile, gates), Write::create(object));
+            let validated =
+                |gates| validate(ApiServer::new(Component::new(self.profile, gates)), Write::create(object));
             match validated(self.gates) {
                 Ok(accepted) => {
                     let dropped = |lost: &DroppedField| {

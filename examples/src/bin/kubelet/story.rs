@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dra_alloc::GateSet;
 use dra_alloc::kubelet::KubeletOptions;
-use dra_attrs::{Gate, Profile};
+use dra_attrs::{Component, Gate, Profile};
 use examples::manifest::Manifests;
 use k8s_openapi::api::core::v1::Pod;
 use tempfile::TempDir;
@@ -66,7 +66,10 @@ impl<'a> Teller<'a> {
     fn new(profile: Profile, folder: &TempDir, seen: &'a Mutex<Vec<String>>) -> Self {
         let mut manifests = Manifests::default();
         manifests.read("pods.yaml", MANIFEST);
-        let settings = KubeletOptions::new(profile).with_gates(GateSet::default().with(Gate::OptionalNodeOperations));
+        let settings = KubeletOptions::new(Component::new(
+            profile,
+            GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations),
+        ));
         let file = StateFile::new(folder.path().join("dra_manager_state"));
         Self { settings, file, seen, text: String::new(), manifests }
     }
@@ -100,7 +103,10 @@ impl<'a> Teller<'a> {
         let gate = Gate::OptionalNodeOperations.name(self.settings.profile());
         self.chapter(&format!("The kubelet restarts with the gate {gate} off"));
         drop(agent);
-        let off = self.settings.with_gates(self.settings.gates().without(Gate::OptionalNodeOperations));
+        let off = KubeletOptions::new(Component::new(
+            self.settings.profile(),
+            self.settings.gates().without(Gate::OptionalNodeOperations),
+        ));
         let agent = Agent::start(self.file.clone(), off, plugins, CALL_TIMEOUT)?;
         match agent.prepare(&late, &self.manifests.claims).await {
             Err(error @ AgentError::Prepare(_)) => self.line(&format!("late does not start: {error}")),

@@ -10,7 +10,7 @@ use dra_alloc::skip::{SkipField, WireForm, WireFormError};
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, DeviceId, GateSet, Inventory, Outcome, Share, Verdict,
 };
-use dra_attrs::{Profile, Quantity};
+use dra_attrs::{Component, Profile, Quantity};
 use examples::objects::KubeObject;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
@@ -64,7 +64,7 @@ struct Allocated {
 
 impl AllocateInput {
     fn state(&self, claims: &[ResourceClaim], gates: GateSet) -> Result<AllocatedState, Refusal> {
-        let state = AllocatedState::from_claims(claims, gates);
+        let state = AllocatedState::from_claims(claims, Component::new(Profile::V1_37, gates));
         let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
         self.allocated.devices.iter().for_each(|device| state.hold(device));
         for (index, share) in self.allocated.shared.iter().enumerate() {
@@ -123,10 +123,9 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
         });
         let state = state?;
         let classes = Classes::new(classes.iter().cloned());
-        let allocator = Allocator::new(input.profile, &inventory, &classes)
+        let allocator = Allocator::new(Component::new(input.profile, features), &inventory, &classes)
             .with_selector_cache(&selectors)
             .with_share_ids(&numbered)
-            .with_gates(features)
             .with_explanation(input.explain);
         stopwatch.index(|| allocator.prepare(&state, node.iter().chain(&nodes)));
         if let Some(node) = &node {

@@ -8,7 +8,7 @@ use dra_alloc::GateSet;
 use dra_alloc::declared_features::DeclaredFeature;
 use dra_alloc::kubelet::{ClaimCache, ClaimRef, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare};
 use dra_alloc::skip::SkipSet;
-use dra_attrs::{Profile, Version};
+use dra_attrs::{Component, Profile, Version};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::{Deserialize, Serialize};
@@ -447,8 +447,10 @@ impl Kubelet {
 
 /// Returns the kubelet's options; gates that are not named are off.
 fn settings(profile: Profile, gates: &BTreeMap<String, bool>) -> KubeletOptions {
-    KubeletOptions::new(profile)
-        .with_gates(GateSet::from_names(profile, |gate| Some(gates.get(gate).copied().unwrap_or(false))))
+    KubeletOptions::new(Component::new(
+        profile,
+        GateSet::from_names(profile, |gate| Some(gates.get(gate).copied().unwrap_or(false))),
+    ))
 }
 
 impl<T> Response<T> {

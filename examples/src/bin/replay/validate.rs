@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_alloc::skip::{SkipField, WireForm, WireFormError};
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
-use dra_attrs::{FieldErrors, Profile};
+use dra_attrs::{Component, FieldErrors, Profile};
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{
@@ -85,7 +85,8 @@ fn operation<T: Resource + 'static>(
     let old = input.old.map(|old| parse("old", decode::<T>("old", old, profile)?)).transpose()?;
     let new = parse("new", decode::<T>("new", input.new, profile)?)?;
     let namespace = input.namespace.as_ref().map(NamespaceAccess::from_namespace).unwrap_or_default();
-    let server = ApiServer::new(input.profile, features(input.profile, &input.features)).with_namespace(namespace);
+    let server = ApiServer::new(Component::new(input.profile, features(input.profile, &input.features)))
+        .with_namespace(namespace);
     let server = input.now.map_or(server, |now| server.with_now(now));
     let form = WireForm::from_profile(input.profile);
     Ok(Box::new(move |stopwatch| {

@@ -8,6 +8,7 @@ use dra_alloc::pods::{
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Classes, DeviceId, Inventory, allocated_devices};
+use dra_attrs::{Component, Profile};
 use examples::claim_store::ClaimStore;
 use examples::manifest::{Manifests, name_of};
 use examples::placing::{NoNode, Preference, best_node, with_budget};
@@ -39,8 +40,9 @@ struct Scheduler<'a> {
 /// # Errors
 /// See [`ScheduleError`].
 pub(crate) fn schedule(manifests: &Manifests, settings: &Settings) -> Result<String, ScheduleError> {
-    let options = PodOptions::new(settings.profile).with_gates(settings.gates).accepting_group_allocations();
-    let (mut server, mut tracker) = (ClaimStore::default(), ClaimTracker::new(settings.gates));
+    let options = PodOptions::new(Component::new(settings.profile, settings.gates)).accepting_group_allocations();
+    let (mut server, mut tracker) =
+        (ClaimStore::default(), ClaimTracker::new(Component::new(Profile::V1_37, settings.gates)));
     for claim in &manifests.claims {
         tracker.observe(server.put(with_uid(claim)))?;
     }
@@ -91,9 +93,8 @@ impl Scheduler<'_> {
     }
 
     fn allocator(&self) -> Allocator<'_> {
-        Allocator::new(self.settings.profile, &self.inventory, &self.classes)
+        Allocator::new(Component::new(self.settings.profile, self.settings.gates), &self.inventory, &self.classes)
             .with_selector_cache(&self.selectors)
-            .with_gates(self.settings.gates)
             .with_explanation(self.settings.detail)
     }
 

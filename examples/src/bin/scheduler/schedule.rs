@@ -11,7 +11,7 @@ use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile, StateError,
     Verdict,
 };
-use dra_attrs::Version;
+use dra_attrs::{Component, Version};
 use examples::manifest::{Manifests, name_of};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -41,7 +41,7 @@ impl Settings {
     pub(crate) fn new(profile: Profile, version: Version) -> Self {
         Self {
             nodes: Vec::new(),
-            gates: GateSet::default(),
+            gates: GateSet::of(Profile::V1_37),
             profile,
             detail: Detail::default(),
             version,
@@ -190,7 +190,7 @@ impl<'a> Simulation<'a> {
             nodes,
             inventory: Inventory::new(manifests.slices.iter().cloned()).with_taint_rules(rules),
             classes: Classes::new(manifests.classes.iter().cloned()),
-            state: AllocatedState::from_claims(&manifests.claims, settings.gates)?,
+            state: AllocatedState::from_claims(&manifests.claims, Component::new(Profile::V1_37, settings.gates))?,
             selectors: SelectorCache::default(),
             answers: manifests.claims.iter().map(Answer::before).collect(),
         })
@@ -229,10 +229,10 @@ impl<'a> Simulation<'a> {
     /// Tries the nodes until one can serve the claims. What the pod requires of its node is inferred from the allocation
     /// on each node, before the pod is bound there.
     fn place(&self, pod: Option<&Pod>, claims: &[ResourceClaim]) -> Result<Placement, AllocateError> {
-        let allocator = Allocator::new(self.settings.profile, &self.inventory, &self.classes)
-            .with_selector_cache(&self.selectors)
-            .with_gates(self.settings.gates)
-            .with_explanation(self.settings.detail);
+        let allocator =
+            Allocator::new(Component::new(self.settings.profile, self.settings.gates), &self.inventory, &self.classes)
+                .with_selector_cache(&self.selectors)
+                .with_explanation(self.settings.detail);
         let (mut nodes, mut verdicts, mut undeclared) = (Vec::new(), Vec::new(), CandidateNodes::default());
         let mut work = WORK_PER_POD;
         for node in &self.nodes {

@@ -3,6 +3,7 @@
 use dra_alloc::explain::Detail;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Verdict, cluster_summary};
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, ResourceClaim, ResourceClaimConsumerReference, ResourceClaimStatus,
@@ -16,12 +17,11 @@ pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tou
     page.step("The scheduler allocates the claims");
     let inventory = Inventory::new(cluster.slices.iter().cloned());
     let selectors = SelectorCache::default();
-    let mut state = AllocatedState::new(gates());
+    let mut state = AllocatedState::new(Component::new(Profile::V1_37, gates()));
     for claim in &mut cluster.claims {
         let classes = Classes::new(cluster.classes.iter().cloned());
-        let allocator = Allocator::new(PROFILE, &inventory, &classes)
+        let allocator = Allocator::new(Component::new(PROFILE, gates()), &inventory, &classes)
             .with_selector_cache(&selectors)
-            .with_gates(gates())
             .with_explanation(Detail::Summary);
         let verdicts = allocator.allocate_each(&state, &cluster.nodes, std::slice::from_ref(claim), Budget::default());
         let verdicts = verdicts.collect::<Result<Vec<_>, _>>()?;

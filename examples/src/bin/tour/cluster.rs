@@ -39,7 +39,7 @@ impl Cluster {
 
 /// Returns the feature gates of all components: the defaults, and those of the story's two KEPs.
 pub(super) fn gates() -> GateSet {
-    GateSet::default().with(Gate::ListTypeAttributes).with(Gate::OptionalNodeOperations)
+    GateSet::of(Profile::V1_37).with(Gate::ListTypeAttributes).with(Gate::OptionalNodeOperations)
 }
 
 /// Returns the name of an object.

@@ -12,7 +12,7 @@ use dra_attrs::numa::{
     Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
     numa_node_attribute,
 };
-use dra_attrs::{ListTypes, MatchError, MatchState, PciAddress, StandardAttribute, SysfsMap, ValueSet};
+use dra_attrs::{Component, ListTypes, MatchError, MatchState, PciAddress, StandardAttribute, SysfsMap, ValueSet};
 use examples::machine::{Machine, MachineError};
 use examples::sysfs::SysfsDir;
 use k8s_openapi::api::core::v1::Node;
@@ -275,10 +275,13 @@ fn pods(inventory: &Inventory, kinds: &[String]) -> Vec<String> {
     let mut answers = Vec::new();
     while answers.len() < 3 {
         let classes = Classes::new(classes.iter().cloned());
-        let allocator = Allocator::new(Profile::V1_37, inventory, &classes)
-            .with_selector_cache(&selectors)
-            .with_gates(GateSet::default().with(Gate::ListTypeAttributes))
-            .with_explanation(Detail::Summary);
+        let allocator = Allocator::new(
+            Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::ListTypeAttributes)),
+            inventory,
+            &classes,
+        )
+        .with_selector_cache(&selectors)
+        .with_explanation(Detail::Summary);
         let mut pod = claim(kinds);
         pod.metadata.uid = Some(answers.len().to_string());
         let verdict = allocator.allocate(&state, &node, [&pod], Budget::default());

@@ -1,6 +1,6 @@
 //! Announcement of a pod before its binding (KEP-5278): nomination, then allocation, then the binding.
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use nnn::{
     Assumed, Behavior, BindingClaim, NominationOptions, NominationTracker, PodSnapshot, PreFlight, TrackerInput,
@@ -20,9 +20,9 @@ pub(super) fn nominate(cluster: &Cluster, page: &mut Page) -> Result<(), TourErr
     page.input(format!("pod {} fits on {node}; its claim {} is to be written first", pod.key, name(&claim.metadata)));
     let claims = [BindingClaim::Chosen(claim.metadata.uid.clone().unwrap_or_default())];
     let options = NominationOptions::new(Profile::V1_37, Behavior::Safe);
-    let off = GateSet::default().without(Gate::NominatedNodeNameForExpectation);
-    for (state, gates) in [("on", GateSet::default()), ("off", off)] {
-        let mut tracker = NominationTracker::new(options.with_gates(gates));
+    let off = GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation);
+    for (state, gates) in [("on", GateSet::of(Profile::V1_37)), ("off", off)] {
+        let mut tracker = NominationTracker::new(options.with_scheduler(Component::new(Profile::V1_37, gates)));
         tracker.handle(TrackerInput::PodObserved(pod.clone()))?;
         let assumed = Assumed::new(&pod.key, &node).with_pre_flights(vec![PreFlight::Success]);
         let output = tracker.handle(TrackerInput::CycleSucceeded(assumed.with_claims(claims.to_vec())))?;

@@ -1,6 +1,6 @@
 //! A pod whose volume takes a minute to provision, with and without `NominatedNodeNameForExpectation` (KEP-5278).
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use examples::objects::KubeObject;
 use k8s_openapi::api::core::v1::{Binding, Node, Pod};
 use k8s_openapi::jiff::Timestamp;
@@ -49,8 +49,8 @@ pub(super) struct Moment {
 /// # Errors
 /// An object can't be read, or an event is refused.
 pub(super) fn tell() -> Result<Vec<Moment>, StoryError> {
-    let on = live(GateSet::default())?;
-    let off = live(GateSet::default().without(Gate::NominatedNodeNameForExpectation))?;
+    let on = live(GateSet::of(Profile::V1_37))?;
+    let off = live(GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation))?;
     let what = [
         "the scheduler sends",
         "an autoscaler takes node-b for",
@@ -62,7 +62,7 @@ pub(super) fn tell() -> Result<Vec<Moment>, StoryError> {
 
 /// Plays one life of the pod, and returns the text of each moment.
 fn live(gates: GateSet) -> Result<[String; 4], StoryError> {
-    let options = NominationOptions::new(Profile::V1_37, Behavior::Safe).with_gates(gates);
+    let options = NominationOptions::new(Component::new(Profile::V1_37, gates), Behavior::Safe);
     let mut pod = pod()?;
     let key = PodSnapshot::from_pod(&pod)?.key;
     let mut tracker = NominationTracker::new(options);

@@ -2,6 +2,7 @@
 
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{Gate, GateSet, Profile};
+use dra_attrs::Component;
 
 use super::cluster::{Cluster, PROFILE, gates, name};
 use super::error::TourError;
@@ -9,7 +10,7 @@ use super::page::Page;
 
 pub(super) fn validate(cluster: &Cluster, page: &mut Page) -> Result<(), TourError> {
     page.step("The API server checks the slices");
-    let server = ApiServer::new(PROFILE, gates());
+    let server = ApiServer::new(Component::new(PROFILE, gates()));
     for slice in &cluster.slices {
         server.validate_slice(Write::create(slice))?;
     }
@@ -21,9 +22,9 @@ pub(super) fn validate(cluster: &Cluster, page: &mut Page) -> Result<(), TourErr
     let Some(mut broken) = skipping.cloned() else { return Ok(()) };
     broken.spec.pool.resource_slice_count = 0;
     page.input(format!("{} with resourceSliceCount 0, and a server whose gates are off", name(&broken.metadata)));
-    let off = GateSet::default().without(Gate::OptionalNodeOperations);
+    let off = GateSet::of(Profile::V1_37).without(Gate::OptionalNodeOperations);
     for profile in [PROFILE, Profile::Kep] {
-        if let Err(errors) = ApiServer::new(profile, off).validate_slice(Write::create(&broken)) {
+        if let Err(errors) = ApiServer::new(Component::new(profile, off)).validate_slice(Write::create(&broken)) {
             let errors: Vec<String> = errors.as_slice().iter().map(ToString::to_string).collect();
             page.decision(format!("refused, profile {profile}:\n{}", errors.join("\n")));
         }

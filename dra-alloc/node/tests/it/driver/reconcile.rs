@@ -1,6 +1,6 @@
 //! One pass over one pool, and what a driver remembers between passes.
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use dra_node::driver::{
     Memory, NextStep, NodeChoice, PoolPlan, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents,
     SliceLimits, SlicePlan, SliceWrite, SyncPlan, WriteFailure, WriteResponse, reconcile, split_into_slices,
@@ -240,7 +240,8 @@ fn refused_lists_are_known_by_the_write_and_not_by_a_text() {
     let all = with_lists();
     let wanted = ordered(&pool(&all));
     let write = pass(&[], &wanted, &mut Memory::default(), &ReconcileOptions::default()).writes.remove(0);
-    let server = ApiServer::new(Profile::V1_37, GateSet::default().without(Gate::ListTypeAttributes));
+    let server =
+        ApiServer::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).without(Gate::ListTypeAttributes)));
     let refused = server.validate_slice(Write::create(write.slice().unwrap())).unwrap_err();
     let told: Vec<(&str, String)> = refused.iter().map(|error| (error.field.as_str(), error.to_string())).collect();
     let told: Vec<(&str, &str)> = told.iter().map(|(field, message)| (*field, message.as_str())).collect();
@@ -276,7 +277,10 @@ fn fields_of_gates_that_are_off_are_not_sent() {
     let [SliceWrite::Create { slice, .. }] = first.writes.as_slice() else { panic!("{first:?}") };
     let names: Vec<&str> = slice.spec.devices.iter().flatten().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["full", "a"]);
-    let server = ApiServer::new(Profile::V1_37, gates.iter().fold(GateSet::default(), |all, gate| all.without(*gate)));
+    let server = ApiServer::new(Component::new(
+        Profile::V1_37,
+        gates.iter().fold(GateSet::of(Profile::V1_37), |all, gate| all.without(*gate)),
+    ));
     let stored = server.validate_slice(Write::create(slice)).unwrap();
     assert_eq!(stored.dropped, [], "nothing is left to drop");
     let answered = memory.answered(&first.writes[0], WriteResponse::Stored(&stored.object), NOW);

@@ -1,7 +1,7 @@
 //! Tests of the CDI IDs of a container.
 
-use dra_attrs::{Gate, Profile};
-use dra_node::kubelet::PreparedDevice;
+use dra_attrs::{Component, Gate, Profile};
+use dra_node::kubelet::{KubeletOptions, PreparedDevice};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use serde_json::{Value, from_value, json};
 
@@ -99,7 +99,11 @@ fn which_resources_devices_may_stand_behind() {
         let ids = |settings| world.cache.container_devices(&pod, &container, settings).unwrap();
         assert_eq!(ids(world.settings).is_empty(), !stands, "{resource}");
         assert!(
-            ids(world.settings.with_gates(world.settings.gates().without(Gate::ExtendedResource))).is_empty(),
+            ids(KubeletOptions::new(Component::new(
+                world.settings.profile(),
+                world.settings.gates().without(Gate::ExtendedResource)
+            )))
+            .is_empty(),
             "{resource}"
         );
     }

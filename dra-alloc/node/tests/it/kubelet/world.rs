@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use dra_device::skip::SkipField;
 use dra_node::kubelet::{
     ClaimCache, ClaimRef, KubeletOptions, Operation, PrepareError, PreparedDevice, Responses, SkipCounts,
@@ -80,7 +80,10 @@ impl World {
         let file = cache.to_checkpoint(profile);
         Self {
             cache,
-            settings: KubeletOptions::new(profile).with_gates(GateSet::default().with(Gate::OptionalNodeOperations)),
+            settings: KubeletOptions::new(Component::new(
+                profile,
+                GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations),
+            )),
             registered: registered.iter().map(|&driver| driver.to_owned()).collect(),
             failing: BTreeSet::new(),
             calls: Vec::new(),
@@ -95,12 +98,18 @@ impl World {
     }
 
     pub(super) fn gate_off(mut self) -> Self {
-        self.settings = self.settings.with_gates(self.settings.gates().without(Gate::OptionalNodeOperations));
+        self.settings = KubeletOptions::new(Component::new(
+            self.settings.profile(),
+            self.settings.gates().without(Gate::OptionalNodeOperations),
+        ));
         self
     }
 
     pub(super) fn gate_on(mut self) -> Self {
-        self.settings = self.settings.with_gates(self.settings.gates().with(Gate::OptionalNodeOperations));
+        self.settings = KubeletOptions::new(Component::new(
+            self.settings.profile(),
+            self.settings.gates().with(Gate::OptionalNodeOperations),
+        ));
         self
     }
 

@@ -4,7 +4,7 @@ pub(super) mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{Component, GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use nnn::external::ClearingPolicy;
 use nnn::{
@@ -69,7 +69,7 @@ impl Policy {
             Self::Named(name) => (name, ClearingPolicy::default()),
             Self::Changed(changes) => (&changes.base, changes.clearing),
         };
-        NominationOptions::new(profile, name.behavior()).with_gates(gates).with_clearing(clearing)
+        NominationOptions::new(Component::new(profile, gates), name.behavior()).with_clearing(clearing)
     }
 }
 
@@ -292,9 +292,9 @@ impl Player {
 
     fn restart(&mut self, step: &RestartStep) {
         let old = *self.tracker.options();
-        let gates = step.gates.as_ref().map_or(old.gates, gates);
-        let options = step.policy.as_ref().map_or(old, |policy| policy.options(old.profile, gates));
-        self.tracker = self.tracker.rebuild(options.with_gates(gates));
+        let gates = step.gates.as_ref().map_or(old.scheduler.gates(), gates);
+        let options = step.policy.as_ref().map_or(old, |policy| policy.options(old.scheduler.profile(), gates));
+        self.tracker = self.tracker.rebuild(options.with_scheduler(Component::new(options.scheduler.profile(), gates)));
     }
 
     fn shown(&self, output: Result<TrackerOutput, Value>, has_state: bool) -> Value {

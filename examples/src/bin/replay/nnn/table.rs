@@ -82,7 +82,7 @@ pub(crate) fn binding_start(input: Value) -> Result<Operation, Refusal> {
     let pre_flights = pre_flights(&input.preflight);
     Ok(answer(move || {
         let mut start = BindingStart::new(&pre_flights, &input.host);
-        start.gates = GateSet::default().with_values([(Gate::NominatedNodeNameForExpectation, input.gate)]);
+        start.gates = GateSet::of(Profile::V1_37).with_values([(Gate::NominatedNodeNameForExpectation, input.gate)]);
         start.waits_on_permit = input.waiting;
         start.nnn = node_name(&input.nnn);
         match start.no_patch_reason() {
@@ -178,7 +178,8 @@ struct GroupsInput {
 
 pub(crate) fn prebind_groups(input: Value) -> Result<Operation, Refusal> {
     let input: GroupsInput = read(input)?;
-    let gates = GateSet::default().with_values([(Gate::NominatedNodeNameForExpectation, input.gate != Some(false))]);
+    let gates =
+        GateSet::of(Profile::V1_37).with_values([(Gate::NominatedNodeNameForExpectation, input.gate != Some(false))]);
     Ok(answer(move || {
         let plugins: Vec<PreBindPlugin<'_>> = input.plugins.iter().map(PluginInput::plugin).collect();
         let groups = PreBindPlugin::group(gates, &plugins);

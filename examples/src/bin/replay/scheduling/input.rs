@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dra_alloc::GateSet;
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -34,7 +34,7 @@ pub(super) fn options(input: &Value) -> Result<PodOptions, Refusal> {
         let mut named = gates.iter().filter(|(names, _)| names.split('+').any(|name| name == gate));
         named.next().map(|(_, is_on)| *is_on)
     };
-    Ok(PodOptions::new(profile).with_gates(GateSet::from_names(profile, is_on)))
+    Ok(PodOptions::new(Component::new(profile, GateSet::from_names(profile, is_on))))
 }
 
 /// Wraps the answer of an operation without an index.

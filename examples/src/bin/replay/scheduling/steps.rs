@@ -45,7 +45,7 @@ fn status(code: StatusCode, reason: Option<String>) -> (&'static str, Value) {
 
 impl<'w> Run<'w> {
     pub(super) fn new(world: &'w World, server: ApiServer, in_flight: &[ResourceClaim]) -> Result<Self, Refusal> {
-        let mut tracker = ClaimTracker::new(world.options.gates());
+        let mut tracker = ClaimTracker::new(world.options.scheduler());
         let uncounted = |field: &str| {
             let field = field.to_owned();
             move |error: dra_alloc::StateError| Refusal::field(&field, error.to_string())
@@ -147,9 +147,8 @@ impl<'w> Run<'w> {
             ..Node::default()
         };
         let known = world.nodes.iter().find(|known| known.metadata.name.as_deref() == Some(node)).cloned();
-        let allocator = Allocator::new(world.options.profile(), &world.inventory, &world.classes)
-            .with_selector_cache(&self.selectors)
-            .with_gates(world.options.gates());
+        let allocator = Allocator::new(world.options.scheduler(), &world.inventory, &world.classes)
+            .with_selector_cache(&self.selectors);
         let state = self.tracker.state();
         let verdict = cycle.filter(&known.unwrap_or_else(unknown), &allocator, state, world.now, Budget::default());
         let status = match verdict.refusal() {

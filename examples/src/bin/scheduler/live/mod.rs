@@ -14,6 +14,7 @@ use counts::Counts;
 use dra_alloc::Allocator;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::selector::SelectorCache;
+use dra_attrs::Component;
 use examples::live::cluster_view::{ClusterView, watch_cluster};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
@@ -101,7 +102,7 @@ impl<'a> LiveScheduler<'a> {
         Self {
             cluster,
             settings,
-            options: PodOptions::new(settings.profile).with_gates(settings.gates),
+            options: PodOptions::new(Component::new(settings.profile, settings.gates)),
             name: &args.scheduler_name,
             watches: Watches::default(),
             view: ClusterView::new(settings.gates),
@@ -220,9 +221,8 @@ impl<'a> LiveScheduler<'a> {
 }
 
 fn allocator<'a>(settings: &Settings, view: &'a ClusterView, selectors: &'a SelectorCache) -> Allocator<'a> {
-    Allocator::new(settings.profile, &view.inventory, &view.classes)
+    Allocator::new(Component::new(settings.profile, settings.gates), &view.inventory, &view.classes)
         .with_selector_cache(selectors)
-        .with_gates(settings.gates)
         .with_explanation(settings.detail)
 }
 
