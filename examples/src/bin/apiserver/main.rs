@@ -32,10 +32,11 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use clap::Parser;
-use dra_attrs::{GateError, GateSet, Profile};
+use dra_attrs::{GateError, GateSet};
 use examples::live::{http, now};
 use examples::output::{LineForm, OutputError, Trouble, program, put_line, say};
 use examples::random::Random;
+use examples::release_args::ReleaseArgs;
 use serde::Serialize;
 use tokio::net::TcpListener;
 
@@ -59,10 +60,10 @@ struct Args {
     /// Minor version of Kubernetes that /version names
     #[arg(long, value_name = "MINOR", default_value_t = 37)]
     minor: u32,
-    /// Rules of the server: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
-    profile: Profile,
-    /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile
+    /// Rules of the server.
+    #[command(flatten)]
+    rules: ReleaseArgs,
+    /// Feature gates that differ from the defaults of the release, by their names in it
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
     /// Number of changes that a watch can go back
@@ -129,9 +130,9 @@ fn server(args: &Args) -> Result<Server, ApiServerError> {
     let mut random = Random::new(seed);
     let faults = Random::new(random.draw());
     let door = Door {
-        profile: args.profile,
-        gates: GateSet::parse(&args.feature_gates, args.profile)?,
-        pool_status: GateSet::parse(&args.feature_gates, args.profile)?,
+        profile: args.rules.profile,
+        gates: GateSet::parse(&args.feature_gates, args.rules.profile)?,
+        pool_status: GateSet::parse(&args.feature_gates, args.rules.profile)?,
     };
     let store = Store::new(args.history);
     let api =
