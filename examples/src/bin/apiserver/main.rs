@@ -10,6 +10,7 @@
 mod apply;
 mod discovery;
 mod door;
+mod gate_metrics;
 mod kinds;
 mod merge_lists;
 mod misbehave;
@@ -18,7 +19,9 @@ mod patch;
 mod refusal;
 mod request;
 mod selector;
+mod served;
 mod server;
+mod shown;
 mod store;
 mod strategic;
 mod table;
@@ -43,6 +46,7 @@ use tokio::net::TcpListener;
 use discovery::ServerVersion;
 use door::Door;
 use misbehave::{Fault, Misbehaviour};
+use served::{RuntimeConfig, Served, runtime_config};
 use server::Server;
 use store::Store;
 use verbs::Api;
@@ -57,15 +61,15 @@ struct Args {
     /// Port of 127.0.0.1 to listen on; 0 for any that is free
     #[arg(long, value_name = "PORT", default_value_t = 8001)]
     port: u16,
-    /// Minor version of Kubernetes that /version names
-    #[arg(long, value_name = "MINOR", default_value_t = 37)]
-    minor: u32,
     /// Rules of the server.
     #[command(flatten)]
     rules: ReleaseArgs,
     /// Feature gates that differ from the defaults of the release, by their names in it
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
+    /// Versions to serve beside v1, as kube-apiserver takes them: resource.k8s.io/v1beta1=true,.. or api/all=true
+    #[arg(long, value_name = "VERSIONS", default_value = "", hide_default_value = true, value_parser = runtime_config)]
+    runtime_config: RuntimeConfig,
     /// Number of changes that a watch can go back
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     history: usize,
@@ -135,10 +139,11 @@ fn server(args: &Args) -> Result<Server, ApiServerError> {
         pool_status: GateSet::parse(&args.feature_gates, args.rules.profile)?,
     };
     let store = Store::new(args.history);
-    let api =
-        Api::new(store, door, random, time).map_err(|refusal| ApiServerError::Begin(refusal.body().to_string()))?;
+    let served = Served::new(door.profile, &args.runtime_config);
+    let api = Api::new(store, door, random, &served, time)
+        .map_err(|refusal| ApiServerError::Begin(refusal.body().to_string()))?;
     let misbehaviour = Misbehaviour::new(&args.misbehave, args.misbehave_percent, faults);
-    Ok(Server::new(api, misbehaviour, ServerVersion { minor: args.minor }))
+    Ok(Server::new(api, misbehaviour, ServerVersion::of(door.profile), served))
 }
 
 async fn listen(server: Arc<Server>, args: &Args) -> Result<(), ApiServerError> {

@@ -152,7 +152,12 @@ fn all_gates(release: Profile) -> GateSet {
 /// Returns the releases that accept a field, in words: later ones, or else earlier ones.
 fn accepted_in(error: &FieldError, profile: Profile, elsewhere: &[Elsewhere]) -> Option<String> {
     let accepts = |found: &Option<Found>| found.as_ref().is_some_and(|found| accepts(found, error));
-    let by_default = elsewhere.iter().filter(|other| accepts(&other.by_default)).map(|other| other.release);
+    // Who refuses something else says nothing of fields that it drops: with all gates none is.
+    let is_stored = |other: &&Elsewhere| {
+        let is_refused = other.by_default.as_ref().is_some_and(|found| !found.errors.is_empty());
+        accepts(&other.by_default) && (!is_refused || accepts(&other.with_all_gates))
+    };
+    let by_default = elsewhere.iter().filter(is_stored).map(|other| other.release);
     let with_gates = elsewhere.iter().filter(|other| accepts(&other.with_all_gates)).map(|other| other.release);
     let nearest = |releases: Vec<Profile>| {
         let (later, earlier): (Vec<_>, Vec<_>) = releases.into_iter().partition(|release| *release > profile);
