@@ -351,7 +351,7 @@ impl Manifests {
                 return self.ignore(&format!("{} of group {group}", T::KIND));
             }
             Some((_, version)) if !T::VERSIONS.is_empty() && !T::VERSIONS.contains(&version) => {
-                let (first, versions) = (T::VERSIONS.first().unwrap_or(&"v1"), T::VERSIONS.join(" and "));
+                let (first, versions) = (T::VERSIONS.first().unwrap_or(&"v1"), T::VERSIONS.join(", "));
                 // The core group has no name, and its dot stays.
                 let ask = T::RESOURCE.map(|resource| format!("; ask for kubectl get {resource}.{first}.{}", T::GROUP));
                 let reason = format!("version {version} can't be read, only {versions}{}", ask.unwrap_or_default());

@@ -336,7 +336,7 @@ kind: ResourceClaim
 metadata: {name: good, namespace: team}
 spec: {devices: {requests: [{name: cpu, exactly: {deviceClassName: cpu}}]}}
 ---
-apiVersion: resource.k8s.io/v1beta1
+apiVersion: resource.k8s.io/v1alpha2
 kind: ResourceClaim
 metadata: {name: old}
 ---
@@ -362,12 +362,13 @@ status:
     let expected = [
         "b.yaml:7: ResourceSlice bad: spec.pool.generation: invalid type: string \"one\", expected i64",
         "b.yaml:12: ",
-        "b.yaml:19: ResourceClaim old: apiVersion: version v1beta1 can't be read, only v1 and v1beta2; ask for kubectl get \
+        "b.yaml:19: ResourceClaim old: apiVersion: version v1alpha2 can't be read, only v1, v1beta2, v1beta1; ask for kubectl get \
          resourceclaims.v1.resource.k8s.io",
         "b.yaml:29: ResourceClaim team/held: status.allocation.devices.results[0].skipNodeOperations: neither a bool ",
         "c.json:3: ResourceClaim: metadata.name: invalid type: integer `5`, expected a string",
         "d.yaml: ",
         "e.yaml: ",
+        "b.yaml:14: ResourceClaim team/good: converted from resource.k8s.io/v1beta2, as all objects that are written so",
     ];
     assert_eq!(lines.len(), expected.len(), "{lines:?}");
     for (line, expected) in lines.iter().zip(expected) {

@@ -1,11 +1,11 @@
 //! Stand-in for an API server: a few kinds in memory, to try the programs of this folder without a cluster. It is no
 //! Kubernetes.
 //!
-//! Objects pass the door of `dra_alloc::validate`: an object about devices that is stored here is one that a real API server
-//! stores. Left out: authentication and authorization, admission plugins, controllers (nobody makes claims from templates,
-//! or removes what belongs to something that is gone), pages of lists, deletion of whole lists, protobuf, versions of a
-//! kind other than the one in the table, `managedFields`, and everything that is not in the table of kinds. Nothing is kept
-//! when it ends.
+//! Objects pass the door of `dra_alloc::validate`: an object about devices that is stored here is one that a real API server of
+//! the release stores. Left out: authentication and authorization, admission plugins, controllers (nobody makes claims from
+//! templates, or removes what belongs to something that is gone), pages of lists, deletion of whole lists, protobuf,
+//! `managedFields`, classes and expressions that select devices of a `v1alpha3` taint rule (dropped with a warning), kinds that
+//! a gate hides, and everything that is not in the table of kinds. Nothing is kept when it ends.
 
 mod apply;
 mod discovery;

@@ -164,7 +164,7 @@ fn accepted_in(error: &FieldError, profile: Profile, elsewhere: &[Elsewhere]) ->
         span(&later).or_else(|| span(&earlier))
     };
     nearest(by_default.collect()).map(|span| format!("accepted {span}")).or_else(|| {
-        nearest(with_gates.collect()).map(|span| format!("accepted {span}, with feature gates that are off"))
+        nearest(with_gates.collect()).map(|span| format!("accepted {span}, with feature gates that are off by default"))
     })
 }
 
