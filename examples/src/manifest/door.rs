@@ -132,8 +132,8 @@ fn losses(written: &Value, found: &Read, profile: Profile) -> Vec<Lost> {
     });
     let others = if found.unknown.is_empty() { Vec::new() } else { unknown_elsewhere(written) };
     let unknown = found.unknown.iter().map(|unknown| {
-        let knows = |(_, missing): &&(Profile, Vec<String>)| !missing.contains(&unknown.field);
-        let known: Vec<Profile> = others.iter().filter(knows).map(|(release, _)| *release).collect();
+        let has_field = |(_, missing): &&(Profile, Vec<String>)| !missing.contains(&unknown.field);
+        let known: Vec<Profile> = others.iter().filter(has_field).map(|(release, _)| *release).collect();
         let (cause, reason) = match span(&known) {
             None => (LostCause::Nowhere, "unknown field, ignored".to_owned()),
             Some(span) => {
