@@ -2,18 +2,15 @@
 #![cfg(feature = "live")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod program;
-
 use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use dra_alloc::validate::read;
 use dra_attrs::release::{CounterLimits, GateStage, Limits, Validation};
 use dra_attrs::{Gate, Profile};
 use serde_json::{Value, json};
-
-use program::Run;
 
 /// Kinds of which releases serve different versions, with one that stands for the others.
 const SERVED: [(&str, &str); 3] = [
@@ -211,8 +208,8 @@ fn transcript() -> String {
     let file = "examples/data/releases/gpus.yaml";
     let run = |profile: Profile| {
         let args = ["check", "--release", number(profile), file];
-        let answer = Run::within(&root(), env!("CARGO_BIN_EXE_kubectl-dra"), &args, "").stdout;
-        format!("$ kubectl dra {}\n{answer}", args.join(" "))
+        let output = Command::new(env!("CARGO_BIN_EXE_kubectl-dra")).current_dir(root()).args(args).output().unwrap();
+        format!("$ kubectl dra {}\n{}", args.join(" "), String::from_utf8(output.stdout).unwrap())
     };
     format!("```console\n{}```\n", Profile::RELEASES.map(run).join("\n"))
 }

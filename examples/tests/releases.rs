@@ -92,8 +92,7 @@ fn check_names_the_release_that_knows_a_field() {
     let dropped = "ResourceSlice s: spec.devices[0].attributes[numa].ints would be dropped: Kubernetes 1.35 does not know the \
                    field; known from 1.36 on (feature gate DRAListTypeAttributes, off by default there)";
     assert_eq!(lines[0], dropped);
-    let refused =
-        "exactly one value must be specified (accepted from 1.36 on, with feature gates that are off by default)";
+    let refused = "(accepted from 1.36 on with feature gate DRAListTypeAttributes, off by default)";
     assert!(lines[1].ends_with(refused), "{}", run.stdout);
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     // A field of an earlier release, and one of none.

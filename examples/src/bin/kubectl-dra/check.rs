@@ -20,7 +20,7 @@ use reason::{Found, Reasons};
 const CHECKED: [&str; 5] =
     ["DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"];
 
-/// What an API server would say.
+/// Statements of an API server about manifests.
 pub(crate) struct Answer {
     /// A line for each error, each field that would be dropped and each warning.
     pub(crate) lines: String,

@@ -1,5 +1,6 @@
 //! Reasons of a refusal, or of a field that is dropped: a gate that is off, or a release.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::{DroppedField, Gate, GateSet};
@@ -33,6 +34,8 @@ struct Elsewhere {
     release: Profile,
     by_default: Option<Found>,
     with_all_gates: Option<Found>,
+    /// Answers with one more gate on each; asked for when they are needed.
+    by_gate: OnceCell<Vec<(Gate, Option<Found>)>>,
 }
 
 impl<'a> Reasons<'a> {
@@ -70,7 +73,7 @@ impl<'a> Reasons<'a> {
             }
             let reason = match gates.get(error.field.as_str()) {
                 Some(gate) => Some(format!("feature gate {gate} is off")),
-                None => accepted_in(error, self.profile, &elsewhere),
+                None => self.accepted_in(error, &elsewhere),
             };
             reason.map_or_else(|| error.to_string(), |reason| format!("{error} ({reason})"))
         };
@@ -100,8 +103,37 @@ impl<'a> Reasons<'a> {
             release,
             by_default: (self.in_release)(release, self.gates_in(release)),
             with_all_gates: (self.in_release)(release, all_gates(release)),
+            by_gate: OnceCell::new(),
         };
         others.map(ask).collect()
+    }
+
+    /// Returns the releases that accept a field, in words: later ones, or else earlier ones.
+    fn accepted_in(&self, error: &FieldError, elsewhere: &[Elsewhere]) -> Option<String> {
+        let with_all_gates = |other: &&Elsewhere| accepts_in(other.with_all_gates.as_ref(), error);
+        // Who refuses something else says nothing of fields that it drops: with all gates none is.
+        let by_default = |other: &&Elsewhere| {
+            let is_refused = other.by_default.as_ref().is_some_and(|found| !found.errors.is_empty());
+            accepts_in(other.by_default.as_ref(), error) && (!is_refused || with_all_gates(other))
+        };
+        let releases = nearest(elsewhere.iter().filter(by_default).map(|other| other.release), self.profile);
+        if let Some(span) = span(&releases) {
+            return Some(format!("accepted {span}"));
+        }
+        let with_gates: Vec<&Elsewhere> = elsewhere.iter().filter(with_all_gates).collect();
+        let releases = nearest(with_gates.iter().map(|other| other.release), self.profile);
+        let nearest = with_gates.into_iter().find(|other| releases.first() == Some(&other.release))?;
+        let accepting = |(_, found): &&(Gate, Option<Found>)| accepts_in(found.as_ref(), error);
+        let gate = self.by_gate(nearest).iter().find(accepting).map(|(gate, _)| gate.name(nearest.release));
+        let gates = gate.map_or_else(|| "feature gates".to_owned(), |gate| format!("feature gate {gate}"));
+        Some(format!("accepted {} with {gates}, off by default", span(&releases)?))
+    }
+
+    /// Returns the answers of another release with one more gate on each.
+    fn by_gate<'e>(&self, other: &'e Elsewhere) -> &'e [(Gate, Option<Found>)] {
+        let (release, gates) = (other.release, self.gates_in(other.release));
+        let off = Gate::ALL.into_iter().filter(|gate| gate.stage(release).exists() && !gates.has(*gate));
+        other.by_gate.get_or_init(|| off.map(|gate| (gate, (self.in_release)(release, gates.with(gate)))).collect())
     }
 
     /// Returns the default gates of another release, with what differs from the defaults here.
@@ -149,23 +181,14 @@ fn all_gates(release: Profile) -> GateSet {
     GateSet::of(release).with_values(known.map(|gate| (gate, true)))
 }
 
-/// Returns the releases that accept a field, in words: later ones, or else earlier ones.
-fn accepted_in(error: &FieldError, profile: Profile, elsewhere: &[Elsewhere]) -> Option<String> {
-    let accepts = |found: &Option<Found>| found.as_ref().is_some_and(|found| accepts(found, error));
-    // Who refuses something else says nothing of fields that it drops: with all gates none is.
-    let is_stored = |other: &&Elsewhere| {
-        let is_refused = other.by_default.as_ref().is_some_and(|found| !found.errors.is_empty());
-        accepts(&other.by_default) && (!is_refused || accepts(&other.with_all_gates))
-    };
-    let by_default = elsewhere.iter().filter(is_stored).map(|other| other.release);
-    let with_gates = elsewhere.iter().filter(|other| accepts(&other.with_all_gates)).map(|other| other.release);
-    let nearest = |releases: Vec<Profile>| {
-        let (later, earlier): (Vec<_>, Vec<_>) = releases.into_iter().partition(|release| *release > profile);
-        span(&later).or_else(|| span(&earlier))
-    };
-    nearest(by_default.collect()).map(|span| format!("accepted {span}")).or_else(|| {
-        nearest(with_gates.collect()).map(|span| format!("accepted {span}, with feature gates that are off by default"))
-    })
+/// Returns the later ones of some releases, or else the earlier ones.
+fn nearest(releases: impl Iterator<Item = Profile>, profile: Profile) -> Vec<Profile> {
+    let (later, earlier): (Vec<_>, Vec<_>) = releases.partition(|release| *release > profile);
+    if later.is_empty() { earlier } else { later }
+}
+
+fn accepts_in(found: Option<&Found>, error: &FieldError) -> bool {
+    found.is_some_and(|found| accepts(found, error))
 }
 
 /// Returns true if a release stores a field that another refuses, and has no error near to it: releases name different fields
