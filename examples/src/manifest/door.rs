@@ -116,7 +116,7 @@ fn undecodable(errors: &FieldErrors, tree: &Tree) -> Fault {
 /// assert!(lost_fields(&slice, Profile::V1_37).is_empty());
 /// let lost = lost_fields(&slice, Profile::V1_36);
 /// assert_eq!(lost[0].field, "spec.skipNodeOperations");
-/// let words = "Kubernetes 1.36 does not know the field; known from 1.37 on (feature gate DRAOptionalNodeOperations)";
+/// let words = "Kubernetes 1.36 does not know the field; known from 1.37 on (feature gate DRAOptionalNodeOperations, ";
 /// assert!(lost[0].reason.contains(words), "{}", lost[0].reason);
 /// ```
 #[must_use]
