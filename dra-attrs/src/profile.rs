@@ -44,6 +44,9 @@ impl Profile {
     /// Every profile.
     pub const ALL: [Self; 5] = [Self::Kep, Self::V1_34, Self::V1_35, Self::V1_36, Self::V1_37];
 
+    /// Releases of Kubernetes, the oldest first.
+    pub const RELEASES: [Self; 4] = [Self::V1_34, Self::V1_35, Self::V1_36, Self::V1_37];
+
     /// Returns the name of the profile in JSON and on a command line: `kep`, or the release, such as `v1.37`.
     #[must_use]
     pub const fn name(self) -> &'static str {

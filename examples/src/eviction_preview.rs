@@ -25,12 +25,12 @@ pub struct NoRule {
     pub file: String,
 }
 
-/// Reads the rules of a file. Its problems and notes are said.
+/// Reads the rules of a file, as a release does. Its problems and notes are said.
 ///
 /// # Errors
 /// The file has no rule.
-pub fn read_rules(file: &str) -> Result<Manifests, NoRule> {
-    let mut rules = Manifests::default();
+pub fn read_rules(file: &str, profile: Profile) -> Result<Manifests, NoRule> {
+    let mut rules = Manifests::of_release(profile);
     rules.read_argument(file);
     rules.problems.iter().chain(&rules.notes).for_each(say);
     if rules.taint_rules.is_empty() { Err(NoRule { file: file.to_owned() }) } else { Ok(rules) }

@@ -23,6 +23,7 @@ pub mod placing;
 pub mod pool_question;
 pub mod pool_table;
 pub mod random;
+pub mod release_args;
 pub mod simulation;
 pub mod sysfs;
 

@@ -3,6 +3,7 @@
 //! Reads YAML and JSON, several documents in a file, and lists of objects. An object that can't be read becomes a
 //! [`Problem`] with file, line and field; all others are read. A list that is not whole is such an object.
 
+mod door;
 mod kind;
 mod list;
 mod problem;
@@ -15,6 +16,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
@@ -28,6 +30,7 @@ use readiness::rule::{NodeReadinessRule, ReadinessTaintRule};
 use readiness::{GatedNode, GatedPod, KubeletConfiguration};
 use serde_json::Value;
 
+pub use door::{Lost, LostCause, lost_fields, span, title};
 use kind::{Kind, read_object, traced};
 use list::Implied;
 use problem::Fault;
@@ -110,6 +113,12 @@ pub struct Manifests {
     pub readiness: ReadinessManifests,
     /// Which kinds are read.
     scope: Scope,
+    /// Whose rules decide which fields there are.
+    rules: Rules,
+    /// Objects as they were written, by kind and name; none unless asked for.
+    written: Option<BTreeMap<(&'static str, String), Value>>,
+    /// Forms from which objects of a kind were converted. Each is noted once.
+    converted: BTreeSet<(&'static str, String)>,
     /// Positions of the objects in their lists, by kind and name.
     known: BTreeMap<(&'static str, String), Known>,
 }
@@ -152,6 +161,16 @@ enum Scope {
     Readiness,
 }
 
+/// Whose rules decide which fields there are.
+#[derive(Clone, Copy, Debug)]
+struct Rules(Profile);
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self(Profile::V1_37)
+    }
+}
+
 #[derive(Debug)]
 struct Known {
     index: usize,
@@ -165,11 +184,39 @@ impl Manifests {
         Self { scope: Scope::Readiness, ..Self::default() }
     }
 
+    /// Returns an empty collection that reads objects as the API server of a release does. The default is 1.37.
+    ///
+    /// ```
+    /// use dra_attrs::Profile;
+    /// use examples::manifest::Manifests;
+    /// let mut manifests = Manifests::of_release(Profile::V1_35);
+    /// let spec = "spec: {driver: d, pool: {name: p, generation: 0, resourceSliceCount: 1}, nodeName: n, skipNodeOperations: ['*']}";
+    /// manifests.read("a.yaml", &format!("apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {{name: s}}\n{spec}\n"));
+    /// assert_eq!(manifests.slices[0].spec.skip_node_operations, None);
+    /// assert!(manifests.notes[0].reason.starts_with("dropped: Kubernetes 1.35 does not know the field; known from 1.37 on"));
+    /// ```
+    #[must_use]
+    pub fn of_release(profile: Profile) -> Self {
+        Self { rules: Rules(profile), ..Self::default() }
+    }
+
+    /// Keeps objects of `resource.k8s.io` as they were written as well ([`Manifests::written`]).
+    #[must_use]
+    pub fn keeping_written(self) -> Self {
+        Self { written: Some(BTreeMap::new()), ..self }
+    }
+
+    /// Returns an object of `resource.k8s.io` as it was written, with its kind and version, if such objects are kept.
+    #[must_use]
+    pub fn written(&self, kind: &'static str, name: &str) -> Option<&Value> {
+        self.written.as_ref()?.get(&(kind, name.to_owned()))
+    }
+
     /// Reads the arguments of a command line: files, directories, `-` for stdin. Without any, reads a built-in file,
     /// given by name and text.
     #[must_use]
-    pub fn of_arguments(files: &[String], built_in: (&str, &str)) -> Self {
-        let mut manifests = Self::default();
+    pub fn of_arguments(files: &[String], built_in: (&str, &str), profile: Profile) -> Self {
+        let mut manifests = Self::of_release(profile);
         if files.is_empty() {
             manifests.read(built_in.0, built_in.1);
         }
@@ -304,7 +351,7 @@ impl Manifests {
                 return self.ignore(&format!("{} of group {group}", T::KIND));
             }
             Some((_, version)) if !T::VERSIONS.is_empty() && !T::VERSIONS.contains(&version) => {
-                let (first, versions) = (T::VERSIONS.first().unwrap_or(&"v1"), T::VERSIONS.join(" and "));
+                let (first, versions) = (T::VERSIONS.first().unwrap_or(&"v1"), T::VERSIONS.join(", "));
                 // The core group has no name, and its dot stays.
                 let ask = T::RESOURCE.map(|resource| format!("; ask for kubectl get {resource}.{first}.{}", T::GROUP));
                 let reason = format!("version {version} can't be read, only {versions}{}", ask.unwrap_or_default());
@@ -313,13 +360,42 @@ impl Manifests {
             _ => {}
         }
         let json = tree.object_json();
-        let read = unquoted::check(&json).and_then(|()| old_form(T::KIND, &json));
-        match read.and_then(|()| read_object::<T>(json.clone())) {
-            Ok(object) => {
-                self.note_unknown_fields(file, tree, &json, &object);
+        let read = unquoted::check(&json).and_then(|()| door::enter::<T>(json, api, self.rules.0, tree));
+        let read = read.and_then(|entered| Ok((read_object::<T>(entered.json.clone())?, entered)));
+        match read {
+            Ok((object, entered)) => {
+                self.note_entered::<T>(file, tree, &entered);
+                self.note_unknown_fields(file, tree, &entered.json, &object);
+                if let (Some(written), Some(metadata)) = (&mut self.written, object.metadata()) {
+                    entered.written.and_then(|json| written.insert((T::KIND, name_of(metadata)), json));
+                }
                 self.keep(file, tree, object);
             }
             Err(fault) => self.refuse(file, tree, T::KIND, &fault),
+        }
+    }
+
+    /// Notes the form from which an object was converted, and the fields that were lost on the way.
+    fn note_entered<T: Kind>(&mut self, file: &str, tree: &Tree, entered: &door::Entered) {
+        let described = tree.described(T::KIND);
+        if let Some(form) = &entered.converted
+            && self.converted.insert((T::KIND, form.clone()))
+        {
+            let reason = format!("converted from {form}, as all objects that are written so");
+            self.notes.push(Problem::new(file, tree.line(), &described, &[], reason));
+        }
+        for lost in entered.lost.iter().take(MOST_UNKNOWN_FIELDS) {
+            let (path, rest) = tree.path_of(&lost.field);
+            let note = Problem::new(file, tree.line_at(&path), &described, &path, lost.reason.as_str());
+            let field = if rest.is_empty() { note.field } else { lost.field.clone() };
+            let is_unknown_field = lost.cause == LostCause::Nowhere;
+            self.notes.push(Problem { field, is_unknown_field, is_of_other_release: !is_unknown_field, ..note });
+        }
+        let more = entered.lost.len().saturating_sub(MOST_UNKNOWN_FIELDS);
+        if more > 0 {
+            let is_unknown_field = entered.lost.iter().any(|lost| lost.cause == LostCause::Nowhere);
+            let note = Problem::new(file, tree.line(), &described, &[], format!("and {more} more unknown fields"));
+            self.notes.push(Problem { is_unknown_field, ..note });
         }
     }
 
@@ -453,18 +529,6 @@ impl Manifests {
             let note = Problem::new(file, tree.line(), &described, &[], format!("and {more} more unknown fields"));
             self.notes.push(Problem { is_unknown_field: true, ..note });
         }
-    }
-}
-
-/// Refuses the form of a device that Kubernetes has given up, which would be read as a device without anything.
-fn old_form(kind: &str, json: &Value) -> Result<(), Fault> {
-    let devices = json.pointer("/spec/devices").and_then(Value::as_array).filter(|_| kind == "ResourceSlice");
-    match devices.and_then(|devices| devices.iter().position(|device| device.get("basic").is_some())) {
-        Some(index) => Err(Fault {
-            path: vec!["spec".into(), "devices".into(), Step::Index(index), "basic".into()],
-            reason: "the form of v1beta1; ask for kubectl get resourceslices.v1.resource.k8s.io".to_owned(),
-        }),
-        None => Ok(()),
     }
 }
 

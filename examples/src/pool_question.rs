@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use dra_attrs::FieldErrors;
+use dra_attrs::release::PoolStatusForm;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -113,14 +114,18 @@ impl Question {
     pub fn check_drivers(&self) -> Result<(), RefusedDriver> {
         let metadata = ObjectMeta { name: Some("check".to_owned()), ..ObjectMeta::default() };
         for driver in &self.drivers {
-            let errors = if self.profile == Profile::V1_37 {
-                let spec = ResourcePoolStatusRequestSpec { driver: driver.clone(), ..Default::default() };
-                let request = ResourcePoolStatusRequest { metadata: metadata.clone(), spec, status: None };
-                StatusRequest::from(&request).validate(self.gates)
-            } else {
-                let spec = kep::Spec { driver: driver.clone(), ..kep::Spec::default() };
-                let request = kep::ResourcePoolStatusRequest { metadata: metadata.clone(), spec, ..Default::default() };
-                StatusRequest::from(&request).validate(self.gates)
+            let errors = match self.profile.rules().pool_status {
+                PoolStatusForm::V1alpha3 => {
+                    let spec = ResourcePoolStatusRequestSpec { driver: driver.clone(), ..Default::default() };
+                    let request = ResourcePoolStatusRequest { metadata: metadata.clone(), spec, status: None };
+                    StatusRequest::from(&request).validate(self.gates)
+                }
+                PoolStatusForm::Kep => {
+                    let spec = kep::Spec { driver: driver.clone(), ..kep::Spec::default() };
+                    let metadata = metadata.clone();
+                    let request = kep::ResourcePoolStatusRequest { metadata, spec, ..Default::default() };
+                    StatusRequest::from(&request).validate(self.gates)
+                }
             };
             let driver = driver.clone();
             errors.into_result().map_err(|errors| RefusedDriver { driver, errors })?;
@@ -147,9 +152,9 @@ impl Question {
     pub fn object(&self, report: &AvailabilityReport) -> Value {
         let name = format!("pool-status-{}", report.driver.to_ascii_lowercase().replace('/', "-"));
         let metadata = ObjectMeta { name: Some(name), ..ObjectMeta::default() };
-        match self.profile {
-            Profile::V1_37 => json!(self.v1alpha3(report, metadata)),
-            _ => json!(self.kep(report, metadata)),
+        match self.profile.rules().pool_status {
+            PoolStatusForm::V1alpha3 => json!(self.v1alpha3(report, metadata)),
+            PoolStatusForm::Kep => json!(self.kep(report, metadata)),
         }
     }
 

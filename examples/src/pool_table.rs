@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
+use dra_attrs::release::PoolStatusForm;
 use poolstatus::{AvailabilityReport, DeviceCounts, PoolReport, Profile};
 
 use crate::held_twice::{HeldTwice, lines};
@@ -81,9 +82,9 @@ pub fn tables(reports: &[AvailabilityReport], held_twice: &[HeldTwice], by: By, 
 }
 
 fn counts(pool: &PoolReport, profile: Profile) -> Option<DeviceCounts> {
-    match profile {
-        Profile::V1_37 if pool.is_incomplete() => None,
-        _ => Some(pool.counts(profile)),
+    match profile.rules().pool_status {
+        PoolStatusForm::V1alpha3 if pool.is_incomplete() => None,
+        PoolStatusForm::V1alpha3 | PoolStatusForm::Kep => Some(pool.counts(profile)),
     }
 }
 

@@ -9,6 +9,7 @@ mod components;
 mod gates;
 mod kep;
 mod limits;
+mod served;
 mod v1_34;
 mod v1_35;
 mod v1_36;
@@ -21,6 +22,7 @@ pub use components::{
 };
 pub use gates::{GateRow, GateStage};
 pub use limits::{CounterLimits, Limits};
+pub use served::ServedVersions;
 pub use validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
     DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue, RangeNumbers, SpecUpdate,
@@ -39,6 +41,8 @@ pub(crate) use v1_37::V1_37;
 pub struct Rules {
     /// Feature gates, in the order of the enum.
     pub gates: GateRow,
+    /// Versions in which the API server has objects.
+    pub served: ServedVersions,
     /// Size limits of objects.
     pub limits: Limits,
     /// Form in which a device accounts for resources of its node.

@@ -9,13 +9,14 @@ use super::validation::{
     DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue, RangeNumbers, SpecUpdate,
     StoredPart, Strictness, UpperCaseDriver, Validation,
 };
-use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules};
+use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules, ServedVersions};
 use crate::gate::Gate;
 use crate::matching::ListTypes;
 
 /// Rules of Kubernetes 1.35.
 pub(crate) const V1_35: Rules = Rules {
     gates: GATES,
+    served: SERVED,
     limits: LIMITS,
     node_allocatable: NodeAllocatableForm::Absent,
     validation: VALIDATION,
@@ -51,6 +52,9 @@ const GATES: GateRow = [
     (Gate::InPlacePodVerticalScalingSchedulerPreemption, GateStage::Absent),
     (Gate::PodTopologyLabelsAdmission, GateStage::BetaOn),
 ];
+
+const SERVED: ServedVersions =
+    ServedVersions { objects: &["v1", "v1beta2", "v1beta1"], taint_rules: &["v1alpha3"], pool_status: &[] };
 
 const LIMITS: Limits =
     Limits { taints: 16, advanced_devices: 64, counters: CounterLimits::BySet { sets: 8, counters: 32, of_device: 2 } };

@@ -2,14 +2,16 @@
 //!
 //! Prints what happens at each instant, and at the end the metrics of the scheduler and what to look into.
 
+use std::fs;
+use std::io;
 use std::process::ExitCode;
-use std::{fs, io};
 
 use clap::Parser;
-use dra_attrs::{Component, GateError, GateSet, Profile};
+use dra_attrs::{GateError, GateSet};
 use examples::manifest::Manifests;
 use examples::nominate::{PlayError, Player, Writers, read_timeline};
 use examples::output::{OutputError, Trouble, program, put, say};
+use examples::release_args::ReleaseArgs;
 use nnn::{Behavior, NominationOptions};
 
 /// Plays a scheduler with nominations over nodes and pods, and a timeline of events
@@ -25,15 +27,15 @@ struct Args {
     /// Timeline of events, as YAML or JSON
     #[arg(long, value_name = "FILE")]
     timeline: String,
-    /// Feature gates that differ from the defaults of Kubernetes 1.37, such as NominatedNodeNameForExpectation=false
+    /// Feature gates that differ from the defaults of the release, such as NominatedNodeNameForExpectation=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
     /// Let a component change a nomination only if it made it (KEP-5278, Alternatives)
     #[arg(long)]
     owners: bool,
-    /// Rules to follow: kep (text of KEP-5278) or v1.37 (Kubernetes 1.37 as released)
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
-    profile: Profile,
+    /// Rules to follow.
+    #[command(flatten)]
+    rules: ReleaseArgs,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +63,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, NominateError> {
-    let mut manifests = Manifests::default();
+    let mut manifests = Manifests::of_release(args.rules.profile);
     args.files.iter().for_each(|file| manifests.read_argument(file));
     manifests.fill_pod_uids();
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
@@ -69,8 +71,8 @@ fn run(args: &Args) -> Result<ExitCode, NominateError> {
     let file = || args.timeline.clone();
     let text = fs::read_to_string(&args.timeline).map_err(|error| NominateError::File { file: file(), error })?;
     let timeline = read_timeline(&text).map_err(|reason| NominateError::Timeline { file: file(), reason })?;
-    let gates = GateSet::parse(&args.feature_gates, args.profile)?;
-    let options = NominationOptions::new(Component::new(args.profile, gates), Behavior::Safe);
+    let gates = GateSet::parse(&args.feature_gates, args.rules.profile)?;
+    let options = NominationOptions::new(args.rules.profile, Behavior::Safe).with_gates(gates);
     let mut player = Player::new(&manifests, options, if args.owners { Writers::Owners } else { Writers::Any })?;
     let outcome = timeline.iter().try_for_each(|entry| player.play(entry));
     put(&player.finish())?;

@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use dra_alloc::validate::read;
+use dra_attrs::Profile;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::ApiResource;
 use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::objects::allocation_part;
 use crate::output::say;
@@ -22,6 +24,8 @@ const MOST_NAMED: usize = 1000;
 #[derive(Clone, Debug)]
 pub(super) enum Readable<K> {
     Read(Box<K>),
+    /// An object of an older version, and the fields that only that version has.
+    Converted(Box<K>, String),
     /// The part of a claim that holds devices, and the reason why the rest can't be read.
     Partly(Box<K>, String),
     /// Identity of the object, and the reason why it can't be read.
@@ -30,8 +34,9 @@ pub(super) enum Readable<K> {
 
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Readable<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let object = Value::deserialize(deserializer)?;
+        let (object, lost) = in_v1(Value::deserialize(deserializer)?);
         Ok(match K::deserialize(&object) {
+            Ok(object) if !lost.is_empty() => Self::Converted(Box::new(object), lost),
             Ok(object) => Self::Read(Box::new(object)),
             Err(error) => {
                 let part = allocation_part(&object).and_then(|part| K::deserialize(part).ok());
@@ -42,6 +47,30 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Readable<K> {
             }
         })
     }
+}
+
+/// Brings a taint rule of an older version to the one of the types; returns the fields that were lost on the
+/// way as well. Objects in lists of a server do not have their version: the fields of the older one tell it.
+fn in_v1(mut object: Value) -> (Value, String) {
+    let is_bare = object.get("apiVersion").is_none();
+    if let Some(fields) = object.as_object_mut().filter(|fields| is_bare && has_old_selector(fields)) {
+        fields.insert("apiVersion".to_owned(), "resource.k8s.io/v1alpha3".into());
+        fields.insert("kind".to_owned(), "DeviceTaintRule".into());
+    }
+    let text = |field| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    if text("kind") != "DeviceTaintRule" || text("apiVersion") == "resource.k8s.io/v1" {
+        return (object, String::new());
+    }
+    match read(object.clone(), Profile::V1_37) {
+        Ok(found) => (found.object, found.dropped.join(", ")),
+        // The types say which field it is.
+        Err(_) => (object, String::new()),
+    }
+}
+
+fn has_old_selector(object: &Map<String, Value>) -> bool {
+    let selector = object.get("spec").and_then(|spec| spec.get("deviceSelector"));
+    selector.is_some_and(|selector| selector.get("deviceClassName").is_some() || selector.get("selectors").is_some())
 }
 
 /// Returns what identifies an object.
@@ -78,14 +107,14 @@ impl<K: Resource> Resource for Readable<K> {
 
     fn meta(&self) -> &ObjectMeta {
         match self {
-            Self::Read(object) | Self::Partly(object, _) => object.meta(),
+            Self::Read(object) | Self::Partly(object, _) | Self::Converted(object, _) => object.meta(),
             Self::Unreadable(metadata, _) => metadata,
         }
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         match self {
-            Self::Read(object) | Self::Partly(object, _) => object.meta_mut(),
+            Self::Read(object) | Self::Partly(object, _) | Self::Converted(object, _) => object.meta_mut(),
             Self::Unreadable(metadata, _) => metadata,
         }
     }
@@ -107,6 +136,10 @@ impl Unreadable {
     pub(super) fn read<K: Resource>(&mut self, object: Readable<K>) -> Result<K, Box<ObjectMeta>> {
         match object {
             Readable::Read(object) => Ok(*object),
+            Readable::Converted(object, lost) => {
+                self.name(object.meta(), &format_args!("read without {lost}, which no later version has"));
+                Ok(*object)
+            }
             Readable::Partly(object, reason) => {
                 self.name(object.meta(), &format_args!("can't be read but for its allocation: {reason}"));
                 Ok(*object)
@@ -139,7 +172,9 @@ impl Unreadable {
             Event::InitDone => Event::InitDone,
             Event::InitApply(object) => Event::InitApply(self.read(object)?),
             Event::Apply(object) => Event::Apply(self.read(object)?),
-            Event::Delete(Readable::Read(object) | Readable::Partly(object, _)) => Event::Delete(*object),
+            Event::Delete(Readable::Read(object) | Readable::Partly(object, _) | Readable::Converted(object, _)) => {
+                Event::Delete(*object)
+            }
             Event::Delete(Readable::Unreadable(metadata, _)) => {
                 let mut deleted = K::default();
                 *deleted.meta_mut() = *metadata;
@@ -153,7 +188,7 @@ impl Unreadable {
 #[expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 mod tests {
     use k8s_openapi::api::core::v1::Node;
-    use k8s_openapi::api::resource::v1::ResourceClaim;
+    use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim};
     use kube::core::WatchEvent;
     use kube::runtime::watcher::Event;
 
@@ -178,6 +213,29 @@ mod tests {
         assert_eq!(deleted.metadata.name.as_deref(), Some("n"));
         assert!(event(r#"{"type":"ADDED","object":{"metadata":{"name":"m"}}}"#).is_ok());
         assert_eq!(unreadable.named.len(), 1);
+    }
+
+    #[test]
+    fn taint_rules_of_older_versions_are_read() {
+        let read = |text: &str| {
+            let mut unreadable = Unreadable::new("devicetaintrules");
+            let rule = unreadable.read(serde_json::from_str::<Readable<DeviceTaintRule>>(text).unwrap()).unwrap();
+            (rule.spec.device_selector.unwrap().driver, unreadable.named.len())
+        };
+        let rule = |version: &str, selector: &str| {
+            format!(
+                r#"{{{version}"metadata":{{"name":"r"}},"spec":{{"deviceSelector":{selector},"taint":{{"key":"a","effect":"NoSchedule"}}}}}}"#
+            )
+        };
+        let driver = Some("d".to_owned());
+        let version = |version| format!(r#""apiVersion":"resource.k8s.io/{version}","kind":"DeviceTaintRule","#);
+        for version in ["v1", "v1beta2", "v1alpha3"].map(version) {
+            assert_eq!(read(&rule(&version, r#"{"driver":"d"}"#)), (driver.clone(), 0), "{version}");
+        }
+        // What only the old version has is named, also in a list, whose items have no version.
+        for version in [version("v1alpha3"), String::new()] {
+            assert_eq!(read(&rule(&version, r#"{"driver":"d","deviceClassName":"c"}"#)), (driver.clone(), 1));
+        }
     }
 
     #[test]

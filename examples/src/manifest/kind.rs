@@ -97,11 +97,11 @@ kubernetes_kinds! {
     Pod: ["v1"], pods, traced, STATUS, check_pod;
     PodGroup: ["v1beta1"], pod_groups, traced, &[];
     ClusterRole: ["v1"], roles, traced, &[];
-    DeviceClass: ["v1", "v1beta2"], classes, traced, &[];
+    DeviceClass: ["v1", "v1beta2", "v1beta1"], classes, traced, &[];
     DeviceTaintRule: ["v1", "v1beta2", "v1alpha3"], taint_rules, traced, &[];
-    ResourceSlice: ["v1", "v1beta2"], slices, carrier, &[], check_slice;
-    ResourceClaim: ["v1", "v1beta2"], claims, carrier, &[], check_claim;
-    ResourceClaimTemplate: ["v1", "v1beta2"], claim_templates, traced, &[];
+    ResourceSlice: ["v1", "v1beta2", "v1beta1"], slices, carrier, &[], check_slice;
+    ResourceClaim: ["v1", "v1beta2", "v1beta1"], claims, carrier, &[], check_claim;
+    ResourceClaimTemplate: ["v1", "v1beta2", "v1beta1"], claim_templates, traced, &[];
 }
 
 impl Kind for GatedNode {

@@ -20,6 +20,8 @@ pub struct Problem {
     pub reason: String,
     /// True for a field that the kind does not have, and that was ignored.
     pub is_unknown_field: bool,
+    /// True for a field that was dropped, and that another release has.
+    pub is_of_other_release: bool,
 }
 
 impl Problem {
@@ -31,6 +33,7 @@ impl Problem {
             field: path_text(path),
             reason: reason.into(),
             is_unknown_field: false,
+            is_of_other_release: false,
         }
     }
 

@@ -167,6 +167,40 @@ impl Tree {
         Some(self.line).filter(|line| *line > 0)
     }
 
+    /// Returns the path that a text names, such as `spec.devices[0].attributes[model]`. Keys may have any characters: the
+    /// longest one that fits is taken. Returns the rest of the text as well, which the document does not have.
+    pub(super) fn path_of<'t>(&self, text: &'t str) -> (Vec<Step>, &'t str) {
+        let (mut tree, mut rest, mut path) = (self, text, Vec::new());
+        while let Some((step, next, length)) = tree.step(rest) {
+            path.push(step);
+            tree = next;
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        (path, rest)
+    }
+
+    /// Returns the first step of a text below a part, with the part there and the length of the step.
+    fn step(&self, text: &str) -> Option<(Step, &Self, usize)> {
+        let length_of = |key: &str| {
+            let forms = [format!("[{key}]"), format!(".{key}"), key.to_owned()];
+            let length = forms.into_iter().find(|form| text.starts_with(form.as_str()))?.len();
+            text.get(length..).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])).then_some(length)
+        };
+        match &self.part {
+            Part::Scalar(_) => None,
+            Part::Map(fields) => {
+                let found = fields.iter().filter_map(|(key, value)| Some((key, value, length_of(key)?)));
+                let (key, value, length) = found.max_by_key(|(_, _, length)| *length)?;
+                Some((Step::Key(key.clone()), value, length))
+            }
+            Part::List(elements) => {
+                let (index, _) = text.strip_prefix('[')?.split_once(']')?;
+                let element = elements.get(index.parse::<usize>().ok()?)?;
+                Some((Step::Index(index.parse().ok()?), element, index.len().saturating_add(2)))
+            }
+        }
+    }
+
     pub(super) fn is_list(&self) -> bool {
         matches!(self.part, Part::List(_))
     }

@@ -1,9 +1,11 @@
 //! Answers that tell clients which kinds there are: discovery, and an `OpenAPI` that names the kinds and no fields.
 
+use dra_attrs::Profile;
 use serde_json::{Map, Value, json};
 
-use super::kinds::{KINDS, Kind};
+use super::kinds::Kind;
 use super::refusal::Refusal;
+use super::served::Served;
 
 /// Verbs of every kind.
 const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
@@ -11,13 +13,20 @@ const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", 
 /// Version that the server says it is.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerVersion {
-    pub(crate) minor: u32,
+    minor: &'static str,
 }
 
 impl ServerVersion {
+    /// Returns the version of a release. A server by the texts of the KEPs says that it is the newest.
+    pub(crate) fn of(profile: Profile) -> Self {
+        let [.., newest] = Profile::RELEASES;
+        let minor = |profile: Profile| profile.name().strip_prefix("v1.");
+        Self { minor: minor(profile).or_else(|| minor(newest)).unwrap_or_default() }
+    }
+
     pub(crate) fn info(&self) -> Value {
         json!({
-            "major": "1", "minor": self.minor.to_string(), "gitVersion": format!("v1.{}.0", self.minor),
+            "major": "1", "minor": self.minor, "gitVersion": format!("v1.{}.0", self.minor),
             "gitCommit": "", "gitTreeState": "clean", "buildDate": "2026-01-01T00:00:00Z",
             "goVersion": "none", "compiler": "rustc", "platform": "linux/amd64",
         })
@@ -25,25 +34,27 @@ impl ServerVersion {
 }
 
 /// Answers a request for something else than objects; `None` if the path is one of objects.
-pub(crate) fn answer(path: &[&str], version: &ServerVersion) -> Option<Result<Value, Refusal>> {
+pub(crate) fn answer(path: &[&str], version: &ServerVersion, served: &Served) -> Option<Result<Value, Refusal>> {
     Some(Ok(match path {
         ["version"] => version.info(),
         ["api"] => json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}),
         ["apis"] => {
-            let groups = Kind::versions().into_iter().filter(|(group, _)| !group.is_empty());
+            let groups = served.versions().into_iter().filter(|(group, _)| !group.is_empty());
             json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups.map(group).collect::<Vec<_>>()})
         }
         ["apis", name] => {
-            let found = Kind::versions().into_iter().find(|(group, _)| group == name);
+            let found = served.versions().into_iter().find(|(group, _)| group == name);
             return Some(found.map(group).ok_or_else(Refusal::no_path));
         }
-        ["api", version] => return Some(resources("", version)),
-        ["apis", group, version] => return Some(resources(group, version)),
-        ["openapi", "v3"] => open_api_index(),
-        ["openapi", "v3", "api", version] => return Some(open_api("", version)),
-        ["openapi", "v3", "apis", group, version] => return Some(open_api(group, version)),
+        ["api", version] => return Some(resources(served, "", version)),
+        ["apis", group, version] => return Some(resources(served, group, version)),
+        ["openapi", "v3"] => open_api_index(served),
+        ["openapi", "v3", "api", version] => return Some(open_api(served, "", version)),
+        ["openapi", "v3", "apis", group, version] => return Some(open_api(served, group, version)),
         ["openapi", ..] => return Some(Err(Refusal::no_path())),
-        [] => json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]}),
+        [] => {
+            json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"]})
+        }
         _ => return None,
     }))
 }
@@ -57,9 +68,9 @@ fn group((name, versions): (&str, Vec<&str>)) -> Value {
     })
 }
 
-fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
+fn resources(served: &Served, group: &str, version: &str) -> Result<Value, Refusal> {
     let mut resources = Vec::new();
-    for kind in Kind::of_version(group, version) {
+    for kind in served.of_version(group, version) {
         let is_namespaced = kind.is_namespaced();
         resources.push(json!({
             "name": kind.plural, "singularName": kind.name.to_lowercase(), "namespaced": is_namespaced,
@@ -92,15 +103,15 @@ fn root(kind: &Kind) -> String {
     }
 }
 
-fn open_api_index() -> Value {
+fn open_api_index(served: &Served) -> Value {
     let entry = |kind: &Kind| (root(kind), json!({"serverRelativeURL": format!("/openapi/v3/{}", root(kind))}));
-    json!({"paths": KINDS.iter().map(entry).collect::<Map<_, _>>()})
+    json!({"paths": served.kinds().map(entry).collect::<Map<_, _>>()})
 }
 
 /// Returns what kubectl looks at before it writes: for each kind, that the server checks fields and previews writes.
-fn open_api(group: &str, version: &str) -> Result<Value, Refusal> {
+fn open_api(served: &Served, group: &str, version: &str) -> Result<Value, Refusal> {
     let mut paths = Map::new();
-    for kind in Kind::of_version(group, version) {
+    for kind in served.of_version(group, version) {
         let name = json!({"group": kind.group, "version": kind.version, "kind": kind.name});
         let parameter =
             |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
@@ -120,16 +131,18 @@ fn open_api(group: &str, version: &str) -> Result<Value, Refusal> {
         return Err(Refusal::no_path());
     }
     let info = json!({"title": "stand-in for an API server", "version": "unversioned"});
-    Ok(json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas(group, version)}}))
+    Ok(
+        json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas(served, group, version)}}),
+    )
 }
 
 /// Returns a schema for each kind that allows every field.
-fn schemas(group: &str, version: &str) -> Map<String, Value> {
+fn schemas(served: &Served, group: &str, version: &str) -> Map<String, Value> {
     let schema = |kind: &'static Kind| {
         let name = json!([{"group": kind.group, "version": kind.version, "kind": kind.name}]);
         let package = if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
         let key = format!("io.k8s.api.{package}.{}.{}", kind.version, kind.name);
         (key, json!({"type": "object", "x-kubernetes-group-version-kind": name}))
     };
-    Kind::of_version(group, version).map(schema).collect()
+    served.of_version(group, version).map(schema).collect()
 }

@@ -4,7 +4,7 @@
 //! and leases only the types of the fields and the names are checked, and what may not change of a pod.
 
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
-use dra_attrs::{Component, FieldError, FieldErrors, FieldPath, GateSet, NameFormat, Profile};
+use dra_attrs::{ErrorType, FieldError, FieldErrors, FieldPath, GateSet, NameFormat, Profile};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod};
 use k8s_openapi::api::resource::v1::{
@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::kinds::Kind;
+use super::kinds::{Kind, RESOURCE};
 use super::object::Object;
 use super::refusal::Refusal;
 
@@ -69,19 +69,21 @@ impl Door {
     /// The object is malformed or invalid.
     pub(crate) fn admit(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
         let Attempt { kind, part, now, .. } = attempt;
-        let mut server = ApiServer::new(Component::new(self.profile, self.gates)).with_now(now);
+        let mut server = ApiServer::new(self.profile, self.gates).with_now(now);
         if let Some(namespace) = attempt.namespace {
             let namespace: Namespace = typed(kind, namespace)?;
             server = server.with_namespace(NamespaceAccess::from_namespace(&namespace));
         }
         match (kind.name, part) {
-            ("ResourceSlice", _) => device(attempt, |write| server.validate_slice(write)),
-            ("ResourceClaim", Part::Main) => device(attempt, |write| server.validate_claim(write)),
-            ("ResourceClaim", Part::Status) => device(attempt, |write| server.validate_claim_status(write)),
-            ("ResourceClaimTemplate", _) => device(attempt, |write| server.validate_claim_template(write)),
-            ("DeviceClass", _) => device(attempt, |write| server.validate_class(write)),
-            ("DeviceTaintRule", Part::Main) => device(attempt, |write| server.validate_taint_rule(write)),
-            ("DeviceTaintRule", Part::Status) => device(attempt, |write| server.validate_taint_rule_status(write)),
+            ("ResourceSlice", _) => device(self, attempt, |write| server.validate_slice(write)),
+            ("ResourceClaim", Part::Main) => device(self, attempt, |write| server.validate_claim(write)),
+            ("ResourceClaim", Part::Status) => device(self, attempt, |write| server.validate_claim_status(write)),
+            ("ResourceClaimTemplate", _) => device(self, attempt, |write| server.validate_claim_template(write)),
+            ("DeviceClass", _) => device(self, attempt, |write| server.validate_class(write)),
+            ("DeviceTaintRule", Part::Main) => device(self, attempt, |write| server.validate_taint_rule(write)),
+            ("DeviceTaintRule", Part::Status) => {
+                device(self, attempt, |write| server.validate_taint_rule_status(write))
+            }
             ("ResourcePoolStatusRequest", _) => self.pool_status_request(attempt),
             ("Pod", _) => plain::<Pod>(attempt),
             ("Node", _) => plain::<Node>(attempt),
@@ -90,6 +92,22 @@ impl Door {
             ("Namespace", _) => plain::<Namespace>(attempt),
             _ => Err(Refusal::no_path()),
         }
+    }
+
+    /// Returns an object of `resource.k8s.io` in version `v1`, without the fields that the release does not know. Others are
+    /// returned as they are.
+    ///
+    /// # Errors
+    /// A value can't be decoded.
+    pub(crate) fn read(self, kind: &Kind, object: &Value) -> Result<Value, Refusal> {
+        if kind.group != RESOURCE || kind.name == "ResourcePoolStatusRequest" {
+            return Ok(object.clone());
+        }
+        let read = dra_alloc::validate::read(object.clone(), self.profile);
+        read.map(|read| read.object).map_err(|errors| {
+            let (name, version) = (kind.name, kind.version);
+            Refusal::bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {errors}"))
+        })
     }
 
     fn pool_status_request(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
@@ -110,22 +128,19 @@ impl Door {
 
 /// Validates an object about devices.
 fn device<T: DeserializeOwned + Serialize>(
+    door: Door,
     attempt: Attempt<'_>,
     validate: impl FnOnce(Write<'_, T>) -> Result<Accepted<T>, FieldErrors>,
 ) -> Result<Admitted, Refusal> {
     let name = attempt.new.metadata("name");
-    let read = |object: &Value| {
-        let read = dra_alloc::validate::read(object.clone(), Profile::V1_37).map_err(|errors| {
-            Refusal::bad_request(format!(
-                "{} in version {:?} cannot be handled as a {}: {errors}",
-                attempt.kind.name, attempt.kind.version, attempt.kind.name
-            ))
-        })?;
-        typed::<T>(attempt.kind, &read.object)
-    };
-    let (old, new) = (attempt.old.map(read).transpose()?, read(attempt.new)?);
+    let old = attempt.old.map(|old| typed::<T>(attempt.kind, old)).transpose()?;
+    let new = typed::<T>(attempt.kind, &door.read(attempt.kind, attempt.new)?)?;
     let accepted = validate(Write { old: old.as_ref(), new: &new });
-    let accepted = accepted.map_err(|errors| Refusal::invalid(attempt.kind, name, &errors))?;
+    let accepted = accepted.map_err(|errors| {
+        let stop = errors.iter().find(|error| error.r#type == ErrorType::ServerStops);
+        let stop = stop.map(|error| Refusal::stop(format!("{} {name}: {error}", attempt.kind.name)));
+        stop.unwrap_or_else(|| Refusal::invalid(attempt.kind, name, &errors))
+    })?;
     Ok(Admitted { object: as_json(&accepted.object)?, warnings: accepted.warnings })
 }
 

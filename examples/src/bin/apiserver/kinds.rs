@@ -32,7 +32,8 @@ pub(crate) enum Status {
     Subresource,
 }
 
-const RESOURCE: &str = "resource.k8s.io";
+/// API group of devices.
+pub(crate) const RESOURCE: &str = "resource.k8s.io";
 
 const fn kind(
     group: &'static str,
@@ -48,8 +49,11 @@ const fn kind(
 use Scope::{Cluster, Namespace};
 use Status::{Plain, Subresource};
 
-/// All kinds, in the order of discovery.
-pub(crate) static KINDS: [Kind; 11] = [
+/// Fields that select slices.
+const OF_SLICES: &[&str] = &["spec.driver", "spec.nodeName"];
+
+/// All kinds in all versions, in the order of discovery. A release has some of them.
+pub(crate) static KINDS: [Kind; 21] = [
     Kind { short: &["ns"], ..kind("", "v1", "Namespace", "namespaces", Cluster, Subresource) },
     Kind {
         short: &["no"],
@@ -78,10 +82,17 @@ pub(crate) static KINDS: [Kind; 11] = [
     kind(RESOURCE, "v1", "DeviceTaintRule", "devicetaintrules", Cluster, Subresource),
     kind(RESOURCE, "v1", "ResourceClaim", "resourceclaims", Namespace, Subresource),
     kind(RESOURCE, "v1", "ResourceClaimTemplate", "resourceclaimtemplates", Namespace, Plain),
-    Kind {
-        selectable: &["spec.driver", "spec.nodeName"],
-        ..kind(RESOURCE, "v1", "ResourceSlice", "resourceslices", Cluster, Plain)
-    },
+    Kind { selectable: OF_SLICES, ..kind(RESOURCE, "v1", "ResourceSlice", "resourceslices", Cluster, Plain) },
+    kind(RESOURCE, "v1beta2", "DeviceClass", "deviceclasses", Cluster, Plain),
+    kind(RESOURCE, "v1beta2", "DeviceTaintRule", "devicetaintrules", Cluster, Subresource),
+    kind(RESOURCE, "v1beta2", "ResourceClaim", "resourceclaims", Namespace, Subresource),
+    kind(RESOURCE, "v1beta2", "ResourceClaimTemplate", "resourceclaimtemplates", Namespace, Plain),
+    Kind { selectable: OF_SLICES, ..kind(RESOURCE, "v1beta2", "ResourceSlice", "resourceslices", Cluster, Plain) },
+    kind(RESOURCE, "v1beta1", "DeviceClass", "deviceclasses", Cluster, Plain),
+    kind(RESOURCE, "v1beta1", "ResourceClaim", "resourceclaims", Namespace, Subresource),
+    kind(RESOURCE, "v1beta1", "ResourceClaimTemplate", "resourceclaimtemplates", Namespace, Plain),
+    Kind { selectable: OF_SLICES, ..kind(RESOURCE, "v1beta1", "ResourceSlice", "resourceslices", Cluster, Plain) },
+    kind(RESOURCE, "v1alpha3", "DeviceTaintRule", "devicetaintrules", Cluster, Subresource),
     kind(RESOURCE, "v1alpha3", "ResourcePoolStatusRequest", "resourcepoolstatusrequests", Cluster, Subresource),
 ];
 
@@ -95,24 +106,6 @@ impl Kind {
     /// Returns the kind at a place of the API.
     pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| (kind.group, kind.version, kind.plural) == (group, version, plural))
-    }
-
-    /// Returns the kinds of a version of a group.
-    pub(crate) fn of_version(group: &str, version: &str) -> impl Iterator<Item = &'static Self> {
-        KINDS.iter().filter(move |kind| (kind.group, kind.version) == (group, version))
-    }
-
-    /// Returns the groups with the versions of each, the preferred one first.
-    pub(crate) fn versions() -> Vec<(&'static str, Vec<&'static str>)> {
-        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-        for kind in &KINDS {
-            match groups.iter_mut().find(|(group, _)| *group == kind.group) {
-                Some((_, versions)) if versions.contains(&kind.version) => {}
-                Some((_, versions)) => versions.push(kind.version),
-                None => groups.push((kind.group, vec![kind.version])),
-            }
-        }
-        groups
     }
 
     pub(crate) fn api_version(&self) -> String {

@@ -1,15 +1,16 @@
 //! Stand-in for an API server: a few kinds in memory, to try the programs of this folder without a cluster. It is no
 //! Kubernetes.
 //!
-//! Objects pass the door of `dra_alloc::validate`: an object about devices that is stored here is one that a real API server
-//! stores. Left out: authentication and authorization, admission plugins, controllers (nobody makes claims from templates,
-//! or removes what belongs to something that is gone), pages of lists, deletion of whole lists, protobuf, versions of a
-//! kind other than the one in the table, `managedFields`, and everything that is not in the table of kinds. Nothing is kept
-//! when it ends.
+//! Objects pass the door of `dra_alloc::validate`: an object about devices that is stored here is one that a real API server of
+//! the release stores. Left out: authentication and authorization, admission plugins, controllers (nobody makes claims from
+//! templates, or removes what belongs to something that is gone), pages of lists, deletion of whole lists, protobuf,
+//! `managedFields`, classes and expressions that select devices of a `v1alpha3` taint rule (dropped with a warning), kinds that
+//! a gate hides, and everything that is not in the table of kinds. Nothing is kept when it ends.
 
 mod apply;
 mod discovery;
 mod door;
+mod gate_metrics;
 mod kinds;
 mod merge_lists;
 mod misbehave;
@@ -18,7 +19,9 @@ mod patch;
 mod refusal;
 mod request;
 mod selector;
+mod served;
 mod server;
+mod shown;
 mod store;
 mod strategic;
 mod table;
@@ -32,16 +35,18 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use clap::Parser;
-use dra_attrs::{GateError, GateSet, Profile};
+use dra_attrs::{GateError, GateSet};
 use examples::live::{http, now};
 use examples::output::{LineForm, OutputError, Trouble, program, put_line, say};
 use examples::random::Random;
+use examples::release_args::ReleaseArgs;
 use serde::Serialize;
 use tokio::net::TcpListener;
 
 use discovery::ServerVersion;
 use door::Door;
 use misbehave::{Fault, Misbehaviour};
+use served::{RuntimeConfig, Served, runtime_config};
 use server::Server;
 use store::Store;
 use verbs::Api;
@@ -56,15 +61,15 @@ struct Args {
     /// Port of 127.0.0.1 to listen on; 0 for any that is free
     #[arg(long, value_name = "PORT", default_value_t = 8001)]
     port: u16,
-    /// Minor version of Kubernetes that /version names
-    #[arg(long, value_name = "MINOR", default_value_t = 37)]
-    minor: u32,
-    /// Rules of the server: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
-    profile: Profile,
-    /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile
+    /// Rules of the server.
+    #[command(flatten)]
+    rules: ReleaseArgs,
+    /// Feature gates that differ from the defaults of the release, by their names in it
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
+    /// Versions to serve beside v1, as kube-apiserver takes them: resource.k8s.io/v1beta1=true,.. or api/all=true
+    #[arg(long, value_name = "VERSIONS", default_value = "", hide_default_value = true, value_parser = runtime_config)]
+    runtime_config: RuntimeConfig,
     /// Number of changes that a watch can go back
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     history: usize,
@@ -129,15 +134,16 @@ fn server(args: &Args) -> Result<Server, ApiServerError> {
     let mut random = Random::new(seed);
     let faults = Random::new(random.draw());
     let door = Door {
-        profile: args.profile,
-        gates: GateSet::parse(&args.feature_gates, args.profile)?,
-        pool_status: GateSet::parse(&args.feature_gates, args.profile)?,
+        profile: args.rules.profile,
+        gates: GateSet::parse(&args.feature_gates, args.rules.profile)?,
+        pool_status: GateSet::parse(&args.feature_gates, args.rules.profile)?,
     };
     let store = Store::new(args.history);
-    let api =
-        Api::new(store, door, random, time).map_err(|refusal| ApiServerError::Begin(refusal.body().to_string()))?;
+    let served = Served::new(door.profile, &args.runtime_config);
+    let api = Api::new(store, door, random, &served, time)
+        .map_err(|refusal| ApiServerError::Begin(refusal.body().to_string()))?;
     let misbehaviour = Misbehaviour::new(&args.misbehave, args.misbehave_percent, faults);
-    Ok(Server::new(api, misbehaviour, ServerVersion { minor: args.minor }))
+    Ok(Server::new(api, misbehaviour, ServerVersion::of(door.profile), served))
 }
 
 async fn listen(server: Arc<Server>, args: &Args) -> Result<(), ApiServerError> {

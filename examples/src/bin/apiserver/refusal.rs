@@ -14,11 +14,13 @@ pub(crate) struct Refusal {
     details: Value,
     /// Seconds after which the client may try again.
     pub(crate) retry_after: Option<u32>,
+    /// Reason for which the handler of the request ends without an answer.
+    pub(crate) stop: Option<String>,
 }
 
 impl Refusal {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: json!({}), retry_after: None }
+        Self { code, reason, message: message.into(), details: json!({}), retry_after: None, stop: None }
     }
 
     fn about(self, kind: &Kind, name: &str) -> Self {
@@ -84,6 +86,11 @@ impl Refusal {
     /// The history does not reach back as far as a watch wants.
     pub(crate) fn expired(wanted: u64, oldest: u64) -> Self {
         Self::new(410, "Expired", format!("too old resource version: {wanted} ({oldest})"))
+    }
+
+    /// The handler of a request ends in the middle: the client gets no answer, and the connection is cut.
+    pub(crate) fn stop(reason: String) -> Self {
+        Self { stop: Some(reason), ..Self::new(500, "InternalError", "the handler of the request has ended") }
     }
 
     pub(crate) fn too_many(message: &str) -> Self {

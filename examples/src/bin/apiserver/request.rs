@@ -3,6 +3,7 @@
 use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::selector::Selector;
+use super::served::Served;
 
 /// Object, or objects, that a request is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +27,7 @@ impl Target {
     ///
     /// # Errors
     /// Nothing is there.
-    pub(crate) fn parse(group: &str, version: &str, path: &[&str]) -> Result<Self, Refusal> {
+    pub(crate) fn parse(served: &Served, group: &str, version: &str, path: &[&str]) -> Result<Self, Refusal> {
         let (namespace, path) = match path {
             ["namespaces", namespace, rest @ ..] if !matches!(rest, [] | ["status"]) => (Some(*namespace), rest),
             path => (None, path),
@@ -38,7 +39,7 @@ impl Target {
             ["pods", name, "binding"] => ("pods", Some(*name), Subresource::Binding),
             _ => return Err(Refusal::no_path()),
         };
-        let kind = Kind::find(group, version, plural).ok_or_else(Refusal::no_path)?;
+        let kind = served.find(group, version, plural).ok_or_else(Refusal::no_path)?;
         let fits = match namespace {
             Some(_) => kind.is_namespaced(),
             None => !kind.is_namespaced() || name.is_none(),

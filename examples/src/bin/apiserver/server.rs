@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dra_attrs::Profile;
 use examples::live::now;
+use examples::output::say;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Bytes, Incoming};
@@ -13,11 +15,14 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::discovery::{self, ServerVersion};
+use super::gate_metrics::gate_metrics;
 use super::misbehave::{Fault, Misbehaviour, Moment};
 use super::object::Object;
 use super::patch::Patch;
 use super::refusal::Refusal;
 use super::request::{Options, Subresource, Target};
+use super::served::Served;
+use super::shown::shown;
 use super::table::table;
 use super::verbs::{Answer, Api, place};
 use super::watching;
@@ -40,6 +45,8 @@ pub(crate) struct Server {
     api: Mutex<Api>,
     misbehaviour: Mutex<Misbehaviour>,
     version: ServerVersion,
+    pub(crate) served: Served,
+    pub(crate) profile: Profile,
     /// Tells the watches that something has changed.
     changed: watch::Sender<u64>,
 }
@@ -55,9 +62,10 @@ struct Call {
 }
 
 impl Server {
-    pub(crate) fn new(api: Api, misbehaviour: Misbehaviour, version: ServerVersion) -> Self {
+    pub(crate) fn new(api: Api, misbehaviour: Misbehaviour, version: ServerVersion, served: Served) -> Self {
         let changed = watch::Sender::new(api.store.revision());
-        Self { api: Mutex::new(api), misbehaviour: Mutex::new(misbehaviour), version, changed }
+        let profile = api.door.profile;
+        Self { api: Mutex::new(api), misbehaviour: Mutex::new(misbehaviour), version, served, profile, changed }
     }
 
     pub(crate) fn api(&self) -> MutexGuard<'_, Api> {
@@ -106,6 +114,10 @@ impl Server {
         if fault == Some(Fault::Lose) {
             return Err(io::Error::other("the answer is lost"));
         }
+        if let Err(Refusal { stop: Some(reason), .. }) = &answer {
+            say(&format_args!("a handler ends, and its connection is cut, as in this release: {reason}"));
+            return Err(io::Error::other("the handler has ended"));
+        }
         Ok(answer.unwrap_or_else(|refusal| refused(&refusal)))
     }
 
@@ -115,12 +127,18 @@ impl Server {
         if let ["healthz" | "livez" | "readyz"] = path.as_slice() {
             return Ok(respond(StatusCode::OK, "text/plain", Bytes::from_static(b"ok")));
         }
-        if let Some(answer) = discovery::answer(&path, &self.version) {
+        if let ["metrics"] = path.as_slice() {
+            let door = self.api().door;
+            let text = gate_metrics(door.gates, door.profile);
+            return Ok(respond(StatusCode::OK, "text/plain; version=0.0.4", text.into()));
+        }
+        let served = &self.served;
+        if let Some(answer) = discovery::answer(&path, &self.version, served) {
             return answer.map(|value| json_response(200, &value, &[]));
         }
         let target = match path.as_slice() {
-            ["api", version, rest @ ..] => Target::parse("", version, rest)?,
-            ["apis", group, version, rest @ ..] => Target::parse(group, version, rest)?,
+            ["api", version, rest @ ..] => Target::parse(served, "", version, rest)?,
+            ["apis", group, version, rest @ ..] => Target::parse(served, group, version, rest)?,
             _ => return Err(Refusal::no_path()),
         };
         let header =
@@ -159,7 +177,7 @@ impl Server {
                 let api = self.api();
                 let found = api.store.get(&place(target, name)).ok_or_else(|| Refusal::not_found(target.kind, name))?;
                 let answer = match form {
-                    Form::Object => json_response(200, found, &[]),
+                    Form::Object => json_response(200, &shown(target.kind, self.profile, found), &[]),
                     Form::Table => table_response(target, [found], found.metadata("resourceVersion")),
                 };
                 Ok(answer)
@@ -168,7 +186,7 @@ impl Server {
                 let mut api = self.api();
                 let answer = write(&mut api, call).unwrap_or_else(|| Err(allowed()))?;
                 self.changed.send_replace(api.store.revision());
-                Ok(json_response(answer.code, &answer.object, &answer.warnings))
+                Ok(json_response(answer.code, &shown(target.kind, self.profile, &answer.object), &answer.warnings))
             }
         }
     }
@@ -182,7 +200,7 @@ impl Server {
         Ok(match form {
             Form::Table => table_response(target, objects, &version),
             Form::Object => {
-                let items: Vec<&Value> = objects.map(|object| &**object).collect();
+                let items: Vec<_> = objects.map(|object| shown(target.kind, self.profile, object)).collect();
                 let (kind, api_version) = (format!("{}List", target.kind.name), target.kind.api_version());
                 let list = json!({
                     "kind": kind, "apiVersion": api_version, "metadata": {"resourceVersion": version}, "items": items,

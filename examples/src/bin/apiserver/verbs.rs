@@ -13,6 +13,8 @@ use super::object::Object;
 use super::patch::Patch;
 use super::refusal::{Refusal, success};
 use super::request::{FieldValidation, Options, Subresource, Target};
+use super::served::Served;
+use super::shown::shown;
 use super::store::{Place, Store};
 use super::unknown::unknown_fields;
 
@@ -48,10 +50,16 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    pub(crate) fn new(store: Store, door: Door, random: Random, now: Timestamp) -> Result<Self, Refusal> {
+    pub(crate) fn new(
+        store: Store,
+        door: Door,
+        random: Random,
+        served: &Served,
+        now: Timestamp,
+    ) -> Result<Self, Refusal> {
         let mut api = Self { store, door, random };
         for name in NAMESPACES {
-            let target = Target::parse("", "v1", &["namespaces"])?;
+            let target = Target::parse(served, "", "v1", &["namespaces"])?;
             api.create(&target, json!({"metadata": {"name": name}}), &Options::default(), now)?;
         }
         Ok(api)
@@ -88,7 +96,7 @@ impl Api {
         }
         body.set_metadata("uid", self.random.uid());
         body.set_metadata("creationTimestamp", seconds(now));
-        let mut warnings = check_fields(kind, &body, options.validation)?;
+        let mut warnings = self.check_fields(kind, &body, options.validation)?;
         for _ in 0..NAME_ATTEMPTS {
             if let Some(base) = &generate {
                 body.set_metadata("name", self.random.name(base));
@@ -144,7 +152,7 @@ impl Api {
     ) -> Result<Answer, Refusal> {
         let Patch::Apply(config) = patch else {
             let old = self.found(target, name)?;
-            let new = patch.patched(target.kind, &old)?;
+            let new = patch.patched(target.kind, &shown(target.kind, self.door.profile, &old))?;
             return self.replace(target, name, &old, new, options, now);
         };
         self.apply(target, name, config, options, now)
@@ -168,7 +176,8 @@ impl Api {
         let place = place(target, name);
         let old = self.store.get(&place).cloned();
         let mut applied = self.store.applied(&place);
-        let mut new = old.as_deref().cloned().unwrap_or_else(|| json!({}));
+        let before = old.as_deref().map(|old| shown(kind, self.door.profile, old).into_owned());
+        let mut new = before.unwrap_or_else(|| json!({}));
         apply(kind.name, &mut new, &config, &options.manager, options.is_forced, &mut applied).map_err(|error| {
             match error {
                 ApplyError::Conflict { .. } => Refusal::new(409, "Conflict", error.to_string()),
@@ -322,7 +331,7 @@ impl Api {
         ] {
             new.keep_metadata(field, old);
         }
-        let mut warnings = check_fields(kind, &new, options.validation)?;
+        let mut warnings = self.check_fields(kind, &new, options.validation)?;
         let mut admitted = self.admit(target, part, Some(old), &new, now)?;
         warnings.extend(admitted.warnings);
         if part == Part::Status {
@@ -362,6 +371,28 @@ impl Api {
             }
         };
         self.door.admit(Attempt { kind: target.kind, part, old, new, namespace, now })
+    }
+
+    /// Returns warnings about unknown fields.
+    fn check_fields(
+        &self,
+        kind: &'static Kind,
+        body: &Value,
+        validation: FieldValidation,
+    ) -> Result<Vec<String>, Refusal> {
+        let read = self.door.read(kind, body)?;
+        let unknown = unknown_fields(body, &shown(kind, self.door.profile, &super::door::read_again(kind, &read)?));
+        match validation {
+            FieldValidation::Strict if !unknown.is_empty() => {
+                let (name, version) = (kind.name, kind.api_version());
+                let list = unknown.join(", ");
+                Err(Refusal::bad_request(format!(
+                    "{name} in version {version:?} cannot be handled as a {name}: strict decoding error: {list}"
+                )))
+            }
+            FieldValidation::Ignore => Ok(Vec::new()),
+            _ => Ok(unknown),
+        }
     }
 
     fn found(&self, target: &Target, name: &str) -> Result<Arc<Value>, Refusal> {
@@ -429,22 +460,6 @@ fn check_kind(target: &Target, body: &mut Value) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-/// Returns warnings about unknown fields.
-fn check_fields(kind: &'static Kind, body: &Value, validation: FieldValidation) -> Result<Vec<String>, Refusal> {
-    let unknown = unknown_fields(body, &super::door::read_again(kind, body)?);
-    match validation {
-        FieldValidation::Strict if !unknown.is_empty() => {
-            let (name, version) = (kind.name, kind.api_version());
-            let list = unknown.join(", ");
-            Err(Refusal::bad_request(format!(
-                "{name} in version {version:?} cannot be handled as a {name}: strict decoding error: {list}"
-            )))
-        }
-        FieldValidation::Ignore => Ok(Vec::new()),
-        _ => Ok(unknown),
-    }
 }
 
 fn seconds(time: Timestamp) -> String {

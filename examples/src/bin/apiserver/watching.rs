@@ -18,6 +18,7 @@ use super::refusal::Refusal;
 use super::request::Options;
 use super::selector::Selector;
 use super::server::{Form, Server};
+use super::shown::shown;
 use super::store::Change;
 use super::table::table;
 
@@ -164,7 +165,10 @@ impl Watch {
 
     fn push(&mut self, event: &str, object: &Value) {
         match self.form {
-            Form::Object => self.push_line(event, object),
+            Form::Object => {
+                let profile = self.server.profile;
+                self.push_line(event, &shown(self.selector.kind(), profile, object));
+            }
             Form::Table => {
                 let version = object.metadata("resourceVersion");
                 let table = table(self.selector.kind(), std::iter::once(object), version, now());

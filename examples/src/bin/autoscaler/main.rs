@@ -106,7 +106,7 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
         live::run(args)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER));
+    let mut manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER), args.scaling.rules.profile);
     manifests.fill_pod_uids();
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
     put(&text_of(&manifests, args)?)?;

@@ -14,12 +14,13 @@ use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Classes, DeviceId, GateSet, Inventory, StateError, allocated_devices};
-use dra_attrs::{Component, GateError, Profile};
+use dra_attrs::GateError;
 use examples::candidates::{claims_of, is_pending, refusal};
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::{Manifests, name_of};
 use examples::output::say;
 use examples::placing::with_budget;
+use examples::release_args::ReleaseArgs;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -45,9 +46,9 @@ pub(crate) struct ScalingArgs {
     /// Say what becomes free when a pod is removed
     #[arg(long, value_name = "NAMESPACE/NAME", group = "question")]
     remove_pod: Vec<String>,
-    /// Rules to follow: v1.37 or kep
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
-    profile: Profile,
+    /// Rules to follow.
+    #[command(flatten)]
+    pub(crate) rules: ReleaseArgs,
     /// Feature gates of the scheduler, as A=true,B=false
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
@@ -161,7 +162,7 @@ impl ScalingArgs {
 
     /// Reads the feature gates.
     pub(crate) fn gates(&self) -> Result<GateSet, ScalingError> {
-        Ok(feature_gates(&self.feature_gates, self.profile, &DEVICE_GATES)?)
+        Ok(feature_gates(&self.feature_gates, self.rules.profile, &DEVICE_GATES)?)
     }
 
     /// Reads the templates with their files and prices.
@@ -170,7 +171,7 @@ impl ScalingArgs {
             let (file, price) = group.rsplit_once('=').unwrap_or((group, "1"));
             let parsed = price.parse();
             let price = parsed.map_err(|_| ScalingError::Price { file: file.to_owned(), price: price.to_owned() })?;
-            let mut manifests = Manifests::default();
+            let mut manifests = Manifests::of_release(self.rules.profile);
             manifests.read_argument(file);
             manifests.problems.iter().chain(&manifests.notes).for_each(say);
             let [node] = manifests.nodes.as_slice() else {
@@ -207,7 +208,7 @@ impl Question<'_> {
 impl Question<'_> {
     /// Answers the question for the cluster of manifests.
     pub(crate) fn answer_manifests(&self, manifests: &Manifests, now: Timestamp) -> Result<Answer, ScalingError> {
-        let mut claims = ClaimTracker::new(Component::new(Profile::V1_37, self.gates));
+        let mut claims = ClaimTracker::new(self.gates);
         for claim in &manifests.claims {
             claims.observe(with_uid(claim))?;
         }
@@ -233,7 +234,7 @@ impl Question<'_> {
             None => Ok(()),
         };
         with_budget(|budget| {
-            let options = PodOptions::new(Component::new(self.args.profile, self.gates));
+            let options = PodOptions::new(self.args.rules.profile).with_gates(self.gates);
             let simulator = ScaleSimulator::new(cluster.classes, &self.selectors, options, now)
                 .with_budget(budget)
                 .with_groups(cluster.pod_groups)

@@ -23,15 +23,15 @@ use clap::{Parser, ValueEnum};
 use dra_alloc::DroppedField;
 use dra_alloc::driver::{SliceLimits, SliceWrite};
 use dra_alloc::validate::{ApiServer, PublishError, Write};
-use dra_attrs::Component;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
-    FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Profile, Scalar,
-    StandardAttribute, Sysfs, SysfsError, VendorDriver, check_device_attributes,
+    FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Scalar, StandardAttribute,
+    Sysfs, SysfsError, VendorDriver, check_device_attributes,
 };
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::machine::{Machine, MachineError};
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
+use examples::release_args::ReleaseArgs;
 use examples::sysfs::SysfsDir;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
 
@@ -39,7 +39,7 @@ const KIND: &str = "kind";
 
 /// Prints the resource slices that a DRA driver would publish for the PCI devices of a machine
 #[derive(Debug, Parser)]
-#[command(name = "driver", version, args_conflicts_with_subcommands = true)]
+#[command(name = "driver", version, args_conflicts_with_subcommands = true, mut_arg("profile", |arg| arg.requires("check")))]
 struct Args {
     #[command(subcommand)]
     command: Option<node::NodeCommand>,
@@ -76,9 +76,9 @@ struct Args {
     /// Print every problem that the API server would find, not only the first eight
     #[arg(long, requires = "check")]
     all_problems: bool,
-    /// Profile of that API server: kep or v1.37
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37, requires = "check")]
-    profile: Profile,
+    /// Rules of that API server.
+    #[command(flatten)]
+    rules: ReleaseArgs,
 }
 
 /// Machine whose devices are published.
@@ -178,10 +178,8 @@ fn run(args: &Args) -> Result<(), DriverError> {
     }
     let pass = publish::writes(&args.driver, &args.node_name, &survey.devices, &args.server, &stored.slices)?;
     if args.check {
-        let server = ApiServer::new(Component::new(
-            args.profile,
-            feature_gates(&args.feature_gates, args.profile, &DEVICE_GATES)?,
-        ));
+        let server =
+            ApiServer::new(args.rules.profile, feature_gates(&args.feature_gates, args.rules.profile, &DEVICE_GATES)?);
         pass.writes.iter().try_for_each(|write| check(write, &stored.slices, server, args.all_problems))?;
     }
     if !args.stored.is_empty() {

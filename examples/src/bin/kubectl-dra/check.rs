@@ -1,102 +1,119 @@
 //! The question `check`: what an API server would say about manifests that are created.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod reason;
 
-use dra_alloc::validate::{Accepted, ApiServer, Write};
-use dra_alloc::{DroppedField, Gate, GateSet};
-use dra_attrs::{Component, FieldError, FieldErrors, Profile};
-use examples::manifest::{Manifests, name_of};
+use dra_alloc::DroppedField;
+use dra_alloc::GateSet;
+use dra_alloc::validate::{Accepted, ApiServer, Write, read};
+use dra_attrs::{FieldErrors, Profile};
+use examples::manifest::{LostCause, Manifests, Problem, lost_fields, name_of};
+use examples::objects::KubeObject;
 use examples::output::say;
 use k8s_openapi::Metadata;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+
+use reason::{Found, Reasons};
 
 /// Kinds of objects that are checked.
 const CHECKED: [&str; 5] =
     ["DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"];
 
+/// Statements of an API server about manifests.
+pub(crate) struct Answer {
+    /// A line for each error, each field that would be dropped and each warning.
+    pub(crate) lines: String,
+    /// The objects in version `v1`, without the fields that the release does not know.
+    pub(crate) as_v1: Vec<Value>,
+    /// True if everything is read, and nothing refused.
+    pub(crate) is_valid: bool,
+}
+
 /// Answers about objects, one line each.
-struct Answers {
+struct Answers<'m> {
+    manifests: &'m Manifests,
     profile: Profile,
     gates: GateSet,
     lines: Vec<String>,
+    as_v1: Vec<Value>,
     checked: usize,
     refused: usize,
 }
 
-/// Returns a line for each error, each field that would be dropped and each warning, and the number of objects; true if there
-/// is no error. What can't be read is said. Where a gate is the reason, it is named.
-pub(crate) fn check(files: &[String], profile: Profile, gates: GateSet) -> (String, bool) {
-    let mut manifests = Manifests::default();
+/// Returns a line for each error, each field that would be dropped and each warning, and the number of objects. Problems of
+/// the files are said. Where a gate or the release is the reason, it is named.
+pub(crate) fn check(files: &[String], profile: Profile, gates: GateSet) -> Answer {
+    let mut manifests = Manifests::of_release(profile).keeping_written();
     for file in files {
         manifests.read_argument(file);
     }
-    manifests.problems.iter().chain(&manifests.notes).for_each(say);
+    let is_answered = |note: &&Problem| note.is_of_other_release && CHECKED.iter().any(|kind| is_of(note, kind));
+    let notes = manifests.notes.iter().filter(|note| !is_answered(note));
+    manifests.problems.iter().chain(notes).for_each(say);
     manifests.ignored_lines("kubectl dra check", &CHECKED).iter().for_each(say);
-    let mut answers = Answers { profile, gates, lines: Vec::new(), checked: 0, refused: 0 };
+    let manifests = &manifests;
+    let mut answers =
+        Answers { manifests, profile, gates, lines: Vec::new(), as_v1: Vec::new(), checked: 0, refused: 0 };
     answers.add(&manifests.classes, ApiServer::validate_class);
     let is_whole = |claim: &&ResourceClaim| !manifests.partly_read.contains(&name_of(&claim.metadata));
     answers.add(manifests.claims.iter().filter(is_whole), ApiServer::validate_claim);
     answers.add(&manifests.claim_templates, ApiServer::validate_claim_template);
     answers.add(&manifests.slices, ApiServer::validate_slice);
     answers.add(&manifests.taint_rules, ApiServer::validate_taint_rule);
-    let Answers { lines, checked, refused, .. } = answers;
+    let Answers { lines, as_v1, checked, refused, .. } = answers;
     let lines: String = lines.into_iter().map(|line| line + "\n").collect();
-    (format!("{lines}objects: {checked}; refused: {refused}\n"), refused == 0 && manifests.problems.is_empty())
+    let lines = format!("{lines}objects: {checked}; refused: {refused}\n");
+    Answer { lines, as_v1, is_valid: refused == 0 && manifests.problems.is_empty() }
 }
 
-impl Answers {
-    fn add<'o, T: Metadata<Ty = ObjectMeta> + 'o>(
+fn is_of(note: &Problem, kind: &str) -> bool {
+    note.object.split(' ').next() == Some(kind)
+}
+
+impl Answers<'_> {
+    fn add<'o, T: KubeObject + Metadata<Ty = ObjectMeta> + 'o>(
         &mut self,
         objects: impl IntoIterator<Item = &'o T>,
         validate: impl Fn(ApiServer, Write<'_, T>) -> Result<Accepted<T>, FieldErrors>,
     ) {
         for object in objects {
             self.checked = self.checked.saturating_add(1);
-            let line = |text: &str| format!("{} {}: {text}", T::KIND, name_of(object.metadata()));
+            let name = name_of(object.metadata());
+            let written = self.manifests.written(T::KIND, &name);
+            let line = |text: &str| format!("{} {name}: {text}", T::KIND);
+            let lost = written.map(|written| lost_fields(written, self.profile)).unwrap_or_default();
+            let lost = lost.iter().filter(|lost| lost.cause != LostCause::Nowhere);
+            self.lines.extend(lost.map(|lost| line(&lost.told())));
             let validated =
-                |gates| validate(ApiServer::new(Component::new(self.profile, gates)), Write::create(object));
-            match validated(self.gates) {
+                |profile, gates, object: &T| validate(ApiServer::new(profile, gates), Write::create(object));
+            let in_release = |profile, gates| {
+                let found = read(written?.clone(), profile).ok()?;
+                let unknown = found.unknown.into_iter().map(|unknown| unknown.field);
+                let there = validated(profile, gates, &T::from_json(found.object).ok()?);
+                Some(match there {
+                    Ok(accepted) => {
+                        let dropped = accepted.dropped.into_iter().map(|lost| lost.field).chain(unknown).collect();
+                        Found { errors: FieldErrors::new(), dropped }
+                    }
+                    Err(errors) => Found { errors, dropped: unknown.collect() },
+                })
+            };
+            let with_gates = |gates| validated(self.profile, gates, object).err().unwrap_or_default();
+            let reasons = Reasons::new(self.profile, self.gates, &with_gates, &in_release);
+            match validated(self.profile, self.gates, object) {
                 Ok(accepted) => {
-                    let dropped = |lost: &DroppedField| {
-                        line(&format!("{} would be dropped: feature gate {} is off", lost.field, lost.gate))
-                    };
+                    let dropped = |lost: &DroppedField| line(&reasons.of_dropped(lost));
                     self.lines.extend(accepted.dropped.iter().map(dropped));
                     self.lines.extend(accepted.warnings.iter().map(|warning| line(&format!("warning: {warning}"))));
                 }
                 Err(errors) => {
-                    let gates = self.gates_behind(&errors, validated);
-                    let reason = |error: &FieldError| match gates.get(error.field.as_str()) {
-                        Some(gate) => line(&format!("{error} (feature gate {gate} is off)")),
-                        None => line(&error.to_string()),
-                    };
-                    let lines: Vec<String> = errors.iter().map(reason).collect();
-                    self.lines.extend(lines);
+                    self.lines.extend(reasons.of_refused(&errors).iter().map(|text| line(text)));
                     self.refused = self.refused.saturating_add(1);
                 }
             }
+            let as_v1 = written.and_then(|written| read(written.clone(), self.profile).ok());
+            self.as_v1.extend(as_v1.map(|found| found.object));
         }
-    }
-
-    /// Returns the fields with which nothing would be wrong if one gate were on, each with that gate. The object is validated
-    /// once if no gate matters, and once more for each gate that is off if one does.
-    fn gates_behind<'e, T>(
-        &self,
-        errors: &'e FieldErrors,
-        validated: impl Fn(GateSet) -> Result<T, FieldErrors>,
-    ) -> BTreeMap<&'e str, &'static str> {
-        let off: Vec<Gate> = Gate::ALL.iter().copied().filter(|gate| !self.gates.has(*gate)).collect();
-        let mended = |gates: GateSet| -> BTreeSet<&'e str> {
-            let left = validated(gates).err().unwrap_or_default();
-            let still: BTreeSet<&str> = left.iter().map(|error| error.field.as_str()).collect();
-            errors.iter().map(|error| error.field.as_str()).filter(|field| !still.contains(field)).collect()
-        };
-        if mended(off.iter().fold(self.gates, |gates, gate| gates.with(*gate))).is_empty() {
-            return BTreeMap::new();
-        }
-        let by_gate = off.into_iter().flat_map(|gate| {
-            mended(self.gates.with(gate)).into_iter().map(move |field| (field, gate.name(self.profile)))
-        });
-        by_gate.collect()
     }
 }

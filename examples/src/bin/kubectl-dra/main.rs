@@ -8,12 +8,12 @@ mod numa;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, GateSet};
-use dra_attrs::{Component, GateError, Profile};
+use dra_attrs::GateError;
 use examples::cluster_args::ClusterPlace;
 use examples::eviction_preview::{NoRule, preview, read_rules};
 use examples::live::cluster_view::{ClusterView, watch_cluster};
@@ -22,9 +22,10 @@ use examples::live::failure::LiveError;
 use examples::live::listing::{list_devices, list_devices_and_pods};
 use examples::live::now;
 use examples::live::why::{GateSource, NotPending, Question as Why, shown};
-use examples::output::{Format, OutputError, Trouble, program, put};
+use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
 use examples::pool_question::Question;
 use examples::pool_table::{By, tables};
+use examples::release_args::ReleaseArgs;
 
 /// Answers questions about the devices of a cluster: as kubectl plugin, kubectl dra
 #[derive(Clone, Debug, Parser)]
@@ -35,10 +36,10 @@ struct Args {
     /// Namespace of names without one [default: that of the context]
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
-    profile: Profile,
-    /// Feature gates of the cluster that differ from the defaults of Kubernetes 1.37
+    /// Rules to follow.
+    #[command(flatten)]
+    rules: ReleaseArgs,
+    /// Feature gates of the cluster that differ from the defaults of the release
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
     #[command(subcommand)]
@@ -72,6 +73,12 @@ enum Command {
         /// YAML or JSON files, directories, - for stdin
         #[arg(value_name = "FILE", required = true)]
         files: Vec<String>,
+        /// Print the objects in version v1, without fields that the release does not know; the answers go to stderr
+        #[arg(long)]
+        as_v1: bool,
+        /// Format of the objects
+        #[arg(short, long, value_enum, default_value_t = Output::Yaml, requires = "as_v1")]
+        output: Output,
     },
     /// Say before a device taint rule is written which pods it would evict, and when
     Evict {
@@ -82,6 +89,15 @@ enum Command {
         #[arg(short, long, value_enum, default_value_t = Format::Table)]
         output: Format,
     },
+}
+
+/// Format of objects.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    /// A list
+    Json,
+    /// One document each
+    Yaml,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -109,10 +125,20 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, DraError> {
-    if let Command::Check { files } = &args.command {
-        let (text, is_valid) = check::check(files, args.profile, args.gates()?);
-        put(&text)?;
-        return Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    if let Command::Check { files, as_v1, output } = &args.command {
+        let answer = check::check(files, args.rules.profile, args.gates()?);
+        match (as_v1, output) {
+            (false, _) => put(&answer.lines)?,
+            (true, Output::Json) => {
+                say(&answer.lines.trim_end());
+                put(&as_json(&answer.as_v1)?)?;
+            }
+            (true, Output::Yaml) => {
+                say(&answer.lines.trim_end());
+                put(&as_yaml(&answer.as_v1)?)?;
+            }
+        }
+        return Ok(if answer.is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
     let (text, is_whole) = runtime.block_on(args.ask())?;
@@ -122,24 +148,25 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
 
 impl Args {
     fn gates(&self) -> Result<GateSet, GateError> {
-        GateSet::parse(&self.feature_gates, self.profile)
+        GateSet::parse(&self.feature_gates, self.rules.profile)
     }
 
     /// Returns the answer; false if it leaves out a part of the question.
     async fn ask(&self) -> Result<(String, bool), DraError> {
         let gates: GateSet = self.gates()?;
-        let options = PodOptions::new(Component::new(self.profile, gates));
+        let options = PodOptions::new(self.rules.profile).with_gates(gates);
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
         let text = match &self.command {
             Command::Why { name, output } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
             Command::Free { drivers, by } => {
-                let question = Question { drivers: drivers.clone(), ..Question::new(self.profile, self.gates()?) };
+                let question =
+                    Question { drivers: drivers.clone(), ..Question::new(self.rules.profile, self.gates()?) };
                 let answer = question.ask(&list_devices(&cluster).await?, now());
-                tables(&answer.reports, &answer.held_twice, *by, self.profile)
+                tables(&answer.reports, &answer.held_twice, *by, self.rules.profile)
             }
             Command::Numa => numa::table(&list_devices(&cluster).await?),
             Command::Evict { rules, output } => {
-                let rules = read_rules(rules)?;
+                let rules = read_rules(rules, self.rules.profile)?;
                 let objects = list_devices_and_pods(&cluster).await?;
                 let answer = preview(&rules.taint_rules, &objects, options, now(), *output)?;
                 return Ok((answer.text, answer.refused == 0 && rules.problems.is_empty()));
@@ -160,12 +187,13 @@ impl Args {
         let (mut view, mut watches) = (ClusterView::new(gates), watch_cluster(cluster));
         view.complete_once(&mut watches).await?;
         let selectors = SelectorCache::default();
-        let allocator = Allocator::new(Component::new(self.profile, gates), &view.inventory, &view.classes)
+        let allocator = Allocator::new(self.rules.profile, &view.inventory, &view.classes)
             .with_selector_cache(&selectors)
+            .with_gates(gates)
             .with_explanation(Detail::Summary);
         let namespace = self.namespace.as_deref().unwrap_or(&cluster.namespace);
         let is_silent = self.feature_gates.is_empty();
-        let gates = if is_silent { GateSource::DefaultsOf(self.profile) } else { GateSource::Known };
+        let gates = if is_silent { GateSource::DefaultsOf(self.rules.profile) } else { GateSource::Known };
         let question = Why { allocator: &allocator, options, namespace, gates };
         Ok(shown(&question.ask(&view, name)?, output)?)
     }

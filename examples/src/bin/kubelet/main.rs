@@ -33,17 +33,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agent::{Agent, AgentError, CALL_TIMEOUT, Done};
 use clap::{Parser, Subcommand};
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
-use dra_attrs::{Component, GateError, Profile, Version, VersionError};
+use dra_attrs::{GateError, Profile, Version, VersionError};
 use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::feature_gates::{KUBELET_GATES, feature_gates};
 use examples::manifest::{Manifests, name_of};
 use examples::output::{LineForm, OutputError, Trouble, one_line, program, put, put_line, say};
-use grpc::{ServeError, block_on, listen, registered, serve};
+use examples::release_args::ReleaseArgs;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use agent::{Agent, AgentError, CALL_TIMEOUT, Done};
+use grpc::{ServeError, block_on, listen, registered, serve};
 use line::Line;
 use state_file::{StateFile, StateFileError};
 use story::{StoryError, tell};
@@ -76,7 +78,7 @@ struct Args {
     /// Checkpoint file (only with a command)
     #[arg(long, value_name = "FILE", default_value = "dra_manager_state")]
     state: PathBuf,
-    /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile
+    /// Feature gates that differ from the defaults of the release, by their names in the profile
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
     /// Print the counters of skipped calls and of operations at the end (only with prepare and unprepare)
@@ -85,9 +87,9 @@ struct Args {
     /// Do not check that the node declares what a pod requires, like a kubelet with that feature gate off
     #[arg(long)]
     no_admission: bool,
-    /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
-    profile: Profile,
+    /// Rules to follow.
+    #[command(flatten)]
+    rules: ReleaseArgs,
     /// Go on if a manifest has fields that are unknown, as the API server does; a claim below a misspelt field is not
     /// prepared
     #[arg(long)]
@@ -200,15 +202,16 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         });
         return Ok(serve(listener, &args.driver, on_call).await?);
     }
-    let settings = KubeletOptions::new(Component::new(
-        args.profile,
-        feature_gates(&args.feature_gates, args.profile, &KUBELET_GATES)?,
-    ));
+    let settings = KubeletOptions::new(args.rules.profile).with_gates(feature_gates(
+        &args.feature_gates,
+        args.rules.profile,
+        &KUBELET_GATES,
+    )?);
     if args.server.live {
         return Ok(live::run(args, settings, args.plugins()?).await?);
     }
     let Some(command) = &args.command else {
-        return Ok(print(tell(args.profile).await?.trim_end())?);
+        return Ok(print(tell(args.rules.profile).await?.trim_end())?);
     };
     let file = StateFile::new(args.state.clone());
     let mut plugins = args.plugins()?;
@@ -220,7 +223,7 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         }
     }
     let start = |file| Agent::start(file, settings, plugins, args.call_timeout());
-    let read = |files: &[String]| read(files, args.ignore_unknown_fields);
+    let read = |files: &[String]| read(files, args.rules.profile, args.ignore_unknown_fields);
     match command {
         Command::Prepare(pod) => {
             let version = VERSION.parse()?;
@@ -233,7 +236,7 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         }
         Command::Diagnose(question) => {
             let manifests = read(&question.files)?;
-            Ok(print(&diagnose::diagnose(question, &manifests, args.profile)?)?)
+            Ok(print(&diagnose::diagnose(question, &manifests, args.rules.profile)?)?)
         }
         Command::Unprepare(PodArgs { pod, files }) => {
             let (agent, manifests) = (start(file)?, read(files)?);
@@ -335,8 +338,8 @@ async fn reconcile(agent: &Agent, active: &BTreeSet<String>) -> Result<(), Kubel
 }
 
 /// Reads manifests, all of which must be readable: a pod or claim that is passed over would lose its devices.
-fn read(files: &[String], ignore_unknown_fields: bool) -> Result<Manifests, KubeletError> {
-    let mut manifests = Manifests::default();
+fn read(files: &[String], profile: Profile, ignore_unknown_fields: bool) -> Result<Manifests, KubeletError> {
+    let mut manifests = Manifests::of_release(profile);
     for file in files {
         manifests.read_argument(file);
     }

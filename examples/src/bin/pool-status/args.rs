@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use clap::{Parser, ValueEnum};
 use dra_attrs::GateError;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{InputKind, Profile, StatusRequest};
+use poolstatus::{InputKind, StatusRequest};
 
 use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
 use examples::feature_gates::{POOL_STATUS_GATES, feature_gates};
@@ -13,6 +13,7 @@ use examples::instant::instant;
 use examples::output::Format;
 use examples::pool_question::Question;
 use examples::pool_table::By;
+use examples::release_args::ReleaseArgs;
 
 /// Shows how many devices of each resource pool are allocated, available or unavailable
 ///
@@ -45,12 +46,12 @@ pub(crate) struct Args {
     /// Print a row for each pool or for each node
     #[arg(long, value_enum, default_value_t = By::Pool)]
     pub(crate) by: By,
-    /// Feature gates that differ from the defaults of Kubernetes 1.37, such as DRADeviceTaintRules=false
+    /// Feature gates that differ from the defaults of the release, such as DRADeviceTaintRules=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     pub(crate) feature_gates: String,
-    /// Rules to follow: kep (text of KEP-5677) or v1.37 (Kubernetes 1.37 as released)
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
-    pub(crate) profile: Profile,
+    /// Rules to follow.
+    #[command(flatten)]
+    pub(crate) rules: ReleaseArgs,
     /// Observation time, such as 2026-11-21T12:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) now: Option<Timestamp>,
@@ -131,8 +132,8 @@ impl Args {
             limit: self.limit,
             partition_type: self.partition_type.clone(),
             namespace: self.namespace.clone(),
-            gates: feature_gates(&self.feature_gates, self.profile, &POOL_STATUS_GATES)?,
-            profile: self.profile,
+            gates: feature_gates(&self.feature_gates, self.rules.profile, &POOL_STATUS_GATES)?,
+            profile: self.rules.profile,
         })
     }
 }

@@ -17,6 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dra_alloc::InventoryError;
 use dra_attrs::GateError;
+use dra_attrs::release::PoolStatusForm;
 use examples::eviction_preview::refused_rules;
 use examples::held_twice::{HeldTwice, lines};
 use examples::manifest::Manifests;
@@ -24,7 +25,7 @@ use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, 
 use examples::pool_question::{PoolAnswer, Question, RefusedDriver, incomplete_pools};
 use examples::pool_table::tables;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{Profile, StatusRequest};
+use poolstatus::StatusRequest;
 use serde_json::{Value, json};
 
 use args::Args;
@@ -72,13 +73,13 @@ fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
     }
     let question = args.question()?;
     if args.server.live {
-        if args.controller && args.profile == Profile::Kep {
+        if args.controller && args.rules.profile.rules().pool_status == PoolStatusForm::Kep {
             return Err(PoolStatusError::KepController);
         }
         question.check_drivers()?;
         return Ok(live::run(args, &question).map(|()| ExitCode::SUCCESS)?);
     }
-    let manifests = Manifests::of_arguments(&args.files, BUILT_IN);
+    let manifests = Manifests::of_arguments(&args.files, BUILT_IN, args.rules.profile);
     report_manifests(&manifests);
     for driver in
         question.drivers.iter().filter(|driver| manifests.slices.iter().all(|slice| slice.spec.driver != **driver))
@@ -147,7 +148,7 @@ fn note(answer: &PoolAnswer, question: &Question, args: &Args) {
     if matches!(args.output, Some(Format::Json | Format::Yaml)) {
         say_held_twice(&answer.held_twice);
     }
-    for report in answer.reports.iter().filter(|_| question.profile == Profile::V1_37) {
+    for report in answer.reports.iter().filter(|_| question.profile.rules().pool_status == PoolStatusForm::V1alpha3) {
         let pools = incomplete_pools(report);
         if !pools.is_empty() {
             let pools = pools.join(", ");

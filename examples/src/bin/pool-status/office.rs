@@ -45,7 +45,7 @@ impl Answer {
 
     /// Returns the tables of the report.
     pub(crate) fn table(&self, args: &Args) -> Option<String> {
-        self.report.as_ref().map(|report| tables(std::slice::from_ref(report), &[], args.by, args.profile))
+        self.report.as_ref().map(|report| tables(std::slice::from_ref(report), &[], args.by, args.rules.profile))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use dra_alloc::explain::Detail;
-use dra_attrs::Profile;
 use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
 use examples::output::Format;
+use examples::release_args::ReleaseArgs;
 
 use super::evict::EvictArgs;
 
@@ -33,13 +33,13 @@ pub(crate) struct Args {
     /// --pods. kube-scheduler has no such order
     #[arg(long, requires = "pods")]
     pub(crate) best_fit: bool,
-    /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile, such as
+    /// Feature gates that differ from the defaults of the release, by their names in the profile, such as
     /// DRAListTypeAttributes=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     pub(crate) feature_gates: String,
-    /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
-    pub(crate) profile: Profile,
+    /// Rules to follow.
+    #[command(flatten)]
+    pub(crate) rules: ReleaseArgs,
     /// Level of detail for claims that can't be allocated
     #[arg(long, value_enum, default_value_t = Explain::Summary)]
     pub(crate) explain: Explain,

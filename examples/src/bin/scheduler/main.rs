@@ -22,7 +22,7 @@ use args::{Args, Command};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{Classes, Gate, GateSet};
-use dra_attrs::{Component, GateError, VersionError};
+use dra_attrs::{GateError, VersionError};
 use examples::eviction_preview::refused_rules;
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::Manifests;
@@ -73,16 +73,16 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
-    let mut settings = Settings::new(args.profile, VERSION.parse()?);
+    let mut settings = Settings::new(args.rules.profile, VERSION.parse()?);
     settings.nodes.clone_from(&args.nodes);
-    settings.gates = feature_gates(&args.feature_gates, args.profile, &DEVICE_GATES)?;
+    settings.gates = feature_gates(&args.feature_gates, args.rules.profile, &DEVICE_GATES)?;
     settings.detail = args.explain.into();
     settings.best_fit = args.best_fit;
     if let Some(Command::Evict(question)) = &args.command {
         if args.server.live {
             return Err(SchedulerError::EvictOnCluster);
         }
-        let options = PodOptions::new(Component::new(args.profile, settings.gates));
+        let options = PodOptions::new(args.rules.profile).with_gates(settings.gates);
         return Ok(evict::run(question, args.cluster.manifest(), options, args.output)?);
     }
     if args.bind && args.output == Format::Yaml {
@@ -94,7 +94,7 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     if args.command.is_some() {
         return Err(SchedulerError::WhyWithoutCluster);
     }
-    let mut manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
+    let mut manifests = Manifests::of_arguments(&args.files, args.cluster.manifest(), args.rules.profile);
     manifests.fill_pod_uids();
     report(&manifests, settings.gates);
     if args.pods {
@@ -159,7 +159,7 @@ fn print(scheduled: &Schedule, slices: &[ResourceSlice], args: &Args) -> Result<
     if args.output == Format::Table {
         return Ok(put(&format!("{}\n{refusals}", table(answers, slices)))?);
     }
-    let written = claims(answers, WireForm::from_profile(args.profile))?;
+    let written = claims(answers, WireForm::from_profile(args.rules.profile))?;
     written.notes.iter().map(String::as_str).chain(refusals.lines()).for_each(|line| say(&line));
     if args.output == Format::Json {
         return Ok(put(&as_json(&list(&written.claims))?)?);

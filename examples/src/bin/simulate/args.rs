@@ -1,7 +1,7 @@
 //! Command line of `simulate`.
 
 use clap::{Parser, ValueEnum};
-use dra_attrs::Profile;
+use examples::release_args::ReleaseArgs;
 use examples::simulation::{Order, Placing};
 
 /// Plays a day of a cluster: pods with claims come, get devices, wait, give up and go
@@ -34,12 +34,12 @@ pub(crate) struct Args {
     /// File for the events of the day as described, as lines of JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<String>,
-    /// Feature gates that differ from the defaults of Kubernetes 1.37, such as DRAListTypeAttributes=true
+    /// Feature gates that differ from the defaults of the release, such as DRAListTypeAttributes=true
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     pub(crate) feature_gates: String,
-    /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
-    pub(crate) profile: Profile,
+    /// Rules to follow.
+    #[command(flatten)]
+    pub(crate) rules: ReleaseArgs,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub(crate) output: Output,

@@ -59,9 +59,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, SimulateError> {
-    let gates = feature_gates(&args.feature_gates, args.profile, &DEVICE_GATES)?;
+    let gates = feature_gates(&args.feature_gates, args.rules.profile, &DEVICE_GATES)?;
     let description = description(args)?;
-    let mut manifests = Manifests::default();
+    let mut manifests = Manifests::of_release(args.rules.profile);
     args.files.iter().for_each(|file| manifests.read_argument(file));
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
     manifests.ignored_lines("simulate", &USED).iter().for_each(say);
@@ -110,7 +110,7 @@ fn play(
     gates: GateSet,
     events: Option<&str>,
 ) -> Result<Scenario, SimulateError> {
-    let simulation = Simulation::new(description, recorded, args.profile, gates)
+    let simulation = Simulation::new(description, recorded, args.rules.profile, gates)
         .map_err(|source| SimulateError::Variant { name: name.to_owned(), source })?;
     let failed = |source| SimulateError::File { file: events.unwrap_or_default().to_owned(), source };
     let mut log = events.map(File::create).transpose().map_err(failed)?.map(BufWriter::new);

@@ -133,7 +133,7 @@ pub(crate) async fn run(
         form: args.output,
         agent,
         events: Events::new("dra-sdk-kubelet"),
-        counts: Counts::new(&vitals.metrics, args.profile),
+        counts: Counts::new(&vitals.metrics, args.rules.profile),
         view: RefCell::default(),
     };
     worker.tell(&Line::Registered { node: args.node_name.clone(), server: cluster.url.clone() })?;

@@ -1,0 +1,69 @@
+//! Objects as clients see them: stored in version `v1`, shown in the version of the request and the form of the release.
+
+use std::borrow::Cow;
+
+use dra_attrs::Profile;
+use dra_attrs::release::NodeAllocatableForm;
+use serde_json::{Map, Value, json};
+
+use super::kinds::{Kind, RESOURCE};
+use super::object::Object;
+
+/// Returns a stored object in the version of a kind. Other answers, such as a `Status`, are returned as they are.
+pub(crate) fn shown<'o>(kind: &Kind, profile: Profile, object: &'o Value) -> Cow<'o, Value> {
+    if kind.group != RESOURCE || object.text("/kind") != kind.name {
+        return Cow::Borrowed(object);
+    }
+    let has_mappings =
+        kind.name == "ResourceSlice" && profile.rules().node_allocatable == NodeAllocatableForm::Mappings;
+    if object.text("/apiVersion") == kind.api_version() && !has_mappings {
+        return Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    object.fields().insert("apiVersion".to_owned(), kind.api_version().into());
+    if has_mappings {
+        items(&mut object, "/spec/devices").iter_mut().for_each(with_mappings);
+    }
+    match (kind.version, kind.name) {
+        ("v1beta1", "ResourceSlice") => items(&mut object, "/spec/devices").iter_mut().for_each(with_basic),
+        ("v1beta1", "ResourceClaim") => items(&mut object, "/spec/devices/requests").iter_mut().for_each(flat),
+        ("v1beta1", "ResourceClaimTemplate") => {
+            items(&mut object, "/spec/spec/devices/requests").iter_mut().for_each(flat);
+        }
+        _ => {}
+    }
+    Cow::Owned(object)
+}
+
+fn items<'v>(object: &'v mut Value, pointer: &str) -> &'v mut [Value] {
+    object.pointer_mut(pointer).and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default()
+}
+
+/// Moves everything but the name of a device below `basic`.
+fn with_basic(device: &mut Value) {
+    let fields = std::mem::take(device.fields());
+    let (named, basic): (Map<_, _>, Map<_, _>) = fields.into_iter().partition(|(field, _)| field == "name");
+    *device.fields() = named;
+    device.fields().insert("basic".to_owned(), basic.into());
+}
+
+/// Moves the fields of `exactly` to the request.
+fn flat(request: &mut Value) {
+    if let Some(Value::Object(exactly)) = request.fields().remove("exactly") {
+        request.fields().extend(exactly);
+    }
+}
+
+/// Brings the node resources of a device to the form of Kubernetes 1.36.
+fn with_mappings(device: &mut Value) {
+    let Some(Value::Object(resources)) = device.fields().remove("nodeAllocatableResources") else { return };
+    let mapping = |resource: &Value| {
+        let of = |field: &str| resource.get("mapping").and_then(|mapping| mapping.get(field)).cloned();
+        let multiplier = of("capacityMultiplier").or_else(|| of("deviceMultiplier"));
+        let fields = [("capacityKey", of("capacityKey")), ("allocationMultiplier", multiplier)];
+        let fields = fields.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?)));
+        Value::Object(fields.collect())
+    };
+    let mappings: Map<_, _> = resources.iter().map(|(name, resource)| (name.clone(), mapping(resource))).collect();
+    device.fields().insert("nodeAllocatableResourceMappings".to_owned(), json!(mappings));
+}
