@@ -150,7 +150,7 @@ fn words(behaviour: &dyn Debug) -> String {
 }
 
 /// Returns every switch with its behaviour: a new one does not compile without a row.
-fn switches_of(validation: &Validation) -> [(&'static str, String); 19] {
+fn switches_of(validation: &Validation) -> [(&'static str, String); 24] {
     let Validation {
         counter_sets,
         one_value,
@@ -171,6 +171,11 @@ fn switches_of(validation: &Validation) -> [(&'static str, String); 19] {
         default_path,
         upper_case_driver,
         kept_while_off,
+        changed_allocation,
+        extended_name,
+        name_length,
+        admin_access,
+        conditions,
     } = validation;
     [
         ("counter sets: with devices, or in slices apart", words(counter_sets)),
@@ -191,6 +196,11 @@ fn switches_of(validation: &Validation) -> [(&'static str, String); 19] {
         ("`step: \"0\"` of a range (unguarded: the server stops)", words(range_numbers)),
         ("path of a default outside of its range", words(default_path)),
         ("driver with upper case letters", words(upper_case_driver)),
+        ("errors of admin access without the label", words(admin_access)),
+        ("conditions in a status: rules in code, or declared", words(conditions)),
+        ("message of a changed allocation", words(changed_allocation)),
+        ("messages of a bad extended resource", words(extended_name)),
+        ("unit of a length in messages", words(name_length)),
         ("fields that stay while their gate is off", kept_while_off.len().to_string()),
     ]
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::{Gate, GateSet};
+use dra_alloc::GateSet;
 use dra_attrs::{FullyQualifiedName, Profile, QualifiedName, lookup_by_name};
 use libfuzzer_sys::fuzz_target;
 

@@ -27,6 +27,7 @@
 //! Nothing here calls an API server. Writes are values; the caller sends them in order and returns each answer.
 //!
 //! ```
+//! use dra_attrs::Component;
 //! use dra_alloc::pods::{
 //!     ApiResponse, BindStep, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind, pre_enqueue,
 //! };

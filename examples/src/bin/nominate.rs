@@ -2,12 +2,11 @@
 //!
 //! Prints what happens at each instant, and at the end the metrics of the scheduler and what to look into.
 
-use std::fs;
-use std::io;
 use std::process::ExitCode;
+use std::{fs, io};
 
 use clap::Parser;
-use dra_attrs::{GateError, GateSet};
+use dra_attrs::{Component, GateError, GateSet};
 use examples::manifest::Manifests;
 use examples::nominate::{PlayError, Player, Writers, read_timeline};
 use examples::output::{OutputError, Trouble, program, put, say};
@@ -72,7 +71,7 @@ fn run(args: &Args) -> Result<ExitCode, NominateError> {
     let text = fs::read_to_string(&args.timeline).map_err(|error| NominateError::File { file: file(), error })?;
     let timeline = read_timeline(&text).map_err(|reason| NominateError::Timeline { file: file(), reason })?;
     let gates = GateSet::parse(&args.feature_gates, args.rules.profile)?;
-    let options = NominationOptions::new(args.rules.profile, Behavior::Safe).with_gates(gates);
+    let options = NominationOptions::new(Component::new(args.rules.profile, gates), Behavior::Safe);
     let mut player = Player::new(&manifests, options, if args.owners { Writers::Owners } else { Writers::Any })?;
     let outcome = timeline.iter().try_for_each(|entry| player.play(entry));
     put(&player.finish())?;

@@ -4,7 +4,7 @@
 //! and leases only the types of the fields and the names are checked, and what may not change of a pod.
 
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
-use dra_attrs::{ErrorType, FieldError, FieldErrors, FieldPath, GateSet, NameFormat, Profile};
+use dra_attrs::{Component, ErrorType, FieldError, FieldErrors, FieldPath, GateSet, NameFormat, Profile};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod};
 use k8s_openapi::api::resource::v1::{
@@ -69,7 +69,7 @@ impl Door {
     /// The object is malformed or invalid.
     pub(crate) fn admit(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
         let Attempt { kind, part, now, .. } = attempt;
-        let mut server = ApiServer::new(self.profile, self.gates).with_now(now);
+        let mut server = ApiServer::new(Component::new(self.profile, self.gates)).with_now(now);
         if let Some(namespace) = attempt.namespace {
             let namespace: Namespace = typed(kind, namespace)?;
             server = server.with_namespace(NamespaceAccess::from_namespace(&namespace));

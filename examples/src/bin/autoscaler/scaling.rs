@@ -14,7 +14,7 @@ use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Classes, DeviceId, GateSet, Inventory, StateError, allocated_devices};
-use dra_attrs::GateError;
+use dra_attrs::{Component, GateError, Profile};
 use examples::candidates::{claims_of, is_pending, refusal};
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::{Manifests, name_of};
@@ -208,7 +208,7 @@ impl Question<'_> {
 impl Question<'_> {
     /// Answers the question for the cluster of manifests.
     pub(crate) fn answer_manifests(&self, manifests: &Manifests, now: Timestamp) -> Result<Answer, ScalingError> {
-        let mut claims = ClaimTracker::new(self.gates);
+        let mut claims = ClaimTracker::new(Component::new(Profile::V1_37, self.gates));
         for claim in &manifests.claims {
             claims.observe(with_uid(claim))?;
         }
@@ -234,7 +234,7 @@ impl Question<'_> {
             None => Ok(()),
         };
         with_budget(|budget| {
-            let options = PodOptions::new(self.args.rules.profile).with_gates(self.gates);
+            let options = PodOptions::new(Component::new(self.args.rules.profile, self.gates));
             let simulator = ScaleSimulator::new(cluster.classes, &self.selectors, options, now)
                 .with_budget(budget)
                 .with_groups(cluster.pod_groups)

@@ -178,8 +178,10 @@ fn run(args: &Args) -> Result<(), DriverError> {
     }
     let pass = publish::writes(&args.driver, &args.node_name, &survey.devices, &args.server, &stored.slices)?;
     if args.check {
-        let server =
-            ApiServer::new(args.rules.profile, feature_gates(&args.feature_gates, args.rules.profile, &DEVICE_GATES)?);
+        let server = ApiServer::new(Component::new(
+            args.rules.profile,
+            feature_gates(&args.feature_gates, args.rules.profile, &DEVICE_GATES)?,
+        ));
         pass.writes.iter().try_for_each(|write| check(write, &stored.slices, server, args.all_problems))?;
     }
     if !args.stored.is_empty() {

@@ -2,19 +2,17 @@
 
 mod reason;
 
-use dra_alloc::DroppedField;
-use dra_alloc::GateSet;
 use dra_alloc::validate::{Accepted, ApiServer, Write, read};
-use dra_attrs::{FieldErrors, Profile};
+use dra_alloc::{DroppedField, GateSet};
+use dra_attrs::{Component, FieldErrors, Profile};
 use examples::manifest::{LostCause, Manifests, Problem, lost_fields, name_of};
 use examples::objects::KubeObject;
 use examples::output::say;
 use k8s_openapi::Metadata;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::Value;
-
 use reason::{Found, Reasons};
+use serde_json::Value;
 
 /// Kinds of objects that are checked.
 const CHECKED: [&str; 5] =
@@ -85,8 +83,9 @@ impl Answers<'_> {
             let lost = written.map(|written| lost_fields(written, self.profile)).unwrap_or_default();
             let lost = lost.iter().filter(|lost| lost.cause != LostCause::Nowhere);
             self.lines.extend(lost.map(|lost| line(&lost.told())));
-            let validated =
-                |profile, gates, object: &T| validate(ApiServer::new(profile, gates), Write::create(object));
+            let validated = |profile, gates, object: &T| {
+                validate(ApiServer::new(Component::new(profile, gates)), Write::create(object))
+            };
             let in_release = |profile, gates| {
                 let found = read(written?.clone(), profile).ok()?;
                 let unknown = found.unknown.into_iter().map(|unknown| unknown.field);

@@ -13,7 +13,7 @@ use dra_alloc::explain::Detail;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, GateSet};
-use dra_attrs::GateError;
+use dra_attrs::{Component, GateError};
 use examples::cluster_args::ClusterPlace;
 use examples::eviction_preview::{NoRule, preview, read_rules};
 use examples::live::cluster_view::{ClusterView, watch_cluster};
@@ -154,7 +154,7 @@ impl Args {
     /// Returns the answer; false if it leaves out a part of the question.
     async fn ask(&self) -> Result<(String, bool), DraError> {
         let gates: GateSet = self.gates()?;
-        let options = PodOptions::new(self.rules.profile).with_gates(gates);
+        let options = PodOptions::new(Component::new(self.rules.profile, gates));
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
         let text = match &self.command {
             Command::Why { name, output } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
@@ -187,9 +187,8 @@ impl Args {
         let (mut view, mut watches) = (ClusterView::new(gates), watch_cluster(cluster));
         view.complete_once(&mut watches).await?;
         let selectors = SelectorCache::default();
-        let allocator = Allocator::new(self.rules.profile, &view.inventory, &view.classes)
+        let allocator = Allocator::new(Component::new(self.rules.profile, gates), &view.inventory, &view.classes)
             .with_selector_cache(&selectors)
-            .with_gates(gates)
             .with_explanation(Detail::Summary);
         let namespace = self.namespace.as_deref().unwrap_or(&cluster.namespace);
         let is_silent = self.feature_gates.is_empty();

@@ -33,19 +33,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use agent::{Agent, AgentError, CALL_TIMEOUT, Done};
 use clap::{Parser, Subcommand};
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
-use dra_attrs::{GateError, Profile, Version, VersionError};
+use dra_attrs::{Component, GateError, Profile, Version, VersionError};
 use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::feature_gates::{KUBELET_GATES, feature_gates};
 use examples::manifest::{Manifests, name_of};
 use examples::output::{LineForm, OutputError, Trouble, one_line, program, put, put_line, say};
 use examples::release_args::ReleaseArgs;
+use grpc::{ServeError, block_on, listen, registered, serve};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
-use agent::{Agent, AgentError, CALL_TIMEOUT, Done};
-use grpc::{ServeError, block_on, listen, registered, serve};
 use line::Line;
 use state_file::{StateFile, StateFileError};
 use story::{StoryError, tell};
@@ -202,11 +201,10 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         });
         return Ok(serve(listener, &args.driver, on_call).await?);
     }
-    let settings = KubeletOptions::new(args.rules.profile).with_gates(feature_gates(
-        &args.feature_gates,
+    let settings = KubeletOptions::new(Component::new(
         args.rules.profile,
-        &KUBELET_GATES,
-    )?);
+        feature_gates(&args.feature_gates, args.rules.profile, &KUBELET_GATES)?,
+    ));
     if args.server.live {
         return Ok(live::run(args, settings, args.plugins()?).await?);
     }

@@ -22,7 +22,7 @@ use args::{Args, Command};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{Classes, Gate, GateSet};
-use dra_attrs::{GateError, VersionError};
+use dra_attrs::{Component, GateError, VersionError};
 use examples::eviction_preview::refused_rules;
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::Manifests;
@@ -82,7 +82,7 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
         if args.server.live {
             return Err(SchedulerError::EvictOnCluster);
         }
-        let options = PodOptions::new(args.rules.profile).with_gates(settings.gates);
+        let options = PodOptions::new(Component::new(args.rules.profile, settings.gates));
         return Ok(evict::run(question, args.cluster.manifest(), options, args.output)?);
     }
     if args.bind && args.output == Format::Yaml {
