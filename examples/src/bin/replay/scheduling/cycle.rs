@@ -2,7 +2,6 @@
 
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{Classes, Inventory};
-use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -93,7 +92,7 @@ pub(crate) fn cycle(input: Value) -> Result<Operation, Refusal> {
         updates: carriers("apiUpdates", input.api_updates.into_iter())?,
         deletes: input.api_deletes,
     };
-    let (server, steps) = (ApiServer::new(Component::new(claims, &input.fail))?, input.steps);
+    let (server, steps) = (ApiServer::new(claims, &input.fail)?, input.steps);
     Ok(Box::new(move |stopwatch| {
         let mut run = stopwatch.index(|| Run::new(&world, server.clone(), &in_flight))?;
         let answers = steps.iter().enumerate().map(|(index, step)| {

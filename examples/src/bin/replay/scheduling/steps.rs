@@ -9,7 +9,6 @@ use dra_alloc::pods::{
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Budget};
-use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
