@@ -23,6 +23,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use crate::cluster::classes::Classes;
+use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
 use crate::explain::Detail;
@@ -157,7 +158,7 @@ impl<'a> Allocator<'a> {
             inventory: self.inventory,
             classes: self.classes,
             state,
-            selectors: self.selectors(),
+            selectors: Compiler::new(self.selectors(), self.profile, self.gates),
             share_ids: self.share_ids,
             gates: self.gates,
             profile: self.profile,

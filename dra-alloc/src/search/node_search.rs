@@ -1,7 +1,7 @@
 //! Allocation on one node, in four steps: read pools, collect the devices of `allocationMode: All` requests, search,
 //! build the allocation results.
 
-use dra_attrs::release::SkipGateOff;
+use dra_attrs::release::{NodeFailures, Rules, SkipGateOff};
 use dra_attrs::{Gate, GateName};
 use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
@@ -45,10 +45,18 @@ pub(crate) fn allocate_on(
         Ok(Ok(results)) => Outcome::Allocated(results),
         Ok(Err(outcome)) => outcome,
         Err(Halt::Stopped(limit)) => Outcome::Stopped(Stopped::not_begun(limit)),
-        Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
+        Err(Halt::OnNode(failure)) => on_node(context.profile.rules(), failure)?,
         Err(Halt::Failed(error)) => return Err(error),
     };
     Ok((outcome, meter.effort()))
+}
+
+/// Returns the outcome of a failure that concerns one node.
+fn on_node(rules: &Rules, failure: NodeError) -> Result<Outcome, AllocateError> {
+    match rules.allocator.node_failures {
+        NodeFailures::SkipNode => Ok(Outcome::FailedOnNode(failure)),
+        NodeFailures::EndAttempt => Err(AllocateError::Node { source: Box::new(failure) }),
+    }
 }
 
 /// Tells if the claims of a plan can be allocated on one node.
@@ -59,10 +67,12 @@ pub(crate) fn fits_on(
     like: Option<&EquivalentSearches>,
     budget: Budget<'_>,
 ) -> Result<Fit, AllocateError> {
+    let rules = context.profile.rules();
     match search(context, plan, node, like, &Meter::new(budget), check_results) {
         Ok(Ok(())) => Ok(Fit::Yes),
         Ok(Err(Outcome::Stopped(stopped))) => Ok(Fit::Stopped(stopped)),
-        Ok(Err(_)) | Err(Halt::OnNode(_)) => Ok(Fit::No),
+        Ok(Err(_)) => Ok(Fit::No),
+        Err(Halt::OnNode(failure)) => on_node(rules, failure).map(|_| Fit::No),
         Err(Halt::Stopped(limit)) => Ok(Fit::Stopped(Stopped::not_begun(limit))),
         Err(Halt::Failed(error)) => Err(error),
     }
@@ -111,6 +121,8 @@ fn search<T>(
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {
     meter.has_left()?;
+    // Nodes are alike by what selectors read; here other attributes matter, too.
+    let like = like.filter(|_| !context.selectors.fails_on_lists);
     let view = view(context, node, meter)?;
     let candidates = Candidates::new(&view, context.state, Universe::Needed(context, plan));
     meter.add(plan.alternatives.len().saturating_mul(view.len().min(FEW_POOLS)) / PAIRS_OF_UNIT);

@@ -4,7 +4,9 @@
 //! fields of a row, or matches on its small enums without a wildcard: a new behaviour stops every place that must decide,
 //! and a new release with known behaviours changes this module alone.
 
+mod allocator;
 mod behaviours;
+mod cel;
 mod components;
 mod gates;
 mod kep;
@@ -15,9 +17,14 @@ mod v1_36;
 mod v1_37;
 mod validation;
 
+pub use allocator::{
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, DistinctMemory, FullDevices, KnownConstraints,
+    NodeFailures, OtherEffects, ResultTolerations,
+};
+pub use cel::{CelAttributes, CelRules, ListFunctions};
 pub use components::{
-    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff,
-    SkipForm, SkipGateOff, SkipRules,
+    Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff,
+    SkipRules,
 };
 pub use gates::{GateRow, GateStage};
 pub use limits::{CounterLimits, Limits};
@@ -46,6 +53,8 @@ pub struct Rules {
     pub validation: Validation,
     /// Node operations that drivers do not need.
     pub skip: SkipRules,
+    /// Environment of CEL expressions.
+    pub cel: CelRules,
     /// Search for devices.
     pub allocator: AllocatorRules,
     /// Names of metrics.

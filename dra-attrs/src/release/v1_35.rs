@@ -1,8 +1,13 @@
 //! Rules of Kubernetes 1.35.
 
+use super::allocator::{
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, DistinctMemory, FullDevices, KnownConstraints,
+    NodeFailures, OtherEffects, ResultTolerations,
+};
+use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::components::{
-    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff,
-    SkipForm, SkipGateOff, SkipRules,
+    Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff,
+    SkipRules,
 };
 use super::validation::{
     AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
@@ -19,6 +24,7 @@ pub(crate) const V1_35: Rules = Rules {
     node_allocatable: NodeAllocatableForm::Absent,
     validation: VALIDATION,
     skip: SKIP,
+    cel: CEL,
     allocator: ALLOCATOR,
     metrics: MetricNames::Shipped,
     pool_status: PoolStatusForm::V1alpha3,
@@ -84,4 +90,38 @@ const SKIP: SkipRules = SkipRules {
     lost_operations: LostOperations::ReadAgain,
 };
 
-const ALLOCATOR: AllocatorRules = AllocatorRules { lists_off: ListTypes::Disabled };
+const CEL: CelRules = CelRules { attributes: CelAttributes::Values, new_functions: ListFunctions::All };
+
+const ALLOCATOR: AllocatorRules = AllocatorRules {
+    variants: VARIANTS,
+    lists_off: ListTypes::Disabled,
+    lists_on: ListTypes::Disabled,
+    converted: ConvertedAttributes::All,
+    tolerations: ResultTolerations::Copied,
+    config_of_all: ConfigOfAll::Kept,
+    other_effects: OtherEffects::Ignored,
+    node_failures: NodeFailures::SkipNode,
+    distinct: DistinctMemory::LastOfRequest,
+    full_devices: FullDevices::LeftOut,
+};
+
+const VARIANTS: &[AllocatorVariant] = &[
+    AllocatorVariant { name: "stable", knows: &[], constraints: KnownConstraints::Match },
+    AllocatorVariant {
+        name: "incubating",
+        knows: &[&[Gate::AdminAccess], &[Gate::PrioritizedList], &[Gate::PartitionableDevices], &[Gate::DeviceTaints]],
+        constraints: KnownConstraints::Match,
+    },
+    AllocatorVariant {
+        name: "experimental",
+        knows: &[
+            &[Gate::AdminAccess],
+            &[Gate::PrioritizedList],
+            &[Gate::PartitionableDevices],
+            &[Gate::DeviceTaints],
+            &[Gate::ConsumableCapacity],
+            &[Gate::DeviceBindingConditions, Gate::ResourceClaimDeviceStatus],
+        ],
+        constraints: KnownConstraints::MatchAndDistinct,
+    },
+];

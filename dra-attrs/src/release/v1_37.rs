@@ -1,8 +1,13 @@
 //! Rules of Kubernetes 1.37.
 
+use super::allocator::{
+    AllocatorRules, ConfigOfAll, ConvertedAttributes, DistinctMemory, FullDevices, NodeFailures, OtherEffects,
+    ResultTolerations,
+};
+use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::components::{
-    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff,
-    SkipForm, SkipGateOff, SkipRules,
+    Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff,
+    SkipRules,
 };
 use super::validation::{
     AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
@@ -19,6 +24,7 @@ pub(crate) const V1_37: Rules = Rules {
     node_allocatable: NodeAllocatableForm::Resources,
     validation: VALIDATION,
     skip: SKIP,
+    cel: CEL,
     allocator: ALLOCATOR,
     metrics: MetricNames::Shipped,
     pool_status: PoolStatusForm::V1alpha3,
@@ -84,4 +90,17 @@ const SKIP: SkipRules = SkipRules {
     lost_operations: LostOperations::ReadAgain,
 };
 
-const ALLOCATOR: AllocatorRules = AllocatorRules { lists_off: ListTypes::Disabled };
+const CEL: CelRules = CelRules { attributes: CelAttributes::ValuesAndLists, new_functions: ListFunctions::All };
+
+const ALLOCATOR: AllocatorRules = AllocatorRules {
+    variants: &[],
+    lists_off: ListTypes::Disabled,
+    lists_on: ListTypes::Enabled,
+    converted: ConvertedAttributes::Read,
+    tolerations: ResultTolerations::Copied,
+    config_of_all: ConfigOfAll::Cleared,
+    other_effects: OtherEffects::Ignored,
+    node_failures: NodeFailures::SkipNode,
+    distinct: DistinctMemory::Every,
+    full_devices: FullDevices::Counted,
+};

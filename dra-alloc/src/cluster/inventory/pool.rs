@@ -52,6 +52,7 @@ const BINDING_CONDITIONS: u8 = 2;
 const SOUND: u8 = 1;
 const PLAIN: u8 = 2;
 const UNIFORM: u8 = 4;
+const LISTS: u8 = 8;
 
 impl Pool {
     /// Builds a pool that is known to be incomplete, from the slices that are there. `hash` is that of driver and pool name.
@@ -145,6 +146,11 @@ impl Pool {
         self.soundness() & UNIFORM != 0
     }
 
+    /// Returns true if a device that the node can use has an attribute that is a list. Reads every device on first use.
+    pub(crate) fn has_lists(&self) -> bool {
+        self.soundness() & LISTS != 0
+    }
+
     fn soundness(&self) -> u8 {
         self.soundness.get_or_find(|| {
             let facts = || self.known_devices().flat_map(|(slice, facts)| slice_devices(slice).iter().zip(facts));
@@ -163,7 +169,8 @@ impl Pool {
                 && self.counters.is_empty()
                 && self.devices.slices.iter().all(|slice| slice.spec.skip_node_operations.is_none())
                 && self.devices.iter().all(is_bare);
-            bit(is_sound, SOUND) | bit(is_plain, PLAIN) | bit(is_uniform, UNIFORM)
+            let has_lists = facts().any(|(device, facts)| facts.look(device).has_lists());
+            bit(is_sound, SOUND) | bit(is_plain, PLAIN) | bit(is_uniform, UNIFORM) | bit(has_lists, LISTS)
         })
     }
 

@@ -1,0 +1,116 @@
+//! Rules of the scheduler's allocator, as far as they differ between releases.
+
+use super::behaviours::behaviours;
+use crate::gate::Gate;
+use crate::gates::GateSet;
+use crate::matching::ListTypes;
+
+/// Decides how the allocator of a release searches.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a row is written without `..`, and only in this crate")]
+pub struct AllocatorRules {
+    /// Variants of the allocator. The first one that knows all gates that are on is used; the last one if none does.
+    pub variants: &'static [AllocatorVariant],
+    /// List-typed attributes in constraints while their gate is off.
+    pub lists_off: ListTypes,
+    /// List-typed attributes in constraints while their gate is on.
+    pub lists_on: ListTypes,
+    /// Attributes that a selector makes values of.
+    pub converted: ConvertedAttributes,
+    /// Tolerations of a request in its results.
+    pub tolerations: ResultTolerations,
+    /// Configuration that names every request of a claim.
+    pub config_of_all: ConfigOfAll,
+    /// Taints whose effect is `None` or unknown.
+    pub other_effects: OtherEffects,
+    /// Failures that concern one node.
+    pub node_failures: NodeFailures,
+    /// Devices of which `distinctAttribute` remembers the values.
+    pub distinct: DistinctMemory,
+    /// Devices without room for a further share, in requests for all devices.
+    pub full_devices: FullDevices,
+}
+
+/// One of the allocators of a release, which know different features.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a row is written without `..`, and only in this crate")]
+pub struct AllocatorVariant {
+    /// Name of the variant: the more it knows, the less it is tried.
+    pub name: &'static str,
+    /// Sets of gates of the features that it knows. A feature is on if all gates of its set are.
+    pub knows: &'static [&'static [Gate]],
+    /// Constraints that it knows.
+    pub constraints: KnownConstraints,
+}
+
+impl AllocatorRules {
+    /// Returns the variant that is used while some gates are on: the first that knows every feature of the others that is
+    /// on. `None` if the release is modelled as one allocator that knows everything.
+    #[must_use]
+    pub fn variant(&self, gates: GateSet) -> Option<&'static AllocatorVariant> {
+        let is_on = |feature: &&&[Gate]| feature.iter().all(|gate| gates.has(*gate));
+        let asked = || self.variants.iter().flat_map(|variant| variant.knows).filter(is_on);
+        let knows_all = |variant: &&AllocatorVariant| asked().all(|feature| variant.knows.contains(feature));
+        self.variants.iter().find(knows_all).or_else(|| self.variants.last())
+    }
+}
+
+behaviours! {
+    /// Constraints that a variant of the allocator knows. A claim with another one is an error.
+    KnownConstraints {
+        /// `matchAttribute`.
+        Match,
+        /// `matchAttribute` and `distinctAttribute`.
+        MatchAndDistinct,
+    }
+    /// Attributes of a device that the evaluation of a selector makes values of. One that can't be, such as a list while
+    /// the gate of lists is off, makes the evaluation fail.
+    ConvertedAttributes {
+        /// All of the device.
+        All,
+        /// Those that the expression reads.
+        Read,
+    }
+    /// Tolerations of a request in its results.
+    ResultTolerations {
+        /// They are not written.
+        Absent,
+        /// They are copied.
+        Copied,
+    }
+    /// Names of requests in configuration that names every request of a claim.
+    ConfigOfAll {
+        /// They are kept.
+        Kept,
+        /// They are cleared: no name stands for all requests.
+        Cleared,
+    }
+    /// Taints whose effect is `None` or unknown.
+    OtherEffects {
+        /// They prevent allocation.
+        Prevent,
+        /// They do not matter.
+        Ignored,
+    }
+    /// Failures that concern one node: invalid pools, and pools in an update.
+    NodeFailures {
+        /// They end the attempt on all nodes.
+        EndAttempt,
+        /// Other nodes are tried.
+        SkipNode,
+    }
+    /// Devices of which `distinctAttribute` remembers the values.
+    DistinctMemory {
+        /// The last device of each request.
+        LastOfRequest,
+        /// Every device.
+        Every,
+    }
+    /// Devices without room for a further share, in requests for all devices.
+    FullDevices {
+        /// They are left out.
+        LeftOut,
+        /// They belong to all devices, so that the request fails.
+        Counted,
+    }
+}
