@@ -143,6 +143,16 @@ pub enum AllocateError {
         /// Number of terms of the device's node selector.
         terms: usize,
     },
+    /// kube-scheduler crashes, and so has no answer: a request for all devices comes to one that consumes counters.
+    #[error("claim {claim}, request {request}: kube-scheduler crashes at device {device}, which consumes counters")]
+    SchedulerStops {
+        /// Namespace and name of the claim.
+        claim: String,
+        /// Name of the request, as `request` or `request/subrequest`.
+        request: String,
+        /// The device.
+        device: Box<DeviceId>,
+    },
     /// A failure that concerns one node ends the attempt on all nodes, as before Kubernetes 1.35.
     #[error("{source}")]
     Node {

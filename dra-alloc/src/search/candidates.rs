@@ -238,7 +238,8 @@ impl<'s> Candidates<'s> {
         if let Some(pool) = self.view.pool(seen.next.into()) {
             let ix = seen.next;
             seen.next = next(ix);
-            if self.is_needed(pool) && pool.state() == PoolState::Complete {
+            // An incomplete pool has no devices, unless the release uses those that are there.
+            if self.is_needed(pool) && pool.state() != PoolState::Invalid {
                 if pool.has_binding_conditions() {
                     seen.last.push_back(ix);
                 } else {

@@ -22,6 +22,7 @@ use super::table::{Table, skips_operations};
 use super::too_few::has_too_few;
 use super::walk::{Solution, Walk};
 use crate::cluster::inventory::pool::PoolState;
+use crate::cluster::inventory::sight::Sight;
 use crate::cluster::inventory::view::View;
 
 /// Number of comparisons of a node with the selectors of shared slices that are a unit of work.
@@ -53,7 +54,12 @@ pub(crate) fn allocate_on(
 
 /// Returns the outcome of a failure that concerns one node.
 fn on_node(rules: &Rules, failure: NodeError) -> Result<Outcome, AllocateError> {
-    match rules.allocator.node_failures {
+    let treatment = match failure {
+        NodeError::InvalidPools { .. } => rules.allocator.invalid_pools,
+        NodeError::PoolIncomplete { .. } | NodeError::PoolInvalid { .. } => rules.allocator.pools_of_all,
+        NodeError::SkipNodeOperationsOff { .. } => NodeFailures::SkipNode,
+    };
+    match treatment {
         NodeFailures::SkipNode => Ok(Outcome::FailedOnNode(failure)),
         NodeFailures::EndAttempt => Err(AllocateError::Node { source: Box::new(failure) }),
     }
@@ -90,7 +96,7 @@ pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, m
 /// Returns the pools of a node. Finding those of many is work.
 #[inline]
 fn view<'i>(context: &Context<'i>, node: &Node, meter: &Meter<'_>) -> Result<View<'i>, AllocateError> {
-    let (view, comparisons) = context.inventory.view_and_weight(node, context.gates);
+    let (view, comparisons) = context.inventory.view_and_weight(node, Sight::new(context.profile, context.gates));
     meter.add(comparisons / COMPARISONS_OF_UNIT);
     let view = view.map_err(|failed| AllocateError::from(*failed))?;
     meter.add(view.len().saturating_sub(FEW_POOLS));

@@ -3,7 +3,7 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
-use dra_attrs::release::{Rules, SkipGateOff};
+use dra_attrs::release::{CountersOfAll, FurtherShare, Rules, SkipGateOff};
 use dra_attrs::{Gate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
@@ -238,6 +238,18 @@ impl<'s> Table<'s> {
     /// Returns true if several allocations may share the device.
     pub(crate) fn is_shareable(&self, device: DeviceIx) -> bool {
         self.has(Gate::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
+    }
+
+    /// Returns true if a request that got the device tries it again for its next share.
+    pub(crate) fn is_tried_again(&self, device: DeviceIx) -> bool {
+        self.rules.allocator.further_share == FurtherShare::SameDevice && self.is_shareable(device)
+    }
+
+    /// Returns true if kube-scheduler crashes when a request for all devices comes to the device.
+    pub(crate) fn crashes(&self, device: DeviceIx) -> bool {
+        self.rules.allocator.counters_of_all == CountersOfAll::Crash
+            && self.has(Gate::PartitionableDevices)
+            && self.candidate(device).consumes_counters()
     }
 
     /// Returns true if the device does not skip node operations, or if the node and the feature gates allow that it

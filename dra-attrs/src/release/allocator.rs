@@ -23,12 +23,22 @@ pub struct AllocatorRules {
     pub config_of_all: ConfigOfAll,
     /// Taints whose effect is `None` or unknown.
     pub other_effects: OtherEffects,
-    /// Failures that concern one node.
-    pub node_failures: NodeFailures,
+    /// Pools of which the node sees only some of the slices.
+    pub partial_pools: PartialPools,
+    /// Invalid pools, where the other devices of the node do not suffice.
+    pub invalid_pools: NodeFailures,
+    /// Invalid pools and pools in an update, of a node from which a request asks for all devices.
+    pub pools_of_all: NodeFailures,
     /// Devices of which `distinctAttribute` remembers the values.
     pub distinct: DistinctMemory,
     /// Devices without room for a further share, in requests for all devices.
     pub full_devices: FullDevices,
+    /// Shared device that a request got, when it needs a further one.
+    pub further_share: FurtherShare,
+    /// Requests for all devices that are not the first of a list of alternatives.
+    pub later_all: LaterAll,
+    /// Devices that consume counters, in requests for all devices.
+    pub counters_of_all: CountersOfAll,
 }
 
 /// One of the allocators of a release, which know different features.
@@ -92,12 +102,19 @@ behaviours! {
         /// They do not matter.
         Ignored,
     }
-    /// Failures that concern one node: invalid pools, and pools in an update.
+    /// Failures that concern one node.
     NodeFailures {
         /// They end the attempt on all nodes.
         EndAttempt,
         /// Other nodes are tried.
         SkipNode,
+    }
+    /// Devices of a pool of whose latest generation the node sees too few or too many slices.
+    PartialPools {
+        /// Requests for a number of devices may get them, even if the other slices are for other nodes.
+        Used,
+        /// If the slices on all nodes are not the announced number either, no request gets them.
+        Skipped,
     }
     /// Devices of which `distinctAttribute` remembers the values.
     DistinctMemory {
@@ -105,6 +122,27 @@ behaviours! {
         LastOfRequest,
         /// Every device.
         Every,
+    }
+    /// Shared device that a request got, when it needs a further one.
+    FurtherShare {
+        /// The device is tried again.
+        SameDevice,
+        /// Devices after it are tried.
+        OtherDevice,
+    }
+    /// Request for all devices that is not the first of a list of alternatives.
+    LaterAll {
+        /// After its first device, the first alternative is gone on with: mostly there is no solution.
+        Lost,
+        /// It gets its devices.
+        Kept,
+    }
+    /// Devices that consume counters, in requests for all devices.
+    CountersOfAll {
+        /// The scheduler crashes.
+        Crash,
+        /// They are counted.
+        Counted,
     }
     /// Devices without room for a further share, in requests for all devices.
     FullDevices {

@@ -1,8 +1,8 @@
 //! Rules of the texts of the KEPs, with Kubernetes 1.37 where they are silent.
 
 use super::allocator::{
-    AllocatorRules, ConfigOfAll, ConvertedAttributes, DistinctMemory, FullDevices, NodeFailures, OtherEffects,
-    ResultTolerations,
+    AllocatorRules, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices, FurtherShare,
+    LaterAll, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::components::{
@@ -100,7 +100,12 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     tolerations: ResultTolerations::Copied,
     config_of_all: ConfigOfAll::Cleared,
     other_effects: OtherEffects::Ignored,
-    node_failures: NodeFailures::SkipNode,
+    partial_pools: PartialPools::Skipped,
+    invalid_pools: NodeFailures::SkipNode,
+    pools_of_all: NodeFailures::SkipNode,
     distinct: DistinctMemory::Every,
     full_devices: FullDevices::Counted,
+    further_share: FurtherShare::OtherDevice,
+    later_all: LaterAll::Kept,
+    counters_of_all: CountersOfAll::Counted,
 };

@@ -18,8 +18,8 @@ mod v1_37;
 mod validation;
 
 pub use allocator::{
-    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, DistinctMemory, FullDevices, KnownConstraints,
-    NodeFailures, OtherEffects, ResultTolerations,
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
+    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
 };
 pub use cel::{CelAttributes, CelRules, ListFunctions};
 pub use components::{

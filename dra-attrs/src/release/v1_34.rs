@@ -1,8 +1,8 @@
 //! Rules of Kubernetes 1.34.
 
 use super::allocator::{
-    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, DistinctMemory, FullDevices, KnownConstraints,
-    NodeFailures, OtherEffects, ResultTolerations,
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
+    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::components::{
@@ -110,9 +110,14 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     tolerations: ResultTolerations::Absent,
     config_of_all: ConfigOfAll::Kept,
     other_effects: OtherEffects::Prevent,
-    node_failures: NodeFailures::EndAttempt,
+    partial_pools: PartialPools::Used,
+    invalid_pools: NodeFailures::EndAttempt,
+    pools_of_all: NodeFailures::EndAttempt,
     distinct: DistinctMemory::LastOfRequest,
     full_devices: FullDevices::LeftOut,
+    further_share: FurtherShare::SameDevice,
+    later_all: LaterAll::Lost,
+    counters_of_all: CountersOfAll::Counted,
 };
 
 const VARIANTS: &[AllocatorVariant] = &[

@@ -1,8 +1,8 @@
 //! Rules of Kubernetes 1.35.
 
 use super::allocator::{
-    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, DistinctMemory, FullDevices, KnownConstraints,
-    NodeFailures, OtherEffects, ResultTolerations,
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
+    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::components::{
@@ -100,9 +100,14 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     tolerations: ResultTolerations::Copied,
     config_of_all: ConfigOfAll::Kept,
     other_effects: OtherEffects::Ignored,
-    node_failures: NodeFailures::SkipNode,
+    partial_pools: PartialPools::Skipped,
+    invalid_pools: NodeFailures::SkipNode,
+    pools_of_all: NodeFailures::EndAttempt,
     distinct: DistinctMemory::LastOfRequest,
     full_devices: FullDevices::LeftOut,
+    further_share: FurtherShare::SameDevice,
+    later_all: LaterAll::Lost,
+    counters_of_all: CountersOfAll::Crash,
 };
 
 const VARIANTS: &[AllocatorVariant] = &[
