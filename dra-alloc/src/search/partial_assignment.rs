@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::release::DistinctMemory;
+use dra_attrs::release::{DistinctMemory, RefusedCounters};
 use dra_attrs::{DistinctState, Gate, MatchError, MatchState, Quantity, Scalar, ValueSet};
 use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;
@@ -276,11 +276,19 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         }
         let reserved = self.reserve(device)?;
         if let Err(refusal) = self.admit(alternative, device) {
-            self.release(device, reserved);
+            match self.table.variant.refused_counters {
+                RefusedCounters::Released => self.release(device, reserved),
+                RefusedCounters::Reserved => {}
+            }
             return Err(refusal);
         }
         self.enter(alternative, device)?;
         Ok(Placed { chosen: Chosen { alternative, device }, reserved })
+    }
+
+    /// Returns true if kube-scheduler crashes when a request for all devices comes to the device.
+    pub(crate) fn crashes(&self, device: DeviceIx) -> bool {
+        self.table.crashes(device) && !self.is_shared(device)
     }
 
     /// Takes back the device of the last placement.

@@ -174,8 +174,7 @@ impl Column<'_> {
 impl<'p> Plan<'p> {
     /// Reads claims up to the first invalid one.
     pub(crate) fn new(claims: &[&'p ResourceClaim], classes: &'p Classes, gates: GateSet, profile: Profile) -> Self {
-        let variant = profile.rules().allocator.variant(gates);
-        let known = variant.map_or(KnownConstraints::MatchAndDistinct, |variant| variant.constraints);
+        let known = profile.rules().allocator.variant(gates).constraints;
         let requests =
             claims.iter().filter_map(|claim| devices(claim)).flat_map(|devices| &devices.requests).map(Vec::len);
         let mut plan = Self {

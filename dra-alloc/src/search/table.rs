@@ -3,7 +3,7 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
-use dra_attrs::release::{CountersOfAll, FurtherShare, Rules, SkipGateOff};
+use dra_attrs::release::{AllocatorVariant, CountersOfAll, FurtherShare, Rules, SkipGateOff};
 use dra_attrs::{Gate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
@@ -80,6 +80,7 @@ pub(crate) struct Table<'s> {
     pub(crate) meter: &'s Meter<'s>,
     pub(crate) plan: &'s Plan<'s>,
     pub(crate) rules: &'static Rules,
+    pub(crate) variant: &'static AllocatorVariant,
     pub(crate) candidates: &'s Candidates<'s>,
     node: &'s Node,
     derived: &'s DerivedValues,
@@ -129,6 +130,7 @@ impl<'s> Table<'s> {
             context,
             meter,
             plan,
+            variant: rules.allocator.variant(context.gates),
             rules,
             candidates,
             node,
@@ -245,7 +247,7 @@ impl<'s> Table<'s> {
         self.rules.allocator.further_share == FurtherShare::SameDevice && self.is_shareable(device)
     }
 
-    /// Returns true if kube-scheduler crashes when a request for all devices comes to the device.
+    /// Returns true if kube-scheduler crashes when a request for all devices comes to the device, unless it is shared.
     pub(crate) fn crashes(&self, device: DeviceIx) -> bool {
         self.rules.allocator.counters_of_all == CountersOfAll::Crash
             && self.has(Gate::PartitionableDevices)

@@ -9,7 +9,7 @@
 //! Source: `allocateOne` of kube-scheduler's allocator, 1.37.
 
 use dra_attrs::Gate;
-use dra_attrs::release::{DistinctMemory, FurtherShare, LaterAll};
+use dra_attrs::release::{DistinctMemory, FurtherShare, LaterAll, RefusedCounters};
 use dra_device::MAX_DEVICES_PER_CLAIM;
 use smallvec::SmallVec;
 
@@ -163,7 +163,7 @@ fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
 }
 
 /// Returns true if the search is the one that pruning is proved for: it gives a device to a request once, remembers every
-/// device under a constraint, and goes on with the alternative that it chose.
+/// device under a constraint, goes on with the alternative that it chose, and a refused device leaves no trace.
 fn is_prunable(table: &Table<'_>) -> bool {
     let (rules, plan) = (&table.rules.allocator, table.plan);
     let has_distinct = || {
@@ -173,7 +173,8 @@ fn is_prunable(table: &Table<'_>) -> bool {
     let has_later_all = || plan.alternatives.iter().any(|asked| asked.mode == Mode::All && asked.subrequest.is_some());
     !(rules.further_share == FurtherShare::SameDevice && table.has(Gate::ConsumableCapacity)
         || rules.distinct == DistinctMemory::LastOfRequest && has_distinct()
-        || rules.later_all == LaterAll::Lost && has_later_all())
+        || table.variant.later_all == LaterAll::Lost && has_later_all()
+        || table.variant.refused_counters == RefusedCounters::Reserved && table.has(Gate::PartitionableDevices))
 }
 
 impl<'t, 's> Walk<'t, 's> {
@@ -353,7 +354,7 @@ impl<'t, 's> Walk<'t, 's> {
         if self.assignment.is_taken(alternative, device) {
             return Ok(Step::Back(Answer::No));
         }
-        if self.table.crashes(device) {
+        if self.assignment.crashes(device) {
             return Err(self.crash(alternative, device));
         }
         match self.assignment.place(alternative, device) {
@@ -469,7 +470,7 @@ impl<'t, 's> Walk<'t, 's> {
     /// Goes on after a device of an `allocationMode: All` request.
     fn descend_all(&mut self, placed: Placed<'s>) -> Step {
         let step = self.descend(placed, None);
-        if self.table.rules.allocator.later_all == LaterAll::Lost {
+        if self.table.variant.later_all == LaterAll::Lost {
             let claim = self.table.plan.claims.at(self.position.claim);
             let first = claim.and_then(|claim| claim.requests.at(self.position.request));
             self.position.alternative = first.map(|request| request.alternatives.start);

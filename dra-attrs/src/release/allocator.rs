@@ -9,7 +9,8 @@ use crate::matching::ListTypes;
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a row is written without `..`, and only in this crate")]
 pub struct AllocatorRules {
-    /// Variants of the allocator. The first one that knows all gates that are on is used; the last one if none does.
+    /// Variants of the allocator. The first one that knows all gates that are on is used; the last one if none does; without any,
+    /// [`AllocatorVariant::COMPLETE`].
     pub variants: &'static [AllocatorVariant],
     /// List-typed attributes in constraints while their gate is off.
     pub lists_off: ListTypes,
@@ -35,8 +36,6 @@ pub struct AllocatorRules {
     pub full_devices: FullDevices,
     /// Shared device that a request got, when it needs a further one.
     pub further_share: FurtherShare,
-    /// Requests for all devices that are not the first of a list of alternatives.
-    pub later_all: LaterAll,
     /// Devices that consume counters, in requests for all devices.
     pub counters_of_all: CountersOfAll,
 }
@@ -51,18 +50,33 @@ pub struct AllocatorVariant {
     pub knows: &'static [&'static [Gate]],
     /// Constraints that it knows.
     pub constraints: KnownConstraints,
+    /// Requests for all devices that are not the first of a list of alternatives.
+    pub later_all: LaterAll,
+    /// Counters of a device that is refused because of a taint or a constraint.
+    pub refused_counters: RefusedCounters,
 }
 
 impl AllocatorRules {
     /// Returns the variant that is used while some gates are on: the first that knows every feature of the others that is
-    /// on. `None` if the release is modelled as one allocator that knows everything.
+    /// on.
     #[must_use]
-    pub fn variant(&self, gates: GateSet) -> Option<&'static AllocatorVariant> {
+    pub fn variant(&self, gates: GateSet) -> &'static AllocatorVariant {
         let is_on = |feature: &&&[Gate]| feature.iter().all(|gate| gates.has(*gate));
         let asked = || self.variants.iter().flat_map(|variant| variant.knows).filter(is_on);
         let knows_all = |variant: &&AllocatorVariant| asked().all(|feature| variant.knows.contains(feature));
-        self.variants.iter().find(knows_all).or_else(|| self.variants.last())
+        self.variants.iter().find(knows_all).or_else(|| self.variants.last()).unwrap_or(&AllocatorVariant::COMPLETE)
     }
+}
+
+impl AllocatorVariant {
+    /// Variant that knows everything, as which a release is modelled whose variants give the same answers.
+    pub const COMPLETE: Self = Self {
+        name: "complete",
+        knows: &[],
+        constraints: KnownConstraints::MatchAndDistinct,
+        later_all: LaterAll::Kept,
+        refused_counters: RefusedCounters::Released,
+    };
 }
 
 behaviours! {
@@ -136,6 +150,13 @@ behaviours! {
         Lost,
         /// It gets its devices.
         Kept,
+    }
+    /// Counters of a device that is refused because of a taint or a constraint.
+    RefusedCounters {
+        /// They stay reserved for the rest of the search.
+        Reserved,
+        /// They are free again.
+        Released,
     }
     /// Devices that consume counters, in requests for all devices.
     CountersOfAll {

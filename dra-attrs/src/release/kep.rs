@@ -2,7 +2,7 @@
 
 use super::allocator::{
     AllocatorRules, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices, FurtherShare,
-    LaterAll, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
+    NodeFailures, OtherEffects, PartialPools, ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::components::{
@@ -106,6 +106,5 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     distinct: DistinctMemory::Every,
     full_devices: FullDevices::Counted,
     further_share: FurtherShare::OtherDevice,
-    later_all: LaterAll::Kept,
     counters_of_all: CountersOfAll::Counted,
 };

@@ -19,7 +19,8 @@ mod validation;
 
 pub use allocator::{
     AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
-    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
+    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
+    ResultTolerations,
 };
 pub use cel::{CelAttributes, CelRules, ListFunctions};
 pub use components::{

@@ -2,7 +2,8 @@
 
 use super::allocator::{
     AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
-    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
+    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
+    ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::components::{
@@ -114,18 +115,25 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     invalid_pools: NodeFailures::EndAttempt,
     pools_of_all: NodeFailures::EndAttempt,
     distinct: DistinctMemory::LastOfRequest,
-    full_devices: FullDevices::LeftOut,
+    full_devices: FullDevices::Counted,
     further_share: FurtherShare::SameDevice,
-    later_all: LaterAll::Lost,
     counters_of_all: CountersOfAll::Counted,
 };
 
 const VARIANTS: &[AllocatorVariant] = &[
-    AllocatorVariant { name: "stable", knows: &[], constraints: KnownConstraints::Match },
+    AllocatorVariant {
+        name: "stable",
+        knows: &[],
+        constraints: KnownConstraints::Match,
+        later_all: LaterAll::Lost,
+        refused_counters: RefusedCounters::Reserved,
+    },
     AllocatorVariant {
         name: "incubating",
         knows: &[&[Gate::AdminAccess], &[Gate::PrioritizedList], &[Gate::PartitionableDevices], &[Gate::DeviceTaints]],
         constraints: KnownConstraints::Match,
+        later_all: LaterAll::Lost,
+        refused_counters: RefusedCounters::Reserved,
     },
     AllocatorVariant {
         name: "experimental",
@@ -139,5 +147,7 @@ const VARIANTS: &[AllocatorVariant] = &[
             &[Gate::ResourceClaimDeviceStatus],
         ],
         constraints: KnownConstraints::MatchAndDistinct,
+        later_all: LaterAll::Kept,
+        refused_counters: RefusedCounters::Reserved,
     },
 ];

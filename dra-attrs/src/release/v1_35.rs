@@ -2,7 +2,8 @@
 
 use super::allocator::{
     AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
-    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
+    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
+    ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::components::{
@@ -106,16 +107,23 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     distinct: DistinctMemory::LastOfRequest,
     full_devices: FullDevices::LeftOut,
     further_share: FurtherShare::SameDevice,
-    later_all: LaterAll::Lost,
     counters_of_all: CountersOfAll::Crash,
 };
 
 const VARIANTS: &[AllocatorVariant] = &[
-    AllocatorVariant { name: "stable", knows: &[], constraints: KnownConstraints::Match },
+    AllocatorVariant {
+        name: "stable",
+        knows: &[],
+        constraints: KnownConstraints::Match,
+        later_all: LaterAll::Lost,
+        refused_counters: RefusedCounters::Reserved,
+    },
     AllocatorVariant {
         name: "incubating",
         knows: &[&[Gate::AdminAccess], &[Gate::PrioritizedList], &[Gate::PartitionableDevices], &[Gate::DeviceTaints]],
         constraints: KnownConstraints::Match,
+        later_all: LaterAll::Lost,
+        refused_counters: RefusedCounters::Reserved,
     },
     AllocatorVariant {
         name: "experimental",
@@ -128,5 +136,7 @@ const VARIANTS: &[AllocatorVariant] = &[
             &[Gate::DeviceBindingConditions, Gate::ResourceClaimDeviceStatus],
         ],
         constraints: KnownConstraints::MatchAndDistinct,
+        later_all: LaterAll::Kept,
+        refused_counters: RefusedCounters::Reserved,
     },
 ];

@@ -2,7 +2,8 @@
 
 use super::allocator::{
     AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
-    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
+    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
+    ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::components::{
@@ -106,7 +107,6 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     distinct: DistinctMemory::LastOfRequest,
     full_devices: FullDevices::LeftOut,
     further_share: FurtherShare::OtherDevice,
-    later_all: LaterAll::Kept,
     counters_of_all: CountersOfAll::Counted,
 };
 
@@ -115,6 +115,8 @@ const VARIANTS: &[AllocatorVariant] = &[
         name: "stable",
         knows: &[&[Gate::AdminAccess], &[Gate::PrioritizedList], &[Gate::PartitionableDevices], &[Gate::DeviceTaints]],
         constraints: KnownConstraints::Match,
+        later_all: LaterAll::Kept,
+        refused_counters: RefusedCounters::Reserved,
     },
     AllocatorVariant {
         name: "incubating",
@@ -127,5 +129,7 @@ const VARIANTS: &[AllocatorVariant] = &[
             &[Gate::DeviceBindingConditions, Gate::ResourceClaimDeviceStatus],
         ],
         constraints: KnownConstraints::MatchAndDistinct,
+        later_all: LaterAll::Kept,
+        refused_counters: RefusedCounters::Released,
     },
 ];
