@@ -103,7 +103,7 @@ enum Selectors<'a> {
 
 impl<'a> Allocator<'a> {
     /// Builds an allocator over the slices and classes of a cluster, with the gates that are on by default in
-    /// Kubernetes 1.37.
+    /// the release of the profile.
     ///
     /// `profile` selects the rules: `V1_37` those of a real cluster, `Kep` those of the KEP texts. Use the `with_*`
     /// methods for other gates, a cache of compiled selectors that outlives the allocator, share IDs, and explanations.
@@ -113,7 +113,7 @@ impl<'a> Allocator<'a> {
             profile,
             inventory,
             classes,
-            gates: GateSet::default(),
+            gates: GateSet::of(profile),
             selectors: Selectors::Own(Arc::default()),
             share_ids: &share_id,
             detail: Detail::default(),

@@ -28,12 +28,12 @@ pub struct PodOptions {
 }
 
 impl PodOptions {
-    /// Builds the configuration of a scheduler with the default gates of Kubernetes 1.37.
+    /// Builds the configuration of a scheduler with the default gates of the release.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         Self {
             profile,
-            gates: GateSet::default(),
+            gates: GateSet::of(profile),
             binding_timeout: DEFAULT_BINDING_TIMEOUT,
             accepts_group_allocations: false,
         }
