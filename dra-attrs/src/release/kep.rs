@@ -9,6 +9,7 @@ use super::components::{
     Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff,
     SkipRules,
 };
+use super::plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
 use super::validation::{
     AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
@@ -26,6 +27,7 @@ pub(crate) const KEP: Rules = Rules {
     skip: SKIP,
     cel: CEL,
     allocator: ALLOCATOR,
+    plugin: PLUGIN,
     metrics: MetricNames::Kep,
     pool_status: PoolStatusForm::Kep,
     nomination: NominationAfterCycle::Cleared,
@@ -88,6 +90,12 @@ const SKIP: SkipRules = SkipRules {
     declared_feature: "DraOptionalNodePreparation",
     inference: Inference::FromClaims,
     lost_operations: LostOperations::Called,
+};
+
+const PLUGIN: PluginRules = PluginRules {
+    filter_timeout: FilterTimeout::EndAttempt,
+    owners: MadeOwners::Controller,
+    binding_texts: BindingTexts::Device,
 };
 
 const CEL: CelRules = CelRules { attributes: CelAttributes::ValuesAndLists, new_functions: ListFunctions::All };

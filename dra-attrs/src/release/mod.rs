@@ -11,6 +11,7 @@ mod components;
 mod gates;
 mod kep;
 mod limits;
+mod plugin;
 mod v1_34;
 mod v1_35;
 mod v1_36;
@@ -29,6 +30,7 @@ pub use components::{
 };
 pub use gates::{GateRow, GateStage};
 pub use limits::{CounterLimits, Limits};
+pub use plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
 pub use validation::{
     AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
@@ -58,6 +60,8 @@ pub struct Rules {
     pub cel: CelRules,
     /// Search for devices.
     pub allocator: AllocatorRules,
+    /// Scheduler's plugin for claims, and claim controller.
+    pub plugin: PluginRules,
     /// Names of metrics.
     pub metrics: MetricNames,
     /// Form and counts of the status of pools.

@@ -10,6 +10,7 @@ use super::components::{
     Inference, LostOperations, MetricNames, NominationAfterCycle, PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff,
     SkipRules,
 };
+use super::plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
 use super::validation::{
     AbsentValue, BadKeyPath, BothKinds, CounterSets, DefaultPath, DuplicatePath, EmptyDriver, LongList, OneValue,
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
@@ -27,6 +28,7 @@ pub(crate) const V1_35: Rules = Rules {
     skip: SKIP,
     cel: CEL,
     allocator: ALLOCATOR,
+    plugin: PLUGIN,
     metrics: MetricNames::Shipped,
     pool_status: PoolStatusForm::V1alpha3,
     nomination: NominationAfterCycle::Kept,
@@ -89,6 +91,12 @@ const SKIP: SkipRules = SkipRules {
     declared_feature: "DRAOptionalNodeOperations",
     inference: Inference::Never,
     lost_operations: LostOperations::ReadAgain,
+};
+
+const PLUGIN: PluginRules = PluginRules {
+    filter_timeout: FilterTimeout::SkipNode,
+    owners: MadeOwners::Controller,
+    binding_texts: BindingTexts::Claim,
 };
 
 const CEL: CelRules = CelRules { attributes: CelAttributes::Values, new_functions: ListFunctions::All };
