@@ -84,8 +84,8 @@ pub(crate) struct Expression<'p> {
 
 impl<'p> Expression<'p> {
     /// Returns the compiled selector, compiling it on first use; `None` if the selector has no expression.
-    pub(crate) fn compile(&self, compiler: Compiler<'_>) -> Option<Result<&'p Selector, &'p CompileError>> {
-        let Compiler { cache, profile, .. } = compiler;
+    pub(crate) fn compile(&self, by: Compiler<'_>) -> Option<Result<&'p Selector, &'p CompileError>> {
+        let Compiler { cache, profile, .. } = by;
         let (text, compiled) = (self.text?, self.compiled.get(self.index)?.of(profile));
         Some(compiled.get_or_init(|| self.limited(cache.compile_in(text, profile)?, profile)).as_deref())
     }

@@ -340,14 +340,14 @@ fn needs_held(asked: &Alternative<'_>) -> bool {
 ///
 /// A selector in direct form that pins another driver is false, and not an error, for a device whose attributes are all
 /// valid. So are the selectors before it true or false and no error if they read nothing but the driver.
-pub(super) fn may_admit(asked: &Alternative<'_>, pool: &Pool, compiler: Compiler<'_>) -> bool {
+pub(super) fn may_admit(asked: &Alternative<'_>, pool: &Pool, by: Compiler<'_>) -> bool {
     for selector in asked.selectors() {
-        let Some(Ok(compiled)) = selector.compile(compiler) else { return true };
+        let Some(Ok(compiled)) = selector.compile(by) else { return true };
         if !Searched(compiled).is_direct() {
             return true;
         }
         if compiled.pinned_driver().is_some_and(|driver| driver != pool.driver()) {
-            return !compiler.can_read(pool);
+            return !by.can_read(pool);
         }
         if !compiled.depends_only_on_driver() {
             return true;

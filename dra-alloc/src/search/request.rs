@@ -336,9 +336,9 @@ impl Alternative<'_> {
 
     /// Returns true if the selectors read nothing of a device but its driver, and so have the same value, which is no
     /// error, for all sound devices of a driver.
-    pub(crate) fn reads_driver_alone(&self, compiler: Compiler<'_>) -> bool {
+    pub(crate) fn reads_driver_alone(&self, by: Compiler<'_>) -> bool {
         self.selectors().all(|selector| {
-            matches!(selector.compile(compiler), Some(Ok(compiled))
+            matches!(selector.compile(by), Some(Ok(compiled))
                 if Searched(compiled).is_direct() && compiled.depends_only_on_driver())
         })
     }

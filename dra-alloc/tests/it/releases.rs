@@ -19,7 +19,7 @@ fn known(profile: Profile) -> GateSet {
 }
 
 fn answer(cluster: &Cluster, claims: &[ResourceClaim], profile: Profile, gates: GateSet) -> String {
-    let cluster = Cluster { profile, gates, ..cluster.clone() };
+    let cluster = Cluster { gates, profile, ..cluster.clone() };
     match cluster.try_allocate(&node("n"), claims) {
         Ok(verdict) => match verdict.outcome {
             Outcome::Allocated(results) => crate::cluster::devices(&results).join(", "),
