@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_attrs::release::OtherEffects;
 use dra_device::taint::untolerated;
 use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule};
 
@@ -24,7 +25,7 @@ impl<'r> TaintRules<'r> {
         let mut by_driver_and_pool: BTreeMap<_, SelectedDevices<'r>> = BTreeMap::new();
         for rule in rules {
             let Some(selector) = &rule.spec.device_selector else { continue };
-            if untolerated([&rule.spec.taint], &[]).is_some() {
+            if untolerated([&rule.spec.taint], &[], OtherEffects::Ignored).is_some() {
                 let key = [selector.driver.as_deref(), selector.pool.as_deref()];
                 let selected = by_driver_and_pool.entry(key).or_default();
                 match selector.device.as_deref() {
@@ -55,6 +56,6 @@ impl PoolTaints<'_> {
     pub(crate) fn is_tainted(&self, device: &Device) -> bool {
         let name = device.name.as_str();
         self.selected.iter().flatten().any(|selected| selected.all || selected.names.contains(name))
-            || untolerated(device.taints.iter().flatten(), &[]).is_some()
+            || untolerated(device.taints.iter().flatten(), &[], OtherEffects::Ignored).is_some()
     }
 }

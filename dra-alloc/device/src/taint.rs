@@ -7,6 +7,7 @@
 //! Source of the rules: `DeviceTaint`, `DeviceToleration` and `DeviceTaintRule` of `resource.k8s.io/v1`, the allocator
 //! and taint tracker of kube-scheduler 1.37.
 
+use dra_attrs::release::OtherEffects;
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceTaintRule, DeviceToleration};
 
 /// Taint effects that prevent the allocation of a device.
@@ -43,26 +44,32 @@ fn value_tolerated(toleration: &DeviceToleration, taint: &DeviceTaint) -> bool {
     }
 }
 
-/// Returns the first taint that prevents allocation and that none of the tolerations tolerates.
+/// Returns the first taint that prevents allocation and that none of the tolerations tolerates. `effects` says if a taint
+/// with another effect than `NoSchedule` and `NoExecute` does.
 ///
 /// # Complexity
 /// The product of the numbers of taints and tolerations, each at most 16 in valid objects.
 ///
 /// ```
+/// use dra_attrs::release::OtherEffects;
 /// use dra_device::taint::untolerated;
 /// use k8s_openapi::api::resource::v1::DeviceTaint;
 ///
 /// let taint = |effect: &str| DeviceTaint { key: "health".into(), effect: effect.into(), ..Default::default() };
-/// assert_eq!(untolerated([&taint("None")], &[]), None);
-/// assert_eq!(untolerated([&taint("None"), &taint("NoExecute")], &[]), Some(&taint("NoExecute")));
+/// assert_eq!(untolerated([&taint("None")], &[], OtherEffects::Ignored), None);
+/// assert_eq!(untolerated([&taint("None")], &[], OtherEffects::Prevent), Some(&taint("None")));
 /// ```
 #[must_use]
 pub fn untolerated<'t>(
     taints: impl IntoIterator<Item = &'t DeviceTaint>,
     tolerations: &[DeviceToleration],
+    effects: OtherEffects,
 ) -> Option<&'t DeviceTaint> {
     let is_tolerated = |taint: &DeviceTaint| tolerations.iter().any(|toleration| tolerates(toleration, taint));
-    let blocks = |taint: &DeviceTaint| BLOCKING_EFFECTS.contains(&taint.effect.as_str());
+    let blocks = |taint: &DeviceTaint| match effects {
+        OtherEffects::Prevent => true,
+        OtherEffects::Ignored => BLOCKING_EFFECTS.contains(&taint.effect.as_str()),
+    };
     taints.into_iter().find(|taint| blocks(taint) && !is_tolerated(taint))
 }
 

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use dra_attrs::Profile;
+use dra_attrs::release::CelAttributes;
+
 use super::{CompileError, Options, Selector};
 
 /// Memory of a default cache, in bytes: some ten thousand selectors as drivers write them.
@@ -33,10 +36,12 @@ pub struct SelectorCache {
     entries: RwLock<Entries>,
 }
 
-/// Compiled expressions by text. Selectors and derived attributes are checked for different types.
+/// Compiled expressions by text, and by the types that they are checked for.
 #[derive(Debug, Default)]
 struct Entries {
     selectors: BTreeMap<String, Entry>,
+    /// Selectors of releases whose attributes are no lists.
+    of_values: BTreeMap<String, Entry>,
     derived: BTreeMap<String, Entry>,
     /// Memory of all entries, in bytes.
     memory: usize,
@@ -46,6 +51,7 @@ impl Entries {
     const fn of(&self, purpose: Purpose) -> &BTreeMap<String, Entry> {
         match purpose {
             Purpose::Selector => &self.selectors,
+            Purpose::OfValues => &self.of_values,
             Purpose::Derived => &self.derived,
         }
     }
@@ -53,6 +59,7 @@ impl Entries {
     const fn of_mut(&mut self, purpose: Purpose) -> &mut BTreeMap<String, Entry> {
         match purpose {
             Purpose::Selector => &mut self.selectors,
+            Purpose::OfValues => &mut self.of_values,
             Purpose::Derived => &mut self.derived,
         }
     }
@@ -66,7 +73,7 @@ impl Entries {
 
     /// Drops the entries that were used least recently, until at most `memory` bytes are left.
     fn shrink(&mut self, memory: usize) {
-        let all = [Purpose::Selector, Purpose::Derived].into_iter().flat_map(|purpose| {
+        let all = [Purpose::Selector, Purpose::OfValues, Purpose::Derived].into_iter().flat_map(|purpose| {
             self.of(purpose).iter().map(move |(text, entry)| (entry.used.load(Ordering::Relaxed), purpose, text))
         });
         let mut all: Vec<(u64, Purpose, String)> = all.map(|(used, of, text)| (used, of, text.clone())).collect();
@@ -82,10 +89,11 @@ impl Entries {
     }
 }
 
-/// Purpose of an expression: selector or derived attribute.
+/// Purpose of an expression: selector, selector where no attribute is a list, or derived attribute.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Selector,
+    OfValues,
     Derived,
 }
 
@@ -133,6 +141,26 @@ impl SelectorCache {
     /// ```
     pub fn compile(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {
         self.compiled(Purpose::Selector, expression, || Selector::compile(expression, &Options::stored()))
+    }
+
+    /// Returns the compiled form of a selector that is stored in the release of a profile, from the cache if it is there.
+    ///
+    /// # Errors
+    /// As [`Selector::compile`].
+    ///
+    /// ```
+    /// # use dra_selector::SelectorCache;
+    /// use dra_attrs::Profile;
+    /// let (cache, expression) = (SelectorCache::default(), "device.attributes['gpu.example'].numaNode.includes(1)");
+    /// assert!(cache.compile(expression).is_ok());
+    /// assert!(cache.compile_in(expression, Profile::V1_35).is_err());
+    /// ```
+    pub fn compile_in(&self, expression: &str, profile: Profile) -> Result<Arc<Selector>, CompileError> {
+        let purpose = match profile.rules().cel.attributes {
+            CelAttributes::Values => Purpose::OfValues,
+            CelAttributes::ValuesAndLists => Purpose::Selector,
+        };
+        self.compiled(purpose, expression, || Selector::compile(expression, &Options::stored().with_profile(profile)))
     }
 
     /// Returns the compiled form of a derived attribute's expression, from the cache if it is there.
@@ -184,6 +212,6 @@ impl SelectorCache {
     #[cfg(test)]
     pub(super) fn held(&self) -> (usize, usize) {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        (entries.selectors.len() + entries.derived.len(), entries.memory)
+        (entries.selectors.len() + entries.of_values.len() + entries.derived.len(), entries.memory)
     }
 }

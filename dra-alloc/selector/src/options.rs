@@ -1,6 +1,7 @@
 //! Choice of the environment that an expression is compiled in.
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::release::{CelAttributes, CelRules, ListFunctions};
+use dra_attrs::{Gate, GateSet, Profile};
 
 use super::declarations::names::DeviceFields;
 
@@ -15,8 +16,11 @@ use super::declarations::names::DeviceFields;
 /// assert!(Selector::compile(expression, &Options::new_expression(gates)).is_err());
 /// assert!(Selector::compile(expression, &Options::stored()).is_ok());
 /// ```
+///
+/// The environment is that of Kubernetes 1.37 unless [`Options::with_profile`] says another release.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    cel: CelRules,
     /// Feature gates, which count for new expressions; `None` for those of stored objects.
     gates: Option<GateSet>,
     /// Largest cost of an evaluation, in Kubernetes' units.
@@ -31,14 +35,31 @@ impl Options {
     /// everything is there, whatever the gates.
     #[must_use]
     pub fn stored() -> Self {
-        Self { gates: None, cost_limit: Self::COST_LIMIT }
+        Self { cel: Profile::V1_37.rules().cel, gates: None, cost_limit: Self::COST_LIMIT }
     }
 
     /// Returns the environment of expressions of objects that are created or changed: what a gate adds is there only while
     /// the gate is on.
     #[must_use]
     pub fn new_expression(gates: GateSet) -> Self {
-        Self { gates: Some(gates), cost_limit: Self::COST_LIMIT }
+        Self { gates: Some(gates), ..Self::stored() }
+    }
+
+    /// Replaces the release: earlier ones lack functions, and those without the gate of lists know no attribute that is one.
+    ///
+    /// ```
+    /// use dra_attrs::{GateSet, Profile};
+    /// use dra_selector::{Options, Selector};
+    ///
+    /// let expression = "lists.range(3).exists(i, i == device.attributes['gpu.example'].index)";
+    /// let new = |profile| Options::new_expression(GateSet::of(profile)).with_profile(profile);
+    /// assert!(Selector::compile(expression, &new(Profile::V1_34)).is_err());
+    /// assert!(Selector::compile(expression, &new(Profile::V1_35)).is_ok());
+    /// assert!(Selector::compile(expression, &Options::stored().with_profile(Profile::V1_34)).is_ok());
+    /// ```
+    #[must_use]
+    pub const fn with_profile(self, profile: Profile) -> Self {
+        Self { cel: profile.rules().cel, ..self }
     }
 
     /// Replaces the limit of an evaluation's cost.
@@ -49,6 +70,11 @@ impl Options {
 
     pub(super) fn fields(&self) -> DeviceFields {
         let is_on = |gate| self.gates.is_none_or(|gates| gates.has(gate));
-        DeviceFields { sharing: is_on(Gate::ConsumableCapacity), lists: is_on(Gate::ListTypeAttributes) }
+        let lists = match self.cel.attributes {
+            CelAttributes::Values => false,
+            CelAttributes::ValuesAndLists => is_on(Gate::ListTypeAttributes),
+        };
+        let functions = if self.gates.is_none() { ListFunctions::All } else { self.cel.new_functions };
+        DeviceFields { sharing: is_on(Gate::ConsumableCapacity), lists, functions }
     }
 }

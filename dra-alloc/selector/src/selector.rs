@@ -125,7 +125,8 @@ impl Selector {
         fits: impl FnOnce(&Checked<'_>) -> Result<(), CompileError>,
     ) -> Result<Self, CompileError> {
         let report = |issues| Report::new(expression, issues);
-        let (tree, root) = parse(expression).map_err(|issues| CompileError::Syntax { report: report(issues) })?;
+        let (tree, root) = parse(expression, options.fields().functions)
+            .map_err(|issues| CompileError::Syntax { report: report(issues) })?;
         let checked = check::check(tree, root, options.fields())
             .map_err(|issues| CompileError::Type { report: report(issues) })?;
         fits(&checked)?;

@@ -93,7 +93,7 @@ impl<'c> Attempt<'c> {
                 None => pending.push(claim),
             }
         }
-        let plan = Plan::new(&pending, context.classes, context.gates);
+        let plan = Plan::new(&pending, context.classes, context.gates, context.profile);
         Self {
             context,
             detail,

@@ -23,7 +23,9 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use crate::cluster::classes::Classes;
+use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
+use crate::cluster::inventory::sight::Sight;
 use crate::cluster::state::AllocatedState;
 use crate::explain::Detail;
 use crate::search::allocate_error::AllocateError;
@@ -136,6 +138,10 @@ impl<'a> Allocator<'a> {
         Self { detail, ..self }
     }
 
+    fn sight(&self) -> Sight {
+        Sight::new(self.scheduler.profile(), self.scheduler.gates())
+    }
+
     fn selectors(&self) -> &SelectorCache {
         match &self.selectors {
             Selectors::Own(cache) => cache,
@@ -148,7 +154,7 @@ impl<'a> Allocator<'a> {
             inventory: self.inventory,
             classes: self.classes,
             state,
-            selectors: self.selectors(),
+            selectors: Compiler::new(self.selectors(), self.scheduler.profile(), self.scheduler.gates()),
             share_ids: self.share_ids,
             gates: self.scheduler.gates(),
             profile: self.scheduler.profile(),
@@ -165,8 +171,7 @@ impl<'a> Allocator<'a> {
     /// Linear in the number of `nodes` and in the number and size of the devices that they see, those that several nodes
     /// see counted once.
     pub fn prepare<'n, N: Borrow<Node> + 'n>(&self, state: &AllocatedState, nodes: impl IntoIterator<Item = &'n N>) {
-        let views =
-            nodes.into_iter().filter_map(|node| self.inventory.view(node.borrow(), self.scheduler.gates()).ok());
+        let views = nodes.into_iter().filter_map(|node| self.inventory.view(node.borrow(), self.sight()).ok());
         for view in views {
             for pool in view.pools() {
                 pool.look();
@@ -264,7 +269,7 @@ impl<'a> Allocator<'a> {
     /// # Complexity
     /// Linear in the number of pools that the node sees.
     pub fn node_pools(&self, state: &AllocatedState, node: &Node) -> Result<Vec<NodePool>, AllocateError> {
-        let view = self.inventory.view(node, self.scheduler.gates()).map_err(|failed| AllocateError::from(*failed))?;
+        let view = self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))?;
         Ok(view.pools().map(|pool| NodePool::new(pool, state)).collect())
     }
 
@@ -277,7 +282,7 @@ impl<'a> Allocator<'a> {
     /// # Complexity
     /// Linear in the number of pools that the node sees.
     pub fn node_version(&self, state: &AllocatedState, node: &Node) -> Result<NodeVersion, AllocateError> {
-        let view = self.inventory.view(node, self.scheduler.gates()).map_err(|failed| AllocateError::from(*failed))?;
+        let view = self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))?;
         Ok(NodeVersion::new(self.inventory, &view, state))
     }
 }

@@ -294,7 +294,7 @@ impl Mark {
     /// Reads what a node's refusals depend on; `None` if the node's slices can't be read.
     fn new(allocator: &Allocator<'_>, state: &AllocatedState, node: &Node) -> Option<Self> {
         let inventory = allocator.inventory;
-        let view = inventory.view(node, allocator.scheduler.gates()).ok()?;
+        let view = inventory.view(node, allocator.sight()).ok()?;
         let own = inventory.own_keys(node.metadata.name.as_deref().unwrap_or_default());
         let mut keys: SmallVec<_> = own.chain(view.pools().map(Pool::hash)).collect();
         keys.sort_unstable();

@@ -93,7 +93,8 @@ impl ScaleSimulator<'_> {
             }
             layer.apply(InventoryEvent::Slice(Arc::clone(slice)))?;
         }
-        let unknown = UnknownAttributes { template, classes: self.classes, selectors: self.selectors };
+        let (classes, selectors, profile) = (self.classes, self.selectors, self.options().profile());
+        let unknown = UnknownAttributes { template, classes, selectors, profile };
         let mut placing = Placing::new(tracker.clone());
         let mut refused = Vec::new();
         self.search(&layer, &[template.node()], |search| {

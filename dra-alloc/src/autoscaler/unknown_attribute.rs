@@ -1,6 +1,6 @@
 //! Attributes that nobody knows before the node exists, and the claims that depend on them.
 
-use dra_attrs::lookup_by_name;
+use dra_attrs::{Profile, lookup_by_name};
 use dra_device::pool::slice_devices;
 use dra_selector::SelectorCache;
 use k8s_openapi::api::core::v1::Pod;
@@ -18,6 +18,7 @@ pub(super) struct UnknownAttributes<'t> {
     pub(super) template: &'t NodeTemplate,
     pub(super) classes: &'t Classes,
     pub(super) selectors: &'t SelectorCache,
+    pub(super) profile: Profile,
 }
 
 impl UnknownAttributes<'_> {
@@ -54,7 +55,11 @@ impl UnknownAttributes<'_> {
 
     /// Returns the first unknown attribute that an expression may read: any, if that is not known before its evaluation.
     fn read_in(&self, (text, is_derived): (&str, bool)) -> Option<&str> {
-        let compiled = if is_derived { self.selectors.compile_derived(text) } else { self.selectors.compile(text) };
+        let compiled = if is_derived {
+            self.selectors.compile_derived(text)
+        } else {
+            self.selectors.compile_in(text, self.profile)
+        };
         let compiled = compiled.ok()?;
         let read = compiled.attributes_read();
         let is_read = |attribute: &&String| {

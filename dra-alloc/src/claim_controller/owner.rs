@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_attrs::Gate;
+use dra_attrs::release::MadeOwners;
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
 use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
@@ -47,7 +48,7 @@ impl ClaimController {
             }
             Consumer::Pod { .. } => {
                 let name = pod.metadata.name.clone().unwrap_or_default();
-                let owner = owner_reference("v1", "Pod", name, pod.uid().to_owned());
+                let owner = self.owner_reference("v1", "Pod", name, pod.uid().to_owned());
                 self.make(pod.namespace(), template, &entry.name, owner)
             }
         }
@@ -71,7 +72,7 @@ impl ClaimController {
         };
         let metadata = &group.metadata;
         let (name, uid) = (metadata.name.clone().unwrap_or_default(), metadata.uid.clone().unwrap_or_default());
-        let owner = owner_reference(self.group_version.api_version(), "PodGroup", name, uid);
+        let owner = self.owner_reference(self.group_version.api_version(), "PodGroup", name, uid);
         self.make(metadata.namespace.as_deref().unwrap_or_default(), template, &entry.name, owner)
     }
 
@@ -107,6 +108,18 @@ impl ClaimController {
         Ok(EntrySituation::Missing(Box::new(make_claim(template, entry, owner))))
     }
 
+    fn owner_reference(&self, api_version: &str, kind: &str, name: String, uid: String) -> OwnerReference {
+        let owners = self.options.profile().rules().plugin.owners;
+        OwnerReference {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            name,
+            uid,
+            controller: Some(true),
+            block_owner_deletion: (owners == MadeOwners::Blocking).then_some(true),
+        }
+    }
+
     fn check_gates(&self, template: &ResourceClaimTemplate) -> Result<(), ClaimMakingError> {
         let spec = template.spec.as_ref().and_then(|spec| spec.spec.as_ref());
         let devices = spec.and_then(|spec| spec.devices.as_ref());
@@ -128,17 +141,6 @@ impl ClaimController {
 
 fn made_already(claim: &ResourceClaim) -> EntrySituation {
     EntrySituation::Made(claim.metadata.name.clone().unwrap_or_default())
-}
-
-fn owner_reference(api_version: &str, kind: &str, name: String, uid: String) -> OwnerReference {
-    OwnerReference {
-        api_version: api_version.to_owned(),
-        kind: kind.to_owned(),
-        name,
-        uid,
-        controller: Some(true),
-        block_owner_deletion: None,
-    }
 }
 
 /// Returns the status entries of an apply, by the names of the entries.

@@ -8,7 +8,7 @@ use dra_device::version::{self, ApplyOutcome};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassConfiguration, DeviceSelector};
 
 use super::extended_resources::{ExtendedResources, named_by};
-use crate::cluster::expression::{Compiled, Expression, Owner, expressions};
+use crate::cluster::expression::{CompiledSelector, Expression, Owner, expressions};
 use crate::cluster::extended_resources::implicit_class;
 
 /// The device classes of a cluster, indexed by name.
@@ -168,12 +168,12 @@ impl fmt::Debug for Classes {
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     object: Arc<DeviceClass>,
-    compiled: Box<[Compiled]>,
+    compiled: Box<[CompiledSelector]>,
 }
 
 impl Class {
     fn new(object: Arc<DeviceClass>) -> Self {
-        let compiled = selectors(&object).iter().map(|_| Compiled::new()).collect();
+        let compiled = selectors(&object).iter().map(|_| CompiledSelector::default()).collect();
         Self { object, compiled }
     }
 

@@ -22,6 +22,7 @@ use smallvec::SmallVec;
 use super::{Cause, Explanation, Reason};
 use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::cluster::inventory::pool_devices::PoolDevices;
+use crate::cluster::inventory::sight::Sight;
 use crate::search::budget::{Effort, Meter};
 use crate::search::context::Context;
 use crate::search::request::Plan;
@@ -101,7 +102,7 @@ impl NodeKind {
         if !may_be_like {
             return None;
         }
-        let view = context.inventory.view(node, context.gates).ok()?;
+        let view = context.inventory.view(node, Sight::new(context.profile, context.gates)).ok()?;
         let pools = view.pools().map(|pool| PoolKind::read(context, pool));
         Some(Self { pools: pools.collect::<Option<_>>()? })
     }

@@ -111,5 +111,5 @@ fn weight(claims: &[ResourceClaim]) -> usize {
 /// Reads claims as the search does.
 pub(super) fn plan_of<'p>(claims: &'p [ResourceClaim], context: &Context<'p>) -> Plan<'p> {
     let claims: SmallVec<[&ResourceClaim; 4]> = claims.iter().collect();
-    Plan::new(&claims, context.classes, context.gates)
+    Plan::new(&claims, context.classes, context.gates, context.profile)
 }

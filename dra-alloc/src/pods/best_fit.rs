@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::cycle::PodCycle;
 use crate::cluster::inventory::Inventory;
+use crate::cluster::inventory::sight::Sight;
 use crate::cluster::state::{AllocatedState, PoolUse};
 
 /// Room that allocations leave in the pools of which they take devices. The smallest room is the best fit.
@@ -32,7 +33,9 @@ impl PodCycle {
         let results = self.results_on(name).flat_map(of_allocation);
         let taken: BTreeSet<[&str; 3]> =
             results.map(|result| [&*result.driver, &*result.pool, &*result.device]).collect();
-        let Ok(view) = inventory.view(node, self.options.gates()) else { return RoomLeft::default() };
+        let Ok(view) = inventory.view(node, Sight::new(self.options.profile(), self.options.gates())) else {
+            return RoomLeft::default();
+        };
         let mut room = RoomLeft::default();
         for pool in view.pools() {
             let of_pool = taken.iter().filter(|[driver, name, _]| (*driver, *name) == (pool.driver(), pool.name()));

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use dra_attrs::Quoted;
+use dra_attrs::release::BindingTexts;
 use dra_device::DeviceId;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim};
@@ -36,12 +37,20 @@ pub struct BindingFailure {
     pub reason: String,
     /// Message of the condition.
     pub message: String,
+    /// Text of the release for such a failure; that of Kubernetes 1.37 outside of a binding.
+    pub texts: BindingTexts,
 }
 
 impl fmt::Display for BindingFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claim, reason, message, .. } = self;
-        write!(f, "device binding failed: claim={claim}, reason={reason}, message={}", Quoted(message))
+        let Self { claim, reason, texts, .. } = self;
+        let message = Quoted(&self.message);
+        match texts {
+            BindingTexts::Claim => write!(f, "claim {claim} binding failed: reason={reason}, message={message}"),
+            BindingTexts::Device => {
+                write!(f, "device binding failed: claim={claim}, reason={reason}, message={message}")
+            }
+        }
     }
 }
 
@@ -137,6 +146,7 @@ fn state_of(claim: &ResourceClaim, devices: &[DeviceBinding]) -> BindingState {
         condition: failed.clone(),
         reason: condition.map(|condition| condition.reason.clone()).unwrap_or_default(),
         message: condition.map(|condition| condition.message.clone()).unwrap_or_default(),
+        texts: BindingTexts::Device,
     }))
 }
 

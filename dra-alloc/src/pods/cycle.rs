@@ -219,7 +219,8 @@ impl PodCycle {
         }
         if extended.is_some() {
             let left_over = tracker.made_for(&identity).cloned();
-            let claim = left_over.unwrap_or_else(|| Arc::new(special_claim::template(&identity)));
+            let owners = options.profile().rules().plugin.owners;
+            let claim = left_over.unwrap_or_else(|| Arc::new(special_claim::template(&identity, owners)));
             let claim = CycleClaim::new(&claim, Consumer::pod(&identity));
             claims.push(CycleClaim { is_for_extended_resources: true, ..claim });
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dra_attrs::release::FilterTimeout;
 use dra_attrs::{Gate, Index, node_selector_matches};
 use dra_device::claims::ClaimKey;
 use dra_node::declared_features::{CandidateNodes, DeclaredFeature};
@@ -58,6 +59,8 @@ pub enum NodeFilterError {
     TimedOut {
         /// Name of the node.
         node: String,
+        /// Rule of the release for such a node.
+        rule: FilterTimeout,
     },
     /// A claim, class or slice is invalid on every node: the attempt ends.
     #[error("{}", upstream_text(.0))]
@@ -69,7 +72,8 @@ impl NodeFilterError {
     #[must_use]
     pub const fn code(&self) -> StatusCode {
         match self {
-            Self::TimedOut { .. } | Self::Invalid(_) => StatusCode::Error,
+            Self::TimedOut { rule: FilterTimeout::SkipNode, .. } => StatusCode::Unschedulable,
+            Self::TimedOut { rule: FilterTimeout::EndAttempt, .. } | Self::Invalid(_) => StatusCode::Error,
             _ => StatusCode::UnschedulableAndUnresolvable,
         }
     }
@@ -229,7 +233,10 @@ impl PodCycle {
             Outcome::Allocated(allocations) => return Ok(self.results_with(allocations, extended)),
             Outcome::Unsatisfied => NodeFilterError::CannotAllocate,
             Outcome::FailedOnNode(failure) => NodeFilterError::Failed(failure),
-            Outcome::Stopped(_) => NodeFilterError::TimedOut { node: node.metadata.name.clone().unwrap_or_default() },
+            Outcome::Stopped(_) => NodeFilterError::TimedOut {
+                node: node.metadata.name.clone().unwrap_or_default(),
+                rule: self.options.profile().rules().plugin.filter_timeout,
+            },
         };
         Err(Box::new((refusal, explanation)))
     }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use dra_attrs::release::BindingTexts;
 use dra_attrs::{Gate, Index};
 use dra_device::claims::ClaimKey;
 use jiff::{SignedDuration, Timestamp};
@@ -78,11 +79,21 @@ pub enum BindError {
     #[error("{0}")]
     Binding(Box<BindingFailure>),
     /// The devices of a claim were not ready in time.
-    #[error("device binding timeout: claim={claim}")]
+    #[error("device binding timeout{}", named(claim, *texts))]
     Timeout {
         /// Name of the claim.
         claim: String,
+        /// Text of the release.
+        texts: BindingTexts,
     },
+}
+
+/// Returns the claim as the text of a release names it.
+fn named(claim: &str, texts: BindingTexts) -> String {
+    match texts {
+        BindingTexts::Claim => String::new(),
+        BindingTexts::Device => format!(": claim={claim}"),
+    }
 }
 
 impl BindError {
@@ -398,6 +409,7 @@ impl PreBind {
         now: Timestamp,
     ) -> Result<Option<BindStep>, BindError> {
         let timeout = cycle.options.binding_timeout();
+        let texts = cycle.options.profile().rules().plugin.binding_texts;
         let begin = *self.waiting_since.get_or_insert(now);
         let end = begin.checked_add(timeout).unwrap_or(Timestamp::MAX);
         let created = |claim: &&mut CycleClaim| !special_claim::is_in_memory(&claim.claim);
@@ -410,9 +422,11 @@ impl PreBind {
             let report = BindingReport::of_claim(current, now, timeout);
             match report.state {
                 BindingState::Ready => {}
-                BindingState::Failed(failure) => return Err(BindError::Binding(failure)),
+                BindingState::Failed(failure) => {
+                    return Err(BindError::Binding(Box::new(BindingFailure { texts, ..*failure })));
+                }
                 BindingState::Pending if report.timed_out || now >= end => {
-                    return Err(BindError::Timeout { claim: key.name });
+                    return Err(BindError::Timeout { claim: key.name, texts });
                 }
                 BindingState::Pending => {
                     let until = now.checked_add(LOOK_AGAIN).unwrap_or(end).min(end);

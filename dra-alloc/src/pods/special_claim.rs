@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use dra_attrs::release::MadeOwners;
 use dra_device::internal::controller;
 use k8s_openapi::api::resource::v1::{DeviceClaim, ResourceClaim, ResourceClaimSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -16,14 +17,14 @@ use super::identity::PodIdentity;
 const NAME_IN_MEMORY: &str = "<extended-resources>";
 
 /// Returns the claim as it is before a node is chosen: without requests.
-pub(super) fn template(pod: &PodIdentity) -> ResourceClaim {
+pub(super) fn template(pod: &PodIdentity, owners: MadeOwners) -> ResourceClaim {
     let owner = OwnerReference {
         api_version: "v1".to_owned(),
         kind: "Pod".to_owned(),
         name: pod.name.clone(),
         uid: pod.uid.clone(),
         controller: Some(true),
-        block_owner_deletion: None,
+        block_owner_deletion: (owners == MadeOwners::Blocking).then_some(true),
     };
     let metadata = ObjectMeta {
         namespace: Some(pod.namespace.clone()),

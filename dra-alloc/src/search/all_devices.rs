@@ -4,6 +4,7 @@
 //! Source: the order of checks in kube-scheduler's allocator, 1.37.
 
 use dra_attrs::Gate;
+use dra_attrs::release::FullDevices;
 use dra_device::MAX_DEVICES_PER_CLAIM;
 
 use super::allocate_error::AllocateError;
@@ -54,7 +55,7 @@ fn all_devices(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>)
         }
         for device in devices {
             meter.step()?;
-            if table.is_selectable(alternative, device)? && could_serve(table, alternative, device)? {
+            if table.is_selectable(alternative, device)? && belongs(table, alternative, device)? {
                 all.push(device);
             }
         }
@@ -62,9 +63,23 @@ fn all_devices(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>)
     Ok(all)
 }
 
-/// Returns true if an unused device has the capacities that an alternative requests.
-fn could_serve(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
-    Ok(!table.has(Gate::ConsumableCapacity) || matches!(table.fit(alternative, device)?, CapacityCheck::Takes(_)))
+/// Returns true if a device has the capacities that an alternative requests: an unused device or, as releases have it, the
+/// device with what is left of it.
+fn belongs(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
+    if !table.has(Gate::ConsumableCapacity) {
+        return Ok(true);
+    }
+    let CapacityCheck::Takes(amounts) = table.fit(alternative, device)? else { return Ok(false) };
+    match table.rules.allocator.full_devices {
+        FullDevices::Counted => Ok(true),
+        FullDevices::LeftOut => {
+            let mut capacities = table.capacities(device)?.iter().zip(amounts);
+            Ok(capacities.all(|(capacity, amount)| {
+                let left = capacity.value.quantity.checked_sub(table.consumed(device, capacity.name));
+                left.is_some_and(|left| amount.quantity <= left)
+            }))
+        }
+    }
 }
 
 fn unknown_pool(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> Option<NodeError> {

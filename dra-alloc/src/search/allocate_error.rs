@@ -5,6 +5,7 @@ use dra_device::DeviceId;
 use dra_selector::{CompileError, EvaluationError};
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector};
 
+use super::outcome::NodeError;
 use crate::cluster::capacity::CapacityError;
 
 /// Error in the input of the allocator. kube-scheduler then gives up the pod without trying other nodes.
@@ -141,6 +142,22 @@ pub enum AllocateError {
         claim: String,
         /// Number of terms of the device's node selector.
         terms: usize,
+    },
+    /// kube-scheduler crashes, and so has no answer: a request for all devices comes to one that consumes counters.
+    #[error("claim {claim}, request {request}: kube-scheduler crashes at device {device}, which consumes counters")]
+    SchedulerStops {
+        /// Namespace and name of the claim.
+        claim: String,
+        /// Name of the request, as `request` or `request/subrequest`.
+        request: String,
+        /// The device.
+        device: Box<DeviceId>,
+    },
+    /// A failure that concerns one node ends the attempt on all nodes, as before Kubernetes 1.35.
+    #[error("{source}")]
+    Node {
+        /// The failure.
+        source: Box<NodeError>,
     },
     /// A field of a slice is not a valid quantity.
     #[error("ResourceSlice {slice}: {field}: {source}")]

@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use dra_device::pool::slice_devices;
-use dra_selector::SelectorCache;
 use dra_selector::internal::Searched;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
@@ -21,6 +20,7 @@ use super::context::Context;
 use super::elisions::Elision;
 use super::ix::{DeviceIx, IxRange, PoolIx, next};
 use super::request::{Alternative, Mode, Plan};
+use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::device::{DeviceFacts, Facts};
 use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::cluster::inventory::view::View;
@@ -238,7 +238,8 @@ impl<'s> Candidates<'s> {
         if let Some(pool) = self.view.pool(seen.next.into()) {
             let ix = seen.next;
             seen.next = next(ix);
-            if self.is_needed(pool) && pool.state() == PoolState::Complete {
+            // An incomplete pool has no devices, unless the release uses those that are there.
+            if self.is_needed(pool) && pool.state() != PoolState::Invalid {
                 if pool.has_binding_conditions() {
                     seen.last.push_back(ix);
                 } else {
@@ -339,14 +340,14 @@ fn needs_held(asked: &Alternative<'_>) -> bool {
 ///
 /// A selector in direct form that pins another driver is false, and not an error, for a device whose attributes are all
 /// valid. So are the selectors before it true or false and no error if they read nothing but the driver.
-pub(super) fn may_admit(asked: &Alternative<'_>, pool: &Pool, selectors: &SelectorCache) -> bool {
+pub(super) fn may_admit(asked: &Alternative<'_>, pool: &Pool, by: Compiler<'_>) -> bool {
     for selector in asked.selectors() {
-        let Some(Ok(compiled)) = selector.compile(selectors) else { return true };
+        let Some(Ok(compiled)) = selector.compile(by) else { return true };
         if !Searched(compiled).is_direct() {
             return true;
         }
         if compiled.pinned_driver().is_some_and(|driver| driver != pool.driver()) {
-            return !pool.is_sound();
+            return !by.can_read(pool);
         }
         if !compiled.depends_only_on_driver() {
             return true;

@@ -1,12 +1,12 @@
 //! Input of an allocation apart from the claims and the node: inventory, classes, allocated devices and gates.
 
 use dra_attrs::{GateSet, Profile};
-use dra_selector::SelectorCache;
 
 use super::elisions::Elisions;
 use super::pruning_rules::PruningRules;
 use super::share::ShareIds;
 use crate::cluster::classes::Classes;
+use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
 
@@ -16,7 +16,7 @@ pub(crate) struct Context<'a> {
     pub(crate) inventory: &'a Inventory,
     pub(crate) classes: &'a Classes,
     pub(crate) state: &'a AllocatedState,
-    pub(crate) selectors: &'a SelectorCache,
+    pub(crate) selectors: Compiler<'a>,
     pub(crate) share_ids: &'a dyn ShareIds,
     pub(crate) gates: GateSet,
     pub(crate) profile: Profile,

@@ -21,6 +21,7 @@ pub(crate) mod context;
 pub(crate) mod counters;
 mod demand;
 mod device_set;
+mod distinct_memory;
 mod domains;
 mod elisions;
 mod equivalent_searches;

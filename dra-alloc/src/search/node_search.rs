@@ -1,7 +1,7 @@
 //! Allocation on one node, in four steps: read pools, collect the devices of `allocationMode: All` requests, search,
 //! build the allocation results.
 
-use dra_attrs::release::SkipGateOff;
+use dra_attrs::release::{NodeFailures, Rules, SkipGateOff};
 use dra_attrs::{Gate, GateName};
 use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
@@ -22,6 +22,7 @@ use super::table::{Table, skips_operations};
 use super::too_few::has_too_few;
 use super::walk::{Solution, Walk};
 use crate::cluster::inventory::pool::PoolState;
+use crate::cluster::inventory::sight::Sight;
 use crate::cluster::inventory::view::View;
 
 /// Number of comparisons of a node with the selectors of shared slices that are a unit of work.
@@ -45,10 +46,23 @@ pub(crate) fn allocate_on(
         Ok(Ok(results)) => Outcome::Allocated(results),
         Ok(Err(outcome)) => outcome,
         Err(Halt::Stopped(limit)) => Outcome::Stopped(Stopped::not_begun(limit)),
-        Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
+        Err(Halt::OnNode(failure)) => on_node(context.profile.rules(), failure)?,
         Err(Halt::Failed(error)) => return Err(error),
     };
     Ok((outcome, meter.effort()))
+}
+
+/// Returns the outcome of a failure that concerns one node.
+fn on_node(rules: &Rules, failure: NodeError) -> Result<Outcome, AllocateError> {
+    let treatment = match failure {
+        NodeError::InvalidPools { .. } => rules.allocator.invalid_pools,
+        NodeError::PoolIncomplete { .. } | NodeError::PoolInvalid { .. } => rules.allocator.pools_of_all,
+        NodeError::SkipNodeOperationsOff { .. } => NodeFailures::SkipNode,
+    };
+    match treatment {
+        NodeFailures::SkipNode => Ok(Outcome::FailedOnNode(failure)),
+        NodeFailures::EndAttempt => Err(AllocateError::Node { source: Box::new(failure) }),
+    }
 }
 
 /// Tells if the claims of a plan can be allocated on one node.
@@ -59,10 +73,12 @@ pub(crate) fn fits_on(
     like: Option<&EquivalentSearches>,
     budget: Budget<'_>,
 ) -> Result<Fit, AllocateError> {
+    let rules = context.profile.rules();
     match search(context, plan, node, like, &Meter::new(budget), check_results) {
         Ok(Ok(())) => Ok(Fit::Yes),
         Ok(Err(Outcome::Stopped(stopped))) => Ok(Fit::Stopped(stopped)),
-        Ok(Err(_)) | Err(Halt::OnNode(_)) => Ok(Fit::No),
+        Ok(Err(_)) => Ok(Fit::No),
+        Err(Halt::OnNode(failure)) => on_node(rules, failure).map(|_| Fit::No),
         Err(Halt::Stopped(limit)) => Ok(Fit::Stopped(Stopped::not_begun(limit))),
         Err(Halt::Failed(error)) => Err(error),
     }
@@ -80,7 +96,7 @@ pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, m
 /// Returns the pools of a node. Finding those of many is work.
 #[inline]
 fn view<'i>(context: &Context<'i>, node: &Node, meter: &Meter<'_>) -> Result<View<'i>, AllocateError> {
-    let (view, comparisons) = context.inventory.view_and_weight(node, context.gates);
+    let (view, comparisons) = context.inventory.view_and_weight(node, Sight::new(context.profile, context.gates));
     meter.add(comparisons / COMPARISONS_OF_UNIT);
     let view = view.map_err(|failed| AllocateError::from(*failed))?;
     meter.add(view.len().saturating_sub(FEW_POOLS));
@@ -111,6 +127,8 @@ fn search<T>(
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {
     meter.has_left()?;
+    // Nodes are alike by what selectors read; here other attributes matter, too.
+    let like = like.filter(|_| !context.selectors.fails_on_lists);
     let view = view(context, node, meter)?;
     let candidates = Candidates::new(&view, context.state, Universe::Needed(context, plan));
     meter.add(plan.alternatives.len().saturating_mul(view.len().min(FEW_POOLS)) / PAIRS_OF_UNIT);

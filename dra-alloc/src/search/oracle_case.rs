@@ -12,6 +12,7 @@ use super::node_search::allocate_on;
 use super::outcome::Outcome;
 use super::pruning_rules::PruningRules;
 use super::request::Plan;
+use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
 use crate::oracle::Case;
 use crate::oracle::compare::{classes, numbered, state};
@@ -28,11 +29,12 @@ pub(super) fn allocate(
     budget: Budget<'_>,
 ) -> Searched {
     let (classes, state, selectors) = (classes(case), state(case), SelectorCache::default());
+    let compiler = Compiler::new(&selectors, case.profile, case.gates);
     let context = Context {
         inventory,
         classes: &classes,
         state: &state,
-        selectors: &selectors,
+        selectors: compiler,
         share_ids: &numbered,
         gates: case.gates,
         profile: case.profile,
@@ -40,5 +42,5 @@ pub(super) fn allocate(
         elisions: Elisions::default(),
     };
     let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
-    allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, like, budget)
+    allocate_on(&context, &Plan::new(&claims, &classes, case.gates, case.profile), &case.node, like, budget)
 }

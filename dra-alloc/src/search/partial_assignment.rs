@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use dra_attrs::release::{DistinctMemory, RefusedCounters};
 use dra_attrs::{DistinctState, Gate, MatchError, MatchState, Quantity, Scalar, ValueSet};
 use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;
@@ -13,6 +14,7 @@ use smallvec::SmallVec;
 use super::allocate_error::AllocateError;
 use super::counters::{Groups, Ledger, Reserved, Shortage};
 use super::device_set::DeviceSet;
+use super::distinct_memory::LastOfRequests;
 use super::ix::{
     AlternativeIx, ByConstraint, ByCounterName, ClaimIx, ConstraintIx, CounterIx, DeviceIx, Indexed, PoolIx, SetIx,
 };
@@ -83,27 +85,33 @@ pub(crate) struct ShareState<'a> {
 enum ConstraintState<'s> {
     Match(MatchState<'s>),
     Distinct(DistinctState<'s>),
+    Last(LastOfRequests<'s>),
 }
 
 impl<'s> ConstraintState<'s> {
-    const fn new(kind: ConstraintKind) -> Self {
-        match kind {
-            ConstraintKind::Match => Self::Match(MatchState::new()),
-            ConstraintKind::Distinct => Self::Distinct(DistinctState::new()),
+    fn new(kind: ConstraintKind, distinct: DistinctMemory) -> Self {
+        match (kind, distinct) {
+            (ConstraintKind::Match, _) => Self::Match(MatchState::new()),
+            (ConstraintKind::Distinct, DistinctMemory::Every) => Self::Distinct(DistinctState::new()),
+            (ConstraintKind::Distinct, DistinctMemory::LastOfRequest) => Self::Last(LastOfRequests::default()),
         }
     }
 
-    fn push(&mut self, device: &ValueSet<'s>) -> Result<(), MatchError> {
+    /// Adds a device of a request.
+    fn push(&mut self, request: &'s str, device: &ValueSet<'s>) -> Result<(), MatchError> {
         match self {
             Self::Match(state) => state.push(device),
             Self::Distinct(state) => state.push(device),
+            Self::Last(state) => state.push(request, device),
         }
     }
 
-    fn pop(&mut self) {
+    /// Takes back the last device, which is one of a request.
+    fn pop(&mut self, request: &str) {
         match self {
             Self::Match(state) => state.pop(),
             Self::Distinct(state) => state.pop(),
+            Self::Last(state) => state.pop(request),
         }
     }
 }
@@ -128,8 +136,8 @@ struct ClaimState<'s> {
 }
 
 impl ClaimState<'_> {
-    fn new(claim: &Claim<'_>) -> Self {
-        let constraints = claim.constraints.iter().map(|constraint| ConstraintState::new(constraint.kind));
+    fn new(claim: &Claim<'_>, distinct: DistinctMemory) -> Self {
+        let constraints = claim.constraints.iter().map(|constraint| ConstraintState::new(constraint.kind, distinct));
         Self { devices: 0, constraints: constraints.collect() }
     }
 }
@@ -137,10 +145,11 @@ impl ClaimState<'_> {
 // Rarely needed functions are not inlined: this keeps the common path short (3 % of a small call).
 impl<'t, 's> PartialAssignment<'t, 's> {
     pub(crate) fn new(table: &'t Table<'s>) -> Self {
+        let distinct = table.rules.allocator.distinct;
         Self {
             table,
             chosen: SmallVec::new(),
-            claims: table.plan.claims.iter().map(ClaimState::new).collect(),
+            claims: table.plan.claims.iter().map(|claim| ClaimState::new(claim, distinct)).collect(),
             taken: DeviceSet::new(table.candidates.end()),
             shares: BTreeMap::new(),
             ledgers: BTreeMap::new(),
@@ -169,7 +178,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     pub(crate) fn distinct(&self, claim: ClaimIx, constraint: ConstraintIx) -> Vec<Scalar<'s>> {
         match &self.claims[claim].constraints[constraint] {
             ConstraintState::Distinct(state) => state.taken().copied().collect(),
-            ConstraintState::Match(_) => Vec::new(),
+            ConstraintState::Match(_) | ConstraintState::Last(_) => Vec::new(),
         }
     }
 
@@ -178,6 +187,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         match &self.claims[claim].constraints[constraint] {
             ConstraintState::Match(state) => state.is_empty(),
             ConstraintState::Distinct(state) => state.is_empty(),
+            ConstraintState::Last(state) => state.is_empty(),
         }
     }
 
@@ -266,11 +276,19 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         }
         let reserved = self.reserve(device)?;
         if let Err(refusal) = self.admit(alternative, device) {
-            self.release(device, reserved);
+            match self.table.variant.refused_counters {
+                RefusedCounters::Released => self.release(device, reserved),
+                RefusedCounters::Reserved => {}
+            }
             return Err(refusal);
         }
         self.enter(alternative, device)?;
         Ok(Placed { chosen: Chosen { alternative, device }, reserved })
+    }
+
+    /// Returns true if kube-scheduler crashes when a request for all devices comes to the device.
+    pub(crate) fn crashes(&self, device: DeviceIx) -> bool {
+        self.table.crashes(device) && !self.is_shared(device)
     }
 
     /// Takes back the device of the last placement.
@@ -285,7 +303,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
             self.taken.remove(device);
         }
         for (constraint, _) in asked.constraints.iter().rev() {
-            self.claims[asked.claim].constraints[*constraint].pop();
+            self.claims[asked.claim].constraints[*constraint].pop(asked.request);
         }
         self.release(device, placed.reserved);
         Ok(())
@@ -336,7 +354,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         if self.short_capacity(alternative, device)?.is_some() {
             let asked = self.table.alternative(alternative);
             for (constraint, _) in &asked.constraints {
-                self.claims[asked.claim].constraints[*constraint].pop();
+                self.claims[asked.claim].constraints[*constraint].pop(asked.request);
             }
             return Err(Rejection::NoCapacity.into());
         }
@@ -349,9 +367,9 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         let states = &mut self.claims[asked.claim].constraints;
         for (pushed, &(constraint, column)) in asked.constraints.iter().enumerate() {
             let values = self.table.values(column, device)?;
-            if let Err(violation) = states[constraint].push(values) {
+            if let Err(violation) = states[constraint].push(asked.request, values) {
                 for (earlier, _) in asked.constraints.iter().take(pushed) {
-                    states[*earlier].pop();
+                    states[*earlier].pop(asked.request);
                 }
                 return Err(Rejection::Constraint { index: constraint, violation }.into());
             }

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use dra_attrs::{Gate, GateSet, Index};
-use dra_selector::SelectorCache;
+use dra_attrs::release::KnownConstraints;
+use dra_attrs::{Gate, GateSet, Index, Profile};
 use dra_selector::internal::Searched;
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
@@ -29,7 +29,7 @@ use super::ix::{
 use super::known_results::KnownResults;
 use crate::cluster::capacity::Amount;
 use crate::cluster::classes::{Class, Classes};
-use crate::cluster::expression::{Compiled, Expression, Owner, Selectors};
+use crate::cluster::expression::{Compiled, Compiler, Expression, Owner, Selectors};
 
 /// Requests and constraints of all claims, as the search reads them.
 #[derive(Debug, Default)]
@@ -132,9 +132,10 @@ pub(crate) struct Derived<'p> {
 }
 
 impl<'p> Constraint<'p> {
-    fn read(constraint: &'p DeviceConstraint) -> Option<Self> {
+    fn read(constraint: &'p DeviceConstraint, known: KnownConstraints) -> Option<Self> {
         let matched = constraint.match_attribute.as_deref().map(|attribute| (ConstraintKind::Match, attribute));
         let distinct = constraint.distinct_attribute.as_deref().map(|attribute| (ConstraintKind::Distinct, attribute));
+        let distinct = distinct.filter(|_| known == KnownConstraints::MatchAndDistinct);
         let (kind, attribute) = matched.or(distinct)?;
         Some(Self { kind, attribute, requests: constraint.requests.as_deref() })
     }
@@ -172,7 +173,8 @@ impl Column<'_> {
 
 impl<'p> Plan<'p> {
     /// Reads claims up to the first invalid one.
-    pub(crate) fn new(claims: &[&'p ResourceClaim], classes: &'p Classes, gates: GateSet) -> Self {
+    pub(crate) fn new(claims: &[&'p ResourceClaim], classes: &'p Classes, gates: GateSet, profile: Profile) -> Self {
+        let known = profile.rules().allocator.variant(gates).constraints;
         let requests =
             claims.iter().filter_map(|claim| devices(claim)).flat_map(|devices| &devices.requests).map(Vec::len);
         let mut plan = Self {
@@ -181,7 +183,7 @@ impl<'p> Plan<'p> {
             ..Self::default()
         };
         for claim in claims {
-            plan.add_claim(claim, classes, gates);
+            plan.add_claim(claim, classes, gates, known);
             let last = plan.claims.last();
             if last.is_some_and(|claim| claim.request_error.is_some() || claim.constraint_error.is_some()) {
                 break;
@@ -190,8 +192,8 @@ impl<'p> Plan<'p> {
         plan
     }
 
-    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &'p Classes, gates: GateSet) {
-        let (constraints, constraint_error) = constraints(object);
+    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &'p Classes, gates: GateSet, known: KnownConstraints) {
+        let (constraints, constraint_error) = constraints(object, known);
         let listed = devices(object).and_then(|devices| devices.requests.as_deref()).unwrap_or_default();
         let requests = ByRequest::new(Vec::with_capacity(listed.len()));
         let mut claim = Claim { object, requests, constraints, request_error: None, constraint_error };
@@ -334,9 +336,9 @@ impl Alternative<'_> {
 
     /// Returns true if the selectors read nothing of a device but its driver, and so have the same value, which is no
     /// error, for all sound devices of a driver.
-    pub(crate) fn reads_driver_alone(&self, selectors: &SelectorCache) -> bool {
+    pub(crate) fn reads_driver_alone(&self, by: Compiler<'_>) -> bool {
         self.selectors().all(|selector| {
-            matches!(selector.compile(selectors), Some(Ok(compiled))
+            matches!(selector.compile(by), Some(Ok(compiled))
                 if Searched(compiled).is_direct() && compiled.depends_only_on_driver())
         })
     }
@@ -433,10 +435,14 @@ impl<'p> Asked<'p> {
     }
 }
 
-/// Reads the constraints of a claim up to the first one that has neither `matchAttribute` nor `distinctAttribute`.
-fn constraints(claim: &ResourceClaim) -> (ByConstraint<Constraint<'_>>, Option<Box<AllocateError>>) {
+/// Reads the constraints of a claim up to the first one that the allocator does not know.
+fn constraints(
+    claim: &ResourceClaim,
+    known: KnownConstraints,
+) -> (ByConstraint<Constraint<'_>>, Option<Box<AllocateError>>) {
     let listed = devices(claim).and_then(|devices| devices.constraints.as_deref()).unwrap_or_default();
-    let constraints: ByConstraint<_> = listed.iter().map_while(Constraint::read).collect();
+    let constraints: ByConstraint<_> =
+        listed.iter().map_while(|constraint| Constraint::read(constraint, known)).collect();
     let index = constraints.end();
     let is_cut = constraints.len() < listed.len();
     let error = || Box::new(AllocateError::EmptyConstraint { claim: claim_name(claim), index });
@@ -459,7 +465,7 @@ pub(crate) fn claim_name(claim: &ResourceClaim) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dra_attrs::GateSet;
+    use dra_attrs::{GateSet, Profile};
     use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
     use serde_json::{Value, from_value, json};
 
@@ -480,7 +486,7 @@ mod tests {
             from_value(json!({"metadata": {"name": "c"}, "spec": {"devices": {"requests": requests}}})).unwrap();
         let class: DeviceClass = from_value(json!({"metadata": {"name": "any"}, "spec": {}})).unwrap();
         let classes = Classes::new([class]);
-        let plan = Plan::new(&[&claim], &classes, GateSet::all());
+        let plan = Plan::new(&[&claim], &classes, GateSet::all(), Profile::V1_37);
         let like: Vec<usize> = plan.alternatives.iter().map(|asked| usize::from(asked.like)).collect();
         assert_eq!(like[MOST_UNLIKE..], [MOST_UNLIKE, MOST_UNLIKE - 1, MOST_UNLIKE + 2]);
     }

@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::Gate;
+use dra_attrs::release::{ConfigOfAll, ResultTolerations};
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult, DeviceClaimConfiguration,
-    DeviceRequestAllocationResult,
+    DeviceRequestAllocationResult, DeviceToleration,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::Value;
@@ -94,12 +95,20 @@ fn device_result(
         pool: spec.pool.name.clone(),
         device: device.name.clone(),
         admin_access: asked.admin_access.then_some(true),
-        tolerations: asked.tolerations.map(<[_]>::to_vec),
+        tolerations: tolerations(table, asked),
         consumed_capacity: consumed_capacity.flatten(),
         share_id,
         binding_conditions: conditions(&device.binding_conditions),
         binding_failure_conditions: conditions(&device.binding_failure_conditions),
         skip_node_operations: spec.skip_node_operations.clone(),
+    }
+}
+
+/// Returns the tolerations of a request, as its results have them.
+fn tolerations(table: &Table<'_>, asked: &Alternative<'_>) -> Option<Vec<DeviceToleration>> {
+    match table.rules.allocator.tolerations {
+        ResultTolerations::Absent => None,
+        ResultTolerations::Copied => asked.tolerations.map(<[_]>::to_vec),
     }
 }
 
@@ -122,6 +131,9 @@ fn config(table: &Table<'_>, claim: &Claim<'_>, selected: &[AlternativeIx]) -> V
     let chosen: SmallVec<[&Alternative<'_>; 8]> = chosen.collect();
     let mut config = class_config(&chosen);
     config.extend(claim_config(claim, of_claim, &chosen));
+    if table.rules.allocator.config_of_all == ConfigOfAll::Kept {
+        return config;
+    }
     for entry in &mut config {
         if entry.requests.as_ref().is_some_and(|names| covers_all(names, claim, &chosen)) {
             entry.requests = None;

@@ -3,7 +3,7 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
-use dra_attrs::release::{Rules, SkipGateOff};
+use dra_attrs::release::{AllocatorVariant, CountersOfAll, FurtherShare, Rules, SkipGateOff};
 use dra_attrs::{Gate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
@@ -25,6 +25,7 @@ use super::known_results::{Known, KnownResults};
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
 use crate::cluster::capacity::{Amount, Capacity, Rounding};
 use crate::cluster::expression::{Expression, Owner};
+use crate::cluster::inventory::device::first_list;
 use crate::cluster::inventory::is_for_one_node;
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::view::SliceError;
@@ -79,6 +80,7 @@ pub(crate) struct Table<'s> {
     pub(crate) meter: &'s Meter<'s>,
     pub(crate) plan: &'s Plan<'s>,
     pub(crate) rules: &'static Rules,
+    pub(crate) variant: &'static AllocatorVariant,
     pub(crate) candidates: &'s Candidates<'s>,
     node: &'s Node,
     derived: &'s DerivedValues,
@@ -123,11 +125,12 @@ impl<'s> Table<'s> {
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.end(), devices),
             skips_allowed: skips_allowed(context, rules, node),
-            lists: if has(Gate::ListTypeAttributes) { ListTypes::Enabled } else { rules.allocator.lists_off },
+            lists: if has(Gate::ListTypeAttributes) { rules.allocator.lists_on } else { rules.allocator.lists_off },
             rounding: if has(Gate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
             context,
             meter,
             plan,
+            variant: rules.allocator.variant(context.gates),
             rules,
             candidates,
             node,
@@ -239,6 +242,18 @@ impl<'s> Table<'s> {
         self.has(Gate::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
     }
 
+    /// Returns true if a request that got the device tries it again for its next share.
+    pub(crate) fn is_tried_again(&self, device: DeviceIx) -> bool {
+        self.rules.allocator.further_share == FurtherShare::SameDevice && self.is_shareable(device)
+    }
+
+    /// Returns true if kube-scheduler crashes when a request for all devices comes to the device, unless it is shared.
+    pub(crate) fn crashes(&self, device: DeviceIx) -> bool {
+        self.rules.allocator.counters_of_all == CountersOfAll::Crash
+            && self.has(Gate::PartitionableDevices)
+            && self.candidate(device).consumes_counters()
+    }
+
     /// Returns true if the device does not skip node operations, or if the node and the feature gates allow that it
     /// does.
     pub(crate) fn may_skip(&self, device: DeviceIx) -> bool {
@@ -252,7 +267,8 @@ impl<'s> Table<'s> {
         }
         let Candidate { slice, device, .. } = self.candidate(device);
         let taints = self.context.inventory.taints(&slice.spec.driver, &slice.spec.pool.name, device);
-        untolerated(taints, self.alternative(alternative).tolerations.unwrap_or_default())
+        let tolerations = self.alternative(alternative).tolerations.unwrap_or_default();
+        untolerated(taints, tolerations, self.rules.allocator.other_effects)
     }
 
     /// Checks a device for an alternative: its binding conditions, the selectors of class and request, and the nodes
@@ -335,7 +351,7 @@ impl<'s> Table<'s> {
             return self.evaluate_once(&asked.results, position, compiled, candidate).map_err(failed);
         }
         // The common case, which makes no error on its way.
-        if candidate.facts().is_sound()
+        if self.can_read(candidate)
             && let Some((holds, parts)) = Searched(compiled).answer(input)
         {
             let is_within = self.meter.count_parts(parts);
@@ -351,6 +367,12 @@ impl<'s> Table<'s> {
         self.evaluate(selector, candidate, input).map(|known| known.holds)
     }
 
+    /// Returns true if selectors can be evaluated on a device.
+    fn can_read(&self, candidate: Candidate<'_>) -> bool {
+        let facts = candidate.facts();
+        facts.is_sound() && !(self.context.selectors.fails_on_lists && facts.has_lists())
+    }
+
     /// Evaluates a selector, which is work.
     fn evaluate(
         &self,
@@ -358,7 +380,11 @@ impl<'s> Table<'s> {
         candidate: Candidate<'_>,
         input: SelectorInput<'_>,
     ) -> Result<Known, EvaluationError> {
-        if !candidate.facts().is_sound() {
+        if !self.can_read(candidate) {
+            if let Some(name) = first_list(candidate.device).filter(|_| self.context.selectors.fails_on_lists) {
+                let (name, reason) = (name.to_owned(), "unsupported attribute value".to_owned());
+                return Err(EvaluationError::Attribute { name, reason });
+            }
             return selector.matches(input).map(|holds| Known { holds, parts: 0 });
         }
         let (result, parts) = match Searched(selector).answer(input) {
@@ -385,7 +411,7 @@ impl<'s> Table<'s> {
         if is_seen_by_several && let Some(of_device) = results.of_device(position, candidate.device) {
             return known(of_device);
         }
-        let may_be_shared = candidate.facts().is_sound() && self.context.elisions.has(Elision::EqualValues);
+        let may_be_shared = self.can_read(candidate) && self.context.elisions.has(Elision::EqualValues);
         let of_values = may_be_shared.then(|| results.of_values(position, selector, input)).flatten();
         let found = match of_values {
             Some(of_values) => known(of_values).map(|_| of_values)?,
@@ -489,7 +515,7 @@ impl<'s> Table<'s> {
 
     fn derive(&self, name: &str, expression: &Derived<'_>, device: DeviceIx) -> Result<DeviceAttribute, AllocateError> {
         let (attribute, candidate) = (|| name.to_owned(), self.candidate(device));
-        let compile = || self.context.selectors.compile_derived(expression.text);
+        let compile = || self.context.selectors.cache.compile_derived(expression.text);
         let compiled = expression.compiled.get_or_init(compile).as_ref();
         let compiled = compiled
             .map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), source: error.clone() })?;

@@ -32,7 +32,9 @@ pub(super) fn has_too_few(context: &Context<'_>, plan: &Plan<'_>, candidates: &C
         && candidates.pool_count() <= FEW_POOLS
         && is_short(context, plan, candidates)
         && is_harmless(context, plan)
-        && candidates.counted(|_| true).all(|(pool, devices)| devices == 0 || pool.is_plain())
+        && candidates
+            .counted(|_| true)
+            .all(|(pool, devices)| devices == 0 || pool.is_plain() && context.selectors.can_read(pool))
 }
 
 /// Returns true if the claims of a plan are valid and can't be allocated without any device: the first request that the

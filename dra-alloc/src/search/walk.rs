@@ -8,6 +8,8 @@
 //!
 //! Source: `allocateOne` of kube-scheduler's allocator, 1.37.
 
+use dra_attrs::Gate;
+use dra_attrs::release::{DistinctMemory, FurtherShare, LaterAll, RefusedCounters};
 use dra_device::MAX_DEVICES_PER_CLAIM;
 use smallvec::SmallVec;
 
@@ -17,7 +19,7 @@ use super::demand::OpenRequest;
 use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, next};
 use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
 use super::prune::{Attempts, Prune};
-use super::request::{Claim, Mode, Plan};
+use super::request::{Claim, ConstraintKind, Mode, Plan};
 use super::stopped::{Limit, Stopped};
 use super::table::{DevicesOfAll, Table};
 
@@ -44,10 +46,10 @@ impl Position {
         *self = Self { request: next(self.request), ..Self::claim(self.claim) };
     }
 
-    /// Records that the request got a device; the search continues with the next device position.
-    fn pass(&mut self, device: DeviceIx) {
+    /// Records that the request got a device; the search continues with a device position.
+    const fn pass(&mut self, from: DeviceIx) {
         self.taken += 1;
-        self.from = next(device);
+        self.from = from;
     }
 }
 
@@ -160,11 +162,27 @@ fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
     first
 }
 
+/// Returns true if the search is the one that pruning is proved for: it gives a device to a request once, remembers every
+/// device under a constraint, goes on with the alternative that it chose, and a refused device leaves no trace.
+fn is_prunable(table: &Table<'_>) -> bool {
+    let (rules, plan) = (&table.rules.allocator, table.plan);
+    let has_distinct = || {
+        let mut constraints = plan.claims.iter().flat_map(|claim| claim.constraints.iter());
+        constraints.any(|constraint| constraint.kind == ConstraintKind::Distinct)
+    };
+    let has_later_all = || plan.alternatives.iter().any(|asked| asked.mode == Mode::All && asked.subrequest.is_some());
+    !(rules.further_share == FurtherShare::SameDevice && table.has(Gate::ConsumableCapacity)
+        || rules.distinct == DistinctMemory::LastOfRequest && has_distinct()
+        || table.variant.later_all == LaterAll::Lost && has_later_all()
+        || table.variant.refused_counters == RefusedCounters::Reserved && table.has(Gate::PartitionableDevices))
+}
+
 impl<'t, 's> Walk<'t, 's> {
     pub(crate) fn new(table: &'t Table<'s>, all: &'t DevicesOfAll) -> Self {
         let selected = Selected::firsts(&table.plan.claims);
+        let start = table.context.pruning.start_after();
         let (assignment, pruning) =
-            (PartialAssignment::new(table), Pruning::After(table.context.pruning.start_after()));
+            (PartialAssignment::new(table), if is_prunable(table) { Pruning::After(start) } else { Pruning::Never });
         let position = Position::claim(ClaimIx::FIRST);
         let end = table.plan.claims.end();
         let meter = table.meter;
@@ -336,8 +354,11 @@ impl<'t, 's> Walk<'t, 's> {
         if self.assignment.is_taken(alternative, device) {
             return Ok(Step::Back(Answer::No));
         }
+        if self.assignment.crashes(device) {
+            return Err(self.crash(alternative, device));
+        }
         match self.assignment.place(alternative, device) {
-            Ok(placed) => Ok(self.descend(placed, None)),
+            Ok(placed) => Ok(self.descend_all(placed)),
             Err(Refusal::Rejected(Rejection::Constraint { .. })) => Err(self.constraint_on_all(alternative, device)),
             Err(Refusal::Rejected(_)) => Ok(Step::Back(Answer::No)),
             Err(Refusal::Failed(error)) => Err(error.into()),
@@ -442,8 +463,20 @@ impl<'t, 's> Walk<'t, 's> {
     fn descend(&mut self, placed: Placed<'s>, attempts: Option<Attempts>) -> Step {
         let device = placed.chosen.device;
         self.frames.push(Frame::Device { position: self.position, placed, attempts });
-        self.position.pass(device);
+        self.position.pass(if self.table.is_tried_again(device) { device } else { next(device) });
         Step::On
+    }
+
+    /// Goes on after a device of an `allocationMode: All` request.
+    fn descend_all(&mut self, placed: Placed<'s>) -> Step {
+        let step = self.descend(placed, None);
+        if self.table.variant.later_all == LaterAll::Lost {
+            let claim = self.table.plan.claims.at(self.position.claim);
+            let first = claim.and_then(|claim| claim.requests.at(self.position.request));
+            self.position.alternative = first.map(|request| request.alternatives.start);
+            self.position.from = DeviceIx::FIRST;
+        }
+        step
     }
 
     /// Tries the next choice after all branches below the previous one have failed.
@@ -478,6 +511,12 @@ impl<'t, 's> Walk<'t, 's> {
                 self.next_of_any(alternative)
             }
         }
+    }
+
+    fn crash(&self, alternative: AlternativeIx, device: DeviceIx) -> Halt {
+        let asked = self.table.alternative(alternative);
+        let (claim, request) = (self.table.claim_name(asked), asked.name.to_string());
+        Halt::Failed(AllocateError::SchedulerStops { claim, request, device: Box::new(self.table.id(device)) })
     }
 
     fn constraint_on_all(&self, alternative: AlternativeIx, device: DeviceIx) -> Halt {

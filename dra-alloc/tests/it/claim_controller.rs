@@ -177,6 +177,19 @@ fn claims_are_made_in_order_until_one_fails() {
 }
 
 #[test]
+fn the_owner_blocks_its_deletion_in_the_first_release_alone() {
+    let blocks = |profile: Profile| {
+        let mut server = Server::new(PodOptions::new(profile), Vec::new());
+        let entry = json!({"resourceClaims": [{"name": "a", "resourceClaimTemplateName": "t"}]});
+        server.controller.observe_pod(pod(entry, json!({})));
+        server.sync("pod:ns/p");
+        let made = &server.claims[&ClaimKey::new("ns", "p-a-1")];
+        made.metadata.owner_references.as_ref().unwrap()[0].block_owner_deletion
+    };
+    assert_eq!([Profile::V1_34, Profile::V1_35, Profile::V1_37].map(blocks), [Some(true), None, None]);
+}
+
+#[test]
 fn errors_of_entries() {
     let admin = json!({"exactly": {"deviceClassName": "gpu", "adminAccess": true}, "name": "r"});
     let listed = json!({"firstAvailable": [{"name": "s", "deviceClassName": "gpu"}], "name": "r"});

@@ -375,7 +375,8 @@ impl<'a> Search<'a> {
         let by_rules = self.case.taint_rules.iter().filter_map(|rule| taint_by_rule(rule, driver, pool, device));
         let taints = candidate.device.taints.iter().flatten().chain(by_rules);
         let tolerations = ask.tolerations.map(Vec::as_slice).unwrap_or_default();
-        self.has(Gate::DeviceTaints) && untolerated(taints, tolerations).is_some()
+        self.has(Gate::DeviceTaints)
+            && untolerated(taints, tolerations, self.case.profile.rules().allocator.other_effects).is_some()
     }
 
     /// Returns true if counters and compatibility groups admit a device. A device is counted with its first share.

@@ -49,7 +49,7 @@ pub(super) fn check_expression(
     if expression.len() > limits::CEL_EXPRESSION {
         return context.push(FieldError::too_long(at, limits::CEL_EXPRESSION));
     }
-    match compile(expression, &Options::new_expression(context.gates())) {
+    match compile(expression, &Options::new_expression(context.gates()).with_profile(context.profile)) {
         Ok(selector) if selector.is_too_complex() => {
             context.push(FieldError::forbidden(at, "too complex, exceeds cost limit"));
         }

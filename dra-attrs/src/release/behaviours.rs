@@ -4,7 +4,7 @@
 macro_rules! behaviours {
     ($($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $of:literal])* $variant:ident,)+ })+) => { $(
         $(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[expect(clippy::exhaustive_enums, reason = "a new behaviour must stop whoever decides by it")]
         pub enum $name { $($(#[doc = $of])* $variant,)+ }
     )+ };

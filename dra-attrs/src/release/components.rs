@@ -1,7 +1,6 @@
 //! Rules of the scheduler, the kubelet and the controllers, as far as they differ between releases.
 
 use super::behaviours::behaviours;
-use crate::matching::ListTypes;
 
 /// Decides how a release treats node operations that drivers do not need (KEP-5945).
 #[derive(Clone, Copy, Debug)]
@@ -20,14 +19,6 @@ pub struct SkipRules {
     pub inference: Inference,
     /// Operations of a claim whose checkpoint has none, as an older kubelet writes it.
     pub lost_operations: LostOperations,
-}
-
-/// Decides how the allocator of a release searches.
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "a row is written without `..`, and only in this crate")]
-pub struct AllocatorRules {
-    /// List-typed attributes in constraints while their gate is off.
-    pub lists_off: ListTypes,
 }
 
 behaviours! {

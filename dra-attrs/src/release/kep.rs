@@ -1,9 +1,15 @@
 //! Rules of the texts of the KEPs, with Kubernetes 1.37 where they are silent.
 
-use super::components::{
-    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure,
-    PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff, SkipRules,
+use super::allocator::{
+    AllocatorRules, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices, FurtherShare,
+    NodeFailures, OtherEffects, PartialPools, ResultTolerations,
 };
+use super::cel::{CelAttributes, CelRules, ListFunctions};
+use super::components::{
+    Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure, PoolStatusForm, SentWhileOff,
+    SkipForm, SkipGateOff, SkipRules,
+};
+use super::plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
 use super::validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
     DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue, RangeNumbers, SpecUpdate,
@@ -21,7 +27,9 @@ pub(crate) const KEP: Rules = Rules {
     node_allocatable: NodeAllocatableForm::Resources,
     validation: VALIDATION,
     skip: SKIP,
+    cel: CEL,
     allocator: ALLOCATOR,
+    plugin: PLUGIN,
     metrics: MetricNames::Kep,
     pool_status: PoolStatusForm::Kep,
     nomination: NominationAfterCycle::Cleared,
@@ -95,4 +103,27 @@ const SKIP: SkipRules = SkipRules {
     lost_operations: LostOperations::Called,
 };
 
-const ALLOCATOR: AllocatorRules = AllocatorRules { lists_off: ListTypes::Refused };
+const PLUGIN: PluginRules = PluginRules {
+    filter_timeout: FilterTimeout::EndAttempt,
+    owners: MadeOwners::Controller,
+    binding_texts: BindingTexts::Device,
+};
+
+const CEL: CelRules = CelRules { attributes: CelAttributes::ValuesAndLists, new_functions: ListFunctions::All };
+
+const ALLOCATOR: AllocatorRules = AllocatorRules {
+    variants: &[],
+    lists_off: ListTypes::Refused,
+    lists_on: ListTypes::Enabled,
+    converted: ConvertedAttributes::Read,
+    tolerations: ResultTolerations::Copied,
+    config_of_all: ConfigOfAll::Cleared,
+    other_effects: OtherEffects::Ignored,
+    partial_pools: PartialPools::Skipped,
+    invalid_pools: NodeFailures::SkipNode,
+    pools_of_all: NodeFailures::SkipNode,
+    distinct: DistinctMemory::Every,
+    full_devices: FullDevices::Counted,
+    further_share: FurtherShare::OtherDevice,
+    counters_of_all: CountersOfAll::Counted,
+};

@@ -4,11 +4,14 @@
 //! fields of a row, or matches on its small enums without a wildcard: a new behaviour stops every place that must decide,
 //! and a new release with known behaviours changes this module alone.
 
+mod allocator;
 mod behaviours;
+mod cel;
 mod components;
 mod gates;
 mod kep;
 mod limits;
+mod plugin;
 mod served;
 mod v1_34;
 mod v1_35;
@@ -16,12 +19,19 @@ mod v1_36;
 mod v1_37;
 mod validation;
 
+pub use allocator::{
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
+    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
+    ResultTolerations,
+};
+pub use cel::{CelAttributes, CelRules, ListFunctions};
 pub use components::{
-    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure,
-    PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff, SkipRules,
+    Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure, PoolStatusForm, SentWhileOff,
+    SkipForm, SkipGateOff, SkipRules,
 };
 pub use gates::{GateRow, GateStage};
 pub use limits::{CounterLimits, Limits};
+pub use plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
 pub use served::ServedVersions;
 pub use validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
@@ -51,8 +61,12 @@ pub struct Rules {
     pub validation: Validation,
     /// Node operations that drivers do not need.
     pub skip: SkipRules,
+    /// Environment of CEL expressions.
+    pub cel: CelRules,
     /// Search for devices.
     pub allocator: AllocatorRules,
+    /// Scheduler's plugin for claims, and claim controller.
+    pub plugin: PluginRules,
     /// Names of metrics.
     pub metrics: MetricNames,
     /// Form and counts of the status of pools.

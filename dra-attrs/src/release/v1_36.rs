@@ -1,9 +1,16 @@
 //! Rules of Kubernetes 1.36.
 
-use super::components::{
-    AllocatorRules, Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure,
-    PoolStatusForm, SentWhileOff, SkipForm, SkipGateOff, SkipRules,
+use super::allocator::{
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
+    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
+    ResultTolerations,
 };
+use super::cel::{CelAttributes, CelRules, ListFunctions};
+use super::components::{
+    Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure, PoolStatusForm, SentWhileOff,
+    SkipForm, SkipGateOff, SkipRules,
+};
+use super::plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
 use super::validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
     DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue, RangeNumbers, SpecUpdate,
@@ -21,7 +28,9 @@ pub(crate) const V1_36: Rules = Rules {
     node_allocatable: NodeAllocatableForm::Mappings,
     validation: VALIDATION,
     skip: SKIP,
+    cel: CEL,
     allocator: ALLOCATOR,
+    plugin: PLUGIN,
     metrics: MetricNames::Shipped,
     pool_status: PoolStatusForm::V1alpha3,
     nomination: NominationAfterCycle::Kept,
@@ -98,4 +107,51 @@ const SKIP: SkipRules = SkipRules {
     lost_operations: LostOperations::ReadAgain,
 };
 
-const ALLOCATOR: AllocatorRules = AllocatorRules { lists_off: ListTypes::Disabled };
+const PLUGIN: PluginRules = PluginRules {
+    filter_timeout: FilterTimeout::EndAttempt,
+    owners: MadeOwners::Controller,
+    binding_texts: BindingTexts::Device,
+};
+
+const CEL: CelRules = CelRules { attributes: CelAttributes::ValuesAndLists, new_functions: ListFunctions::All };
+
+const ALLOCATOR: AllocatorRules = AllocatorRules {
+    variants: VARIANTS,
+    lists_off: ListTypes::Disabled,
+    lists_on: ListTypes::Disabled,
+    converted: ConvertedAttributes::All,
+    tolerations: ResultTolerations::Copied,
+    config_of_all: ConfigOfAll::Kept,
+    other_effects: OtherEffects::Ignored,
+    partial_pools: PartialPools::Skipped,
+    invalid_pools: NodeFailures::SkipNode,
+    pools_of_all: NodeFailures::EndAttempt,
+    distinct: DistinctMemory::LastOfRequest,
+    full_devices: FullDevices::LeftOut,
+    further_share: FurtherShare::OtherDevice,
+    counters_of_all: CountersOfAll::Counted,
+};
+
+const VARIANTS: &[AllocatorVariant] = &[
+    AllocatorVariant {
+        name: "stable",
+        knows: &[&[Gate::AdminAccess], &[Gate::PrioritizedList], &[Gate::PartitionableDevices], &[Gate::DeviceTaints]],
+        constraints: KnownConstraints::Match,
+        later_all: LaterAll::Kept,
+        refused_counters: RefusedCounters::Reserved,
+    },
+    AllocatorVariant {
+        name: "incubating",
+        knows: &[
+            &[Gate::AdminAccess],
+            &[Gate::PrioritizedList],
+            &[Gate::PartitionableDevices],
+            &[Gate::DeviceTaints],
+            &[Gate::ConsumableCapacity],
+            &[Gate::DeviceBindingConditions, Gate::ResourceClaimDeviceStatus],
+        ],
+        constraints: KnownConstraints::MatchAndDistinct,
+        later_all: LaterAll::Kept,
+        refused_counters: RefusedCounters::Released,
+    },
+];

@@ -108,3 +108,20 @@ fn the_minor_version_of_a_server() {
         assert_eq!(minor("1", wrong), Err(ServerVersionError::Minor { minor: wrong.to_owned() }), "{wrong}");
     }
 }
+
+#[test]
+fn the_gates_that_are_on_choose_the_variant_of_the_allocator() {
+    let chosen = |profile: Profile, gates| profile.rules().allocator.variant(gates).name;
+    let rows = [
+        (Profile::V1_34, "stable", "incubating", "experimental"),
+        (Profile::V1_35, "stable", "incubating", "incubating"),
+        (Profile::V1_36, "stable", "stable", "incubating"),
+        (Profile::V1_37, "complete", "complete", "complete"),
+    ];
+    for (profile, without, with_taints, by_default) in rows {
+        let found = [GateSet::NONE, GateSet::NONE.with(Gate::DeviceTaints), GateSet::of(profile)];
+        assert_eq!(found.map(|gates| chosen(profile, gates)), [without, with_taints, by_default], "{profile}");
+    }
+    let all = GateSet::all();
+    assert_eq!((chosen(Profile::V1_35, all), chosen(Profile::V1_36, all)), ("experimental", "incubating"));
+}

@@ -1,5 +1,6 @@
 //! Tests of taints: tolerations, and devices that a rule taints.
 
+use dra_attrs::release::OtherEffects;
 use dra_device::taint::{taint_by_rule, tolerates, untolerated};
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceTaintRule, DeviceTaintSelector, DeviceToleration};
 
@@ -78,7 +79,7 @@ fn only_some_effects_block() {
     for (effect, blocks) in [("NoSchedule", true), ("NoExecute", true), ("None", false), ("", false), ("Future", false)]
     {
         let taint = taint("health", None, effect);
-        assert_eq!(untolerated([&taint], &[]).is_some(), blocks, "{effect}");
+        assert_eq!(untolerated([&taint], &[], OtherEffects::Ignored).is_some(), blocks, "{effect}");
     }
 }
 
@@ -87,9 +88,9 @@ fn every_taint_must_be_tolerated() {
     let taints = [taint("a", None, "NoSchedule"), taint("b", None, "NoExecute")];
     let a = toleration("a", "Exists", "", "");
     let b = toleration("b", "Exists", "", "");
-    assert_eq!(untolerated(&taints, std::slice::from_ref(&a)), Some(&taints[1]));
-    assert_eq!(untolerated(&taints, std::slice::from_ref(&b)), Some(&taints[0]));
-    assert_eq!(untolerated(&taints, &[b, a]), None);
+    assert_eq!(untolerated(&taints, std::slice::from_ref(&a), OtherEffects::Ignored), Some(&taints[1]));
+    assert_eq!(untolerated(&taints, std::slice::from_ref(&b), OtherEffects::Ignored), Some(&taints[0]));
+    assert_eq!(untolerated(&taints, &[b, a], OtherEffects::Ignored), None);
 }
 
 #[test]

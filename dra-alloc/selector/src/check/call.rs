@@ -29,11 +29,11 @@ impl Checker<'_, '_> {
 
     /// Returns the name of a function as it is declared.
     fn declared(&self, name: &str) -> Option<&'static str> {
-        self.declarations.declared(name, self.fields.lists).map(|declared| declared.function.name)
+        self.declarations.declared(name, self.fields).map(|declared| declared.function.name)
     }
 
     pub(super) fn resolve(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
-        let Some(declared) = self.declarations.declared(function, self.fields.lists) else {
+        let Some(declared) = self.declarations.declared(function, self.fields) else {
             return self.undeclared(node, function);
         };
         let has_target = target.is_some();

@@ -5,6 +5,7 @@ pub(super) mod names;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use dra_attrs::release::ListFunctions;
 use names::{DeviceFields, FIELDS, Name, SHARING, TYPES};
 
 use crate::functions;
@@ -51,6 +52,9 @@ pub(super) struct Declared {
 
 /// Function that is only there with attributes that are lists.
 const FOR_LISTS: &str = "includes";
+
+/// Functions that are only there with all functions of lists. `sortBy` is a macro.
+const LATER: [&str; 7] = ["lists.range", "slice", "flatten", "sort", "@sortByAssociatedKeys", "distinct", "reverse"];
 
 /// Types for which `T` stands in a signature: those that have an order.
 const ORDERED: [&str; 8] = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"];
@@ -125,8 +129,12 @@ impl Declarations {
     }
 
     /// Returns a function with its overloads; `None` if there is no such function.
-    pub(super) fn declared(&self, name: &str, with_lists: bool) -> Option<&Declared> {
-        self.functions.get(name).filter(|_| with_lists || name != FOR_LISTS)
+    pub(super) fn declared(&self, name: &str, fields: DeviceFields) -> Option<&Declared> {
+        let is_there = match fields.functions {
+            ListFunctions::All => true,
+            ListFunctions::Basic => !LATER.contains(&name),
+        };
+        self.functions.get(name).filter(|_| is_there && (fields.lists || name != FOR_LISTS))
     }
 
     /// Returns a function by its name.

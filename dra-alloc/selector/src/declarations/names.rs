@@ -1,5 +1,7 @@
 //! Variables, types and messages by name.
 
+use dra_attrs::release::ListFunctions;
+
 use crate::types;
 
 /// Name that stands for something without being declared in the expression.
@@ -85,11 +87,13 @@ pub(super) const FIELDS: [(&str, &str, &str); 20] = [
     ("google.protobuf.StringValue", "value", "string"),
 ];
 
-/// Features that change the fields of a device.
+/// Features that change the fields of a device, and the functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceFields {
     /// `allowMultipleAllocations`
     pub(crate) sharing: bool,
     /// Attributes may be lists.
     pub(crate) lists: bool,
+    /// Functions of lists.
+    pub(crate) functions: ListFunctions,
 }

@@ -3,6 +3,8 @@
 //! Open constructs are a list of frames, not a recursion: the depth of brackets is limited by the language, the stack of the
 //! thread does not matter.
 
+use dra_attrs::release::ListFunctions;
+
 use super::parser::{Frame, Level, Open, Parser, Part, Stop};
 use super::recovery::{ARGUMENTS, EXPRESSION, INDEX, NAMES, PRIMARY, borders};
 use super::token::{Token, TokenKind, TokenSet};
@@ -54,7 +56,7 @@ enum Next {
 }
 
 /// Parses a text to a tree and its root; the error is what is wrong with it, in the order of the text.
-pub(crate) fn parse(text: &str) -> Result<(Tree<'_>, NodeId), Vec<Issue>> {
+pub(crate) fn parse(text: &str, functions: ListFunctions) -> Result<(Tree<'_>, NodeId), Vec<Issue>> {
     let size = text.chars().count();
     if size > MOST_CODE_POINTS {
         let message = format!("expression code point size exceeds limit: size: {size}, limit {MOST_CODE_POINTS}");
@@ -63,7 +65,7 @@ pub(crate) fn parse(text: &str) -> Result<(Tree<'_>, NodeId), Vec<Issue>> {
     let mut issues = Vec::new();
     let tokens = lexer::tokens(text, &mut issues);
     let (frames, tree) = (Vec::new(), Tree::default());
-    let mut parser = Parser { text, tokens, next: 0, frames, rules: [1; 3], tree, issues };
+    let mut parser = Parser { text, tokens, next: 0, frames, rules: [1; 3], tree, issues, functions };
     let root = parser.run();
     let Parser { tree, mut issues, .. } = parser;
     issues.sort_by_key(|issue| issue.at);
@@ -257,7 +259,7 @@ impl<'s> Parser<'s> {
         let Open::Arguments { name, target, is_plain } = open else { return Err(Stop) };
         let depth = depth + u16::from(target.is_some());
         let expanded = if is_plain {
-            macros::expand(&mut self.tree, &mut self.issues, name.text, target, &arguments, at)
+            macros::expand(&mut self.tree, &mut self.issues, (name.text, target, &arguments), at, self.functions)
         } else {
             None
         };

@@ -1,5 +1,7 @@
 //! Macros: calls that become other expressions while the text is read.
 
+use dra_attrs::release::ListFunctions;
+
 use super::tree::{Element, Fold, Kind, Literal, NodeId, Tree};
 use crate::error::Issue;
 use crate::position::Position;
@@ -91,17 +93,19 @@ struct Arguments {
 pub(super) fn expand(
     tree: &mut Tree<'_>,
     issues: &mut Vec<Issue>,
-    name: &str,
-    target: Option<NodeId>,
-    arguments: &[NodeId],
+    (name, target, arguments): (&str, Option<NodeId>, &[NodeId]),
     at: Position,
+    functions: ListFunctions,
 ) -> Option<NodeId> {
     let mut expansion = Expansion { tree, issues, at };
     match (name, target, arguments) {
         ("has", None, [argument]) => expansion.has(*argument),
         ("bind", Some(target), [variable, init, body]) => expansion.bind(target, *variable, *init, *body),
         ("optMap" | "optFlatMap", Some(target), [variable, body]) => expansion.optional(name, target, *variable, *body),
-        ("sortBy", Some(target), [variable, key]) => expansion.sort_by(target, *variable, *key),
+        ("sortBy", Some(target), [variable, key]) => match functions {
+            ListFunctions::All => expansion.sort_by(target, *variable, *key),
+            ListFunctions::Basic => None,
+        },
         (_, Some(target), _) => expansion.comprehension(name, target, arguments),
         _ => None,
     }

@@ -1,5 +1,7 @@
 //! State of the parser: the tokens that are left, the constructs that are open, the tree so far.
 
+use dra_attrs::release::ListFunctions;
+
 use super::token::{Token, TokenKind};
 use super::tree::{Kind, NodeId, Tree};
 use crate::error::Issue;
@@ -62,6 +64,7 @@ pub(super) struct Parser<'s> {
     pub(super) rules: [u16; 3],
     pub(super) tree: Tree<'s>,
     pub(super) issues: Vec<Issue>,
+    pub(super) functions: ListFunctions,
 }
 
 impl<'s> Parser<'s> {

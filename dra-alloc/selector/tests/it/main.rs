@@ -12,5 +12,6 @@ mod lazy;
 mod matching;
 mod naive;
 mod net;
+mod releases;
 mod two_variables;
 mod values;

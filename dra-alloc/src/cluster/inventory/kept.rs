@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use dra_attrs::GateSet;
 use hashbrown::HashTable;
 
 use super::lists::Positions;
 use super::pool::Pool;
+use super::sight::Sight;
 use crate::cluster::trie::hash;
 
 /// Pools by the slices that make them, and lists of pools by the shared slices that a node sees. Hash tables are never
@@ -30,7 +30,7 @@ struct KeptPools {
 /// One view of a pool: that of the nodes that see certain slices.
 #[derive(Clone, Debug)]
 struct KeptPool {
-    gates: GateSet,
+    sight: Sight,
     positions: Positions,
     /// The pool; `None` if nodes that see these slices have no such pool.
     pool: Option<Arc<Pool>>,
@@ -39,7 +39,7 @@ struct KeptPool {
 /// Pools of a set of shared slices, sorted by driver and name.
 #[derive(Clone, Debug)]
 pub(super) struct SharedSet {
-    pub(super) gates: GateSet,
+    pub(super) sight: Sight,
     /// The slices beside those for all nodes.
     pub(super) beside: Positions,
     pub(super) pools: Vec<SharedPool>,
@@ -65,9 +65,9 @@ impl Clone for Kept {
 
 impl Kept {
     /// Returns the set of shared slices, made when it is first asked for.
-    pub(super) fn set(&self, beside: &Positions, gates: GateSet, make: impl FnOnce() -> SharedSet) -> Arc<SharedSet> {
-        let key = hash((&**beside, gates));
-        let is_it = |set: &Arc<SharedSet>| set.beside == *beside && set.gates == gates;
+    pub(super) fn set(&self, beside: &Positions, sight: Sight, make: impl FnOnce() -> SharedSet) -> Arc<SharedSet> {
+        let key = hash((&**beside, sight));
+        let is_it = |set: &Arc<SharedSet>| set.beside == *beside && set.sight == sight;
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).sets.find(key, is_it) {
             return Arc::clone(known);
         }
@@ -76,7 +76,7 @@ impl Kept {
         if tables.sets.len() >= MOST_SETS {
             tables.sets.clear();
         }
-        tables.sets.entry(key, is_it, |set| hash((&*set.beside, set.gates))).or_insert_with(|| Arc::clone(&built));
+        tables.sets.entry(key, is_it, |set| hash((&*set.beside, set.sight))).or_insert_with(|| Arc::clone(&built));
         built
     }
 
@@ -85,10 +85,10 @@ impl Kept {
         &self,
         key: u64,
         positions: &Positions,
-        gates: GateSet,
+        sight: Sight,
         make: impl FnOnce() -> Option<Pool>,
     ) -> Option<Arc<Pool>> {
-        let is_it = |pool: &&KeptPool| pool.gates == gates && pool.positions == *positions;
+        let is_it = |pool: &&KeptPool| pool.sight == sight && pool.positions == *positions;
         let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let known = tables.pools.find(key, |pools| pools.hash == key).and_then(|pools| pools.pools.iter().find(is_it));
         if let Some(known) = known {
@@ -96,7 +96,7 @@ impl Kept {
         }
         drop(tables);
         let built = make().map(Arc::new);
-        let kept = KeptPool { gates, positions: positions.clone(), pool: built.clone() };
+        let kept = KeptPool { sight, positions: positions.clone(), pool: built.clone() };
         let mut tables = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let entry = tables.pools.entry(key, |pools| pools.hash == key, |pools| pools.hash);
         entry.or_insert_with(|| KeptPools { hash: key, pools: Vec::new() }).into_mut().pools.push(kept);

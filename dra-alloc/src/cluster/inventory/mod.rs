@@ -20,6 +20,7 @@ mod node_view;
 pub(crate) mod pool;
 pub(crate) mod pool_devices;
 mod shared_index;
+pub(crate) mod sight;
 pub(crate) mod view;
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::release::PartialPools;
 use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -15,6 +15,7 @@ use super::Inventory;
 use super::kept::{SharedPool, SharedSet};
 use super::lists::{Positions, SliceIndex};
 use super::pool::{Pool, has_counters};
+use super::sight::Sight;
 use super::view::{CachedPools, OwnPools, PoolRef, SliceError, View};
 use crate::cluster::scope::Scope;
 use crate::cluster::trie::hash;
@@ -35,57 +36,46 @@ impl Deref for Listed<'_> {
 type Group<'g, 'i> = LatestGeneration<'g, Listed<'i>>;
 
 impl Inventory {
-    /// Returns the view of a node. It depends on one gate only, so that views with other gates changed are the same.
-    pub(crate) fn view(&self, node: &Node, gates: GateSet) -> Result<View<'_>, Box<SliceError<'_>>> {
-        self.view_and_weight(node, gates).0
+    /// Returns the view of a node. It depends on one gate and the rules of the release only.
+    pub(crate) fn view(&self, node: &Node, sight: Sight) -> Result<View<'_>, Box<SliceError<'_>>> {
+        self.view_and_weight(node, sight).0
     }
 
     /// Returns the view of a node, and the number of comparisons by which shared slices were found, the same whether what
     /// can be kept was kept.
-    pub(crate) fn view_and_weight(
-        &self,
-        node: &Node,
-        gates: GateSet,
-    ) -> (Result<View<'_>, Box<SliceError<'_>>>, usize) {
+    pub(crate) fn view_and_weight(&self, node: &Node, sight: Sight) -> (Result<View<'_>, Box<SliceError<'_>>>, usize) {
         let mut weight = 0;
-        let view = self.weighed_view(node, gates, &mut weight);
+        let view = self.weighed_view(node, sight, &mut weight);
         (view, weight)
     }
 
     #[inline]
-    fn weighed_view(&self, node: &Node, gates: GateSet, weight: &mut usize) -> Result<View<'_>, Box<SliceError<'_>>> {
-        let partitions = Gate::PartitionableDevices;
-        let gates = GateSet::NONE.with_values([(partitions, gates.has(partitions))]);
+    fn weighed_view(&self, node: &Node, sight: Sight, weight: &mut usize) -> Result<View<'_>, Box<SliceError<'_>>> {
         let (own, cell) = self.own_slices(node.metadata.name.as_deref().unwrap_or_default());
-        let only_own = |kept: Option<_>| kept.map_or_else(|| View::mixed(self.made(own, gates)), View::Own);
+        let only_own = |kept: Option<_>| kept.map_or_else(|| View::mixed(self.made(own, sight)), View::Own);
         if self.shared().is_empty() {
-            return Ok(only_own(self.own_pools(own, cell, gates)));
+            return Ok(only_own(self.own_pools(own, cell, sight)));
         }
-        let beside = self.visible_beside(node, gates, weight)?;
-        let kept = self.own_pools(own, cell, gates);
+        let beside = self.visible_beside(node, sight, weight)?;
+        let kept = self.own_pools(own, cell, sight);
         if beside.is_empty() && self.shared().everywhere().is_empty() {
             return Ok(only_own(kept));
         }
-        let set = self.shared_set(&beside, gates);
+        let set = self.shared_set(&beside, sight);
         if let Some(kept) = kept {
             return Ok(View::mixed(self.merged(&kept.pools, own, &set)));
         }
         let shared = set.pools.iter().flat_map(|pool| &pool.positions).copied();
         let all: Positions = own.iter().copied().chain(shared).collect();
-        Ok(View::mixed(self.made(&all, gates)))
+        Ok(View::mixed(self.made(&all, sight)))
     }
 
     /// Returns the shared slices that a node sees beside those for all nodes.
-    fn visible_beside(
-        &self,
-        node: &Node,
-        gates: GateSet,
-        weight: &mut usize,
-    ) -> Result<Positions, Box<SliceError<'_>>> {
+    fn visible_beside(&self, node: &Node, sight: Sight, weight: &mut usize) -> Result<Positions, Box<SliceError<'_>>> {
         let mut visible = Positions::new();
         for index in self.shared().beside(node) {
             if let Some(slice) = self.slice(index)
-                && is_for(slice, node, gates, weight)?
+                && is_for(slice, node, sight, weight)?
             {
                 visible.push(index);
             }
@@ -98,62 +88,62 @@ impl Inventory {
         &'i self,
         own: &'i [SliceIndex],
         cell: Option<&'i CachedPools>,
-        gates: GateSet,
+        sight: Sight,
     ) -> Option<&'i OwnPools> {
         let make = || {
-            let mut slices = self.known(own, gates);
+            let mut slices = self.known(own, sight);
             let newest: SmallVec<[Group<'_, '_>; 4]> =
                 group_by_pool(&mut slices).filter_map(LatestGeneration::from_slices).collect();
             if !newest.iter().all(|newest| newest.is_complete()) {
                 return None;
             }
             let mut pools = Vec::with_capacity(newest.len());
-            pools.extend(newest.into_iter().filter_map(|newest| self.pool(newest, gates)));
-            Some(Arc::new(OwnPools::new(gates, pools.into_boxed_slice())))
+            pools.extend(newest.into_iter().filter_map(|newest| self.pool(newest, sight)));
+            Some(Arc::new(OwnPools::new(sight, pools.into_boxed_slice())))
         };
-        cell?.get_or_init(make).as_deref().filter(|kept| kept.gates == gates)
+        cell?.get_or_init(make).as_deref().filter(|kept| kept.sight == sight)
     }
 
     /// Returns the pools of slices, from the cache or now.
-    fn made(&self, positions: &[SliceIndex], gates: GateSet) -> Vec<PoolRef<'static>> {
-        let mut slices = self.known(positions, gates);
-        group_by_pool(&mut slices).filter_map(|group| self.kept_pool(group, gates)).map(PoolRef::Shared).collect()
+    fn made(&self, positions: &[SliceIndex], sight: Sight) -> Vec<PoolRef<'static>> {
+        let mut slices = self.known(positions, sight);
+        group_by_pool(&mut slices).filter_map(|group| self.kept_pool(group, sight)).map(PoolRef::Shared).collect()
     }
 
     /// Returns the pool of a group of slices, from the cache or now.
-    fn kept_pool(&self, group: &[Listed<'_>], gates: GateSet) -> Option<Arc<Pool>> {
+    fn kept_pool(&self, group: &[Listed<'_>], sight: Sight) -> Option<Arc<Pool>> {
         let newest = LatestGeneration::from_slices(group)?;
         let positions: Positions = group.iter().map(|Listed(index, _)| *index).collect();
         let key = hash([newest.driver(), newest.pool()]);
-        self.kept.pool(key, &positions, gates, || self.pool(newest, gates))
+        self.kept.pool(key, &positions, sight, || self.pool(newest, sight))
     }
 
     /// Returns the pools of a set of shared slices: `beside`, and those for all nodes.
-    fn shared_set(&self, beside: &Positions, gates: GateSet) -> Arc<SharedSet> {
-        self.kept.set(beside, gates, || {
+    fn shared_set(&self, beside: &Positions, sight: Sight) -> Arc<SharedSet> {
+        self.kept.set(beside, sight, || {
             let pools = if beside.is_empty() {
-                self.shared_pools(self.shared().everywhere(), gates)
+                self.shared_pools(self.shared().everywhere(), sight)
             } else {
-                let everywhere = self.shared_set(&Positions::new(), gates);
-                self.with_more(&everywhere.pools, self.shared_pools(beside, gates), gates)
+                let everywhere = self.shared_set(&Positions::new(), sight);
+                self.with_more(&everywhere.pools, self.shared_pools(beside, sight), sight)
             };
-            SharedSet { gates, beside: beside.clone(), pools }
+            SharedSet { sight, beside: beside.clone(), pools }
         })
     }
 
-    fn shared_pools(&self, positions: &[SliceIndex], gates: GateSet) -> Vec<SharedPool> {
-        let mut slices = self.known(positions, gates);
-        group_by_pool(&mut slices).map(|group| self.shared_pool(group, gates)).collect()
+    fn shared_pools(&self, positions: &[SliceIndex], sight: Sight) -> Vec<SharedPool> {
+        let mut slices = self.known(positions, sight);
+        group_by_pool(&mut slices).map(|group| self.shared_pool(group, sight)).collect()
     }
 
-    fn shared_pool(&self, group: &[Listed<'_>], gates: GateSet) -> SharedPool {
+    fn shared_pool(&self, group: &[Listed<'_>], sight: Sight) -> SharedPool {
         let is_complete = LatestGeneration::from_slices(group).is_some_and(Group::is_complete);
-        let pool = if is_complete { self.kept_pool(group, gates) } else { None };
+        let pool = if is_complete { self.kept_pool(group, sight) } else { None };
         SharedPool { positions: group.iter().map(|Listed(index, _)| *index).collect(), pool }
     }
 
     /// Merges the pools of two disjoint sets of shared slices.
-    fn with_more(&self, some: &[SharedPool], more: Vec<SharedPool>, gates: GateSet) -> Vec<SharedPool> {
+    fn with_more(&self, some: &[SharedPool], more: Vec<SharedPool>, sight: Sight) -> Vec<SharedPool> {
         let mut merged = Vec::with_capacity(some.len() + more.len());
         let mut some = some.iter().peekable();
         for pool in more {
@@ -165,7 +155,7 @@ impl Inventory {
                 Some(equal) => {
                     let mut positions: Positions = equal.positions.iter().chain(&pool.positions).copied().collect();
                     positions.sort_unstable();
-                    merged.push(self.shared_pool(&self.known(&positions, gates), gates));
+                    merged.push(self.shared_pool(&self.known(&positions, sight), sight));
                 }
             }
         }
@@ -193,7 +183,7 @@ impl Inventory {
             let is_its = |index: &SliceIndex| self.slice(*index).is_some_and(|slice| pool_of(slice) == name);
             let own = own.iter().copied().filter(is_its);
             let all: Positions = own.chain(shared.positions.iter().copied()).collect();
-            merged.extend(self.kept_pool(&self.known(&all, set.gates), set.gates).map(PoolRef::Shared));
+            merged.extend(self.kept_pool(&self.known(&all, set.sight), set.sight).map(PoolRef::Shared));
         }
         merged.extend(own_pools.map(PoolRef::Own));
         merged
@@ -208,18 +198,22 @@ impl Inventory {
     }
 
     /// Returns the slices at positions that kube-scheduler reads.
-    fn known(&self, positions: &[SliceIndex], gates: GateSet) -> SmallVec<[Listed<'_>; 4]> {
+    fn known(&self, positions: &[SliceIndex], sight: Sight) -> SmallVec<[Listed<'_>; 4]> {
         let slices = positions.iter().filter_map(|index| Some(Listed(*index, self.slice(*index)?)));
-        slices.filter(|slice| is_known(slice, gates)).collect()
+        slices.filter(|slice| is_known(slice, sight)).collect()
     }
 
     /// Builds a pool from the slices that a node sees; `None` if a newer generation of the pool exists on other nodes
     /// only.
-    fn pool(&self, newest: Group<'_, '_>, gates: GateSet) -> Option<Pool> {
+    fn pool(&self, newest: Group<'_, '_>, sight: Sight) -> Option<Pool> {
         let own = || newest.slices().map(|Listed(_, slice)| Arc::clone(slice));
         let hash = hash([newest.driver(), newest.pool()]);
         if newest.is_complete() {
-            return Some(Pool::complete(hash, own(), std::iter::empty(), gates));
+            return Some(Pool::complete(hash, own(), std::iter::empty(), sight));
+        }
+        match sight.partial {
+            PartialPools::Used => return Some(Pool::partial(hash, own(), sight)),
+            PartialPools::Skipped => {}
         }
         let all = || self.pool_slices(newest.driver(), newest.pool());
         if all().any(|slice| slice.spec.pool.generation > newest.generation()) {
@@ -227,11 +221,11 @@ impl Inventory {
         }
         let current = || all().filter(|slice| slice.spec.pool.generation == newest.generation());
         if i64::try_from(current().count()) != Ok(newest.expected_slice_count()) {
-            return Some(Pool::incomplete(hash, current().cloned(), gates));
+            return Some(Pool::incomplete(hash, current().cloned(), sight));
         }
         let seen: BTreeSet<_> = newest.slices().map(|Listed(_, slice)| Arc::as_ptr(slice)).collect();
         let others = current().filter(|slice| !seen.contains(&Arc::as_ptr(slice))).cloned();
-        Some(Pool::complete(hash, own(), others, gates))
+        Some(Pool::complete(hash, own(), others, sight))
     }
 }
 
@@ -240,18 +234,18 @@ fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
 }
 /// Returns true if kube-scheduler reads a slice: one with counters or per-device node selection is read only with the
 /// gate `DRAPartitionableDevices` on.
-fn is_known(slice: &ResourceSlice, gates: GateSet) -> bool {
-    gates.has(Gate::PartitionableDevices) || (slice.spec.per_device_node_selection.is_none() && !has_counters(slice))
+fn is_known(slice: &ResourceSlice, sight: Sight) -> bool {
+    sight.reads_counters() || (slice.spec.per_device_node_selection.is_none() && !has_counters(slice))
 }
 
 /// Returns true if a shared slice is visible to the node.
 fn is_for<'i>(
     slice: &'i ResourceSlice,
     node: &Node,
-    gates: GateSet,
+    sight: Sight,
     weight: &mut usize,
 ) -> Result<bool, Box<SliceError<'i>>> {
-    if !is_known(slice, gates) {
+    if !is_known(slice, sight) {
         return Ok(false);
     }
     let failed = |device, error| Box::new(SliceError { slice, device, error });

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::release::PartialPools;
 use dra_device::internal::{counter_problem, name_of};
 use dra_device::pool::{PoolProblem, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use super::device::DeviceFacts;
 use super::flags::{Flags, bit};
 use super::pool_devices::PoolDevices;
+use super::sight::Sight;
 use crate::cluster::stamp::Stamp;
 
 /// State of a pool that decides if devices can be allocated from it.
@@ -29,9 +30,9 @@ pub(crate) enum PoolState {
 /// Resource pool as seen by one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
-    gates: GateSet,
+    sight: Sight,
     is_complete: bool,
-    /// Devices that the node can use. Empty unless the pool is complete.
+    /// Devices that the node can use. Empty unless the pool is complete, or partial pools are used.
     devices: Arc<PoolDevices>,
     /// Slices with devices for other nodes, which consume counters of the pool too.
     elsewhere: Vec<Arc<ResourceSlice>>,
@@ -52,12 +53,13 @@ const BINDING_CONDITIONS: u8 = 2;
 const SOUND: u8 = 1;
 const PLAIN: u8 = 2;
 const UNIFORM: u8 = 4;
+const LISTS: u8 = 8;
 
 impl Pool {
     /// Builds a pool that is known to be incomplete, from the slices that are there. `hash` is that of driver and pool name.
-    pub(super) fn incomplete(hash: u64, slices: impl Iterator<Item = Arc<ResourceSlice>>, gates: GateSet) -> Self {
+    pub(super) fn incomplete(hash: u64, slices: impl Iterator<Item = Arc<ResourceSlice>>, sight: Sight) -> Self {
         Self {
-            gates,
+            sight,
             is_complete: false,
             devices: Arc::default(),
             elsewhere: slices.collect(),
@@ -70,16 +72,22 @@ impl Pool {
         }
     }
 
+    /// Builds a pool some of whose slices the node does not see, and whose devices it can use nevertheless. `hash` is that of
+    /// driver and pool name.
+    pub(super) fn partial(hash: u64, slices: impl Iterator<Item = Arc<ResourceSlice>>, sight: Sight) -> Self {
+        Self { is_complete: false, ..Self::complete(hash, slices, std::iter::empty(), sight) }
+    }
+
     /// Builds a complete pool from the slices for the node and those for other nodes. `hash` is that of driver and pool
     /// name.
     pub(super) fn complete(
         hash: u64,
         own: impl Iterator<Item = Arc<ResourceSlice>>,
         others: impl Iterator<Item = Arc<ResourceSlice>>,
-        gates: GateSet,
+        sight: Sight,
     ) -> Self {
         let (mut slices, mut elsewhere, mut counters) = (SmallVec::new(), Vec::new(), Vec::new());
-        let is_counters = |slice: &ResourceSlice| gates.has(Gate::PartitionableDevices) && has_counters(slice);
+        let is_counters = |slice: &ResourceSlice| sight.reads_counters() && has_counters(slice);
         for slice in own {
             if is_counters(&slice) { counters.push(slice) } else { slices.push(slice) }
         }
@@ -91,7 +99,7 @@ impl Pool {
         let facts = std::iter::repeat_with(DeviceFacts::default).take(devices.len()).collect();
         let (flags, soundness) = (Flags::default(), Flags::default());
         let stamp = Stamp::next();
-        Self { gates, is_complete: true, devices, elsewhere, counters, facts, flags, soundness, hash, stamp }
+        Self { sight, is_complete: true, devices, elsewhere, counters, facts, flags, soundness, hash, stamp }
     }
 
     /// Returns the hash of driver and pool name.
@@ -145,6 +153,11 @@ impl Pool {
         self.soundness() & UNIFORM != 0
     }
 
+    /// Returns true if a device that the node can use has an attribute that is a list. Reads every device on first use.
+    pub(crate) fn has_lists(&self) -> bool {
+        self.soundness() & LISTS != 0
+    }
+
     fn soundness(&self) -> u8 {
         self.soundness.get_or_find(|| {
             let facts = || self.known_devices().flat_map(|(slice, facts)| slice_devices(slice).iter().zip(facts));
@@ -163,7 +176,8 @@ impl Pool {
                 && self.counters.is_empty()
                 && self.devices.slices.iter().all(|slice| slice.spec.skip_node_operations.is_none())
                 && self.devices.iter().all(is_bare);
-            bit(is_sound, SOUND) | bit(is_plain, PLAIN) | bit(is_uniform, UNIFORM)
+            let has_lists = facts().any(|(device, facts)| facts.look(device).has_lists());
+            bit(is_sound, SOUND) | bit(is_plain, PLAIN) | bit(is_uniform, UNIFORM) | bit(has_lists, LISTS)
         })
     }
 
@@ -240,10 +254,10 @@ impl Pool {
 
     /// Returns the contradiction between the slices of a complete pool, if there is one.
     pub(crate) fn problem(&self) -> Option<PoolProblem> {
-        if !self.is_complete {
+        if !self.is_complete && self.sight.partial == PartialPools::Skipped {
             return None;
         }
-        let has_counters = self.gates.has(Gate::PartitionableDevices);
+        let has_counters = self.sight.reads_counters();
         let counter_problem =
             || if has_counters { counter_problem(self.counter_slices(), self.all_slices()) } else { None };
         duplicate_device(&self.devices.slices).or_else(counter_problem)

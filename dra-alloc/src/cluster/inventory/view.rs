@@ -9,15 +9,16 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dra_attrs::{GateSet, NodeSelectorError};
+use dra_attrs::NodeSelectorError;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 use super::pool::Pool;
+use super::sight::Sight;
 
 /// Pools of a node's own slices, sorted by driver and pool name.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnPools {
-    pub(super) gates: GateSet,
+    pub(super) sight: Sight,
     pub(super) pools: Box<[Pool]>,
     /// Number of devices in all pools.
     devices: usize,
@@ -56,9 +57,9 @@ impl PoolRef<'_> {
 }
 
 impl OwnPools {
-    pub(super) fn new(gates: GateSet, pools: Box<[Pool]>) -> Self {
+    pub(super) fn new(sight: Sight, pools: Box<[Pool]>) -> Self {
         let devices = pools.iter().map(Pool::len).sum();
-        Self { gates, pools, devices }
+        Self { sight, pools, devices }
     }
 }
 

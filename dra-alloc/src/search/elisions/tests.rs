@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use super::Elisions;
 use crate::cluster::classes::Classes;
+use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
 use crate::explain::{Detail, EquivalentNodes, Explanation, Refused, Suggestion, explain};
@@ -46,7 +47,7 @@ impl World {
             inventory,
             classes: &self.classes,
             state,
-            selectors: &self.selectors,
+            selectors: Compiler::new(&self.selectors, Profile::V1_37, self.gates),
             share_ids: &numbered,
             gates: self.gates,
             profile: Profile::V1_37,
@@ -77,7 +78,7 @@ impl World {
     ) -> Vec<Option<Explanation>> {
         let context = self.context(inventory, state, elisions);
         let listed: SmallVec<[_; 4]> = claims.iter().collect();
-        let plan = Plan::new(&listed, &self.classes, self.gates);
+        let plan = Plan::new(&listed, &self.classes, self.gates, Profile::V1_37);
         let explain_on = |number| {
             let mut node = node(number);
             let declared = vec![Gate::OptionalNodeOperations.name(Profile::V1_37).to_owned()];
@@ -100,7 +101,7 @@ impl World {
     ) -> Answer {
         let context = self.context(inventory, state, elisions);
         let listed: SmallVec<[_; 4]> = claims.iter().collect();
-        let plan = Plan::new(&listed, &self.classes, self.gates);
+        let plan = Plan::new(&listed, &self.classes, self.gates, Profile::V1_37);
         let answer = allocate_on(&context, &plan, node, None, Budget::work(STEPS));
         let answer = answer.map(|(outcome, _)| outcome).map_err(|error| error.to_string());
         let fit = fits_on(&context, &plan, node, None, Budget::work(STEPS)).map_err(|error| error.to_string());

@@ -1,7 +1,8 @@
 //! Binding conditions: reports, and the wait of a binding.
 
 use dra_alloc::Profile;
-use dra_alloc::pods::{BindStep, BindingReport, BindingState, PodOptions, PreBind};
+use dra_alloc::pods::{BindStep, BindingReport, BindingState, NodeFilterError, PodOptions, PreBind, StatusCode};
+use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, from_value, json};
@@ -94,4 +95,42 @@ fn a_timeout_that_no_clock_reaches_does_not_overflow() {
     let options = PodOptions::new(Profile::V1_37).with_binding_timeout(SignedDuration::MAX);
     let report = BindingReport::of_claim(&with_devices(&[("a", None)]), Timestamp::MAX, options.binding_timeout());
     assert!(!report.timed_out);
+}
+
+#[test]
+fn a_failed_binding_has_the_text_of_its_release() {
+    let failed: &[(&str, &str)] = &[("failed", "True")];
+    let text = |profile: Profile, devices: &[Device<'_>]| {
+        let mut world = World::new(1, [with_devices(devices)]);
+        world.options = PodOptions::new(Component::new(profile, world.options.gates()));
+        let mut cycle = world.begin(&pod("p", &["c"], None), None);
+        let mut binding = PreBind::default();
+        binding.next(&mut cycle, &mut world.tracker, at(0));
+        match binding.next(&mut cycle, &mut world.tracker, at(600)) {
+            BindStep::Failed(error) => error.to_string(),
+            step => panic!("{step:?}"),
+        }
+    };
+    let rows = [
+        (Profile::V1_35, r#"claim c binding failed: reason=R, message="m\"""#, "device binding timeout"),
+        (
+            Profile::V1_36,
+            r#"device binding failed: claim=c, reason=R, message="m\"""#,
+            "device binding timeout: claim=c",
+        ),
+    ];
+    for (profile, failure, timeout) in rows {
+        assert_eq!(text(profile, &[("a", Some(failed))]), failure);
+        assert_eq!(text(profile, &[("a", None)]), timeout);
+    }
+}
+
+#[test]
+fn a_node_that_takes_too_long_ends_the_attempt_in_later_releases() {
+    let code = |profile: Profile| {
+        let rule = profile.rules().plugin.filter_timeout;
+        NodeFilterError::TimedOut { node: "n".to_owned(), rule }.code()
+    };
+    let codes = [Profile::V1_34, Profile::V1_35, Profile::V1_36, Profile::V1_37].map(code);
+    assert_eq!(codes, [StatusCode::Unschedulable, StatusCode::Unschedulable, StatusCode::Error, StatusCode::Error]);
 }

@@ -171,3 +171,14 @@ fn node_resources_of_1_36_have_another_form() {
     let found = read(slice, Profile::V1_37).unwrap();
     assert_eq!(found.unknown[0].field, "spec.devices[0].nodeAllocatableResourceMappings");
 }
+
+#[test]
+fn new_selectors_compile_as_in_their_release() {
+    let compiles = |expression: &str| {
+        let spec = json!({"selectors": [{"cel": {"expression": expression}}]});
+        let class: DeviceClass = serde_json::from_value(json!({"metadata": {"name": "c"}, "spec": spec})).unwrap();
+        RELEASES.map(|release| server(release).validate_class(Write::create(&class)).is_ok())
+    };
+    assert_eq!(compiles("1 in lists.range(3)"), [false, true, true, true]);
+    assert_eq!(compiles("device.attributes['a.b'].c.includes(1)"), [false, false, true, true]);
+}

@@ -25,8 +25,8 @@ use dra_alloc::driver::{SliceLimits, SliceWrite};
 use dra_alloc::validate::{ApiServer, PublishError, Write};
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
-    FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Scalar, StandardAttribute,
-    Sysfs, SysfsError, VendorDriver, check_device_attributes,
+    Component, FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Scalar,
+    StandardAttribute, Sysfs, SysfsError, VendorDriver, check_device_attributes,
 };
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::machine::{Machine, MachineError};

@@ -48,6 +48,7 @@ pub(super) fn evaluate(input: Value) -> Result<Operation, Refusal> {
         Mode::Stored => Options::stored(),
         Mode::New => Options::new_expression(features(input.profile, &input.features)),
     };
+    let options = options.with_profile(input.profile);
     let options = options.with_cost_limit(input.cost_limit.unwrap_or(Options::COST_LIMIT));
     let devices = input.devices.into_iter().enumerate().map(|(index, Input { driver, device })| {
         let device = read(device).map_err(|refusal| refusal.below(&format!("devices[{index}].device")));
