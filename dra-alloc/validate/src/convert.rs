@@ -22,8 +22,8 @@ pub(super) struct Conversion {
     pub(super) unknown: Vec<UnknownField>,
 }
 
-/// Changes an object from one form; returns true if it has changed.
-type Convert = fn(&mut Value, &mut Vec<String>) -> bool;
+/// Changes an object from one form, and names the fields that the new form can't hold.
+type Convert = fn(&mut Value, &mut Vec<String>);
 
 /// Kinds whose older versions have other fields.
 const VERSIONS: [(&str, &str, Convert); 4] = [
@@ -59,49 +59,49 @@ pub(super) fn to_v1(object: &mut Value, profile: Profile) -> Conversion {
 }
 
 /// Moves the fields of `basic`, in which version `v1beta1` has the whole device but its name, to the device.
-fn slice_of_v1beta1(slice: &mut Value, _: &mut Vec<String>) -> bool {
-    let mut changed = false;
+fn slice_of_v1beta1(slice: &mut Value, _: &mut Vec<String>) {
     for device in items(slice, "/spec/devices") {
         let Some(Value::Object(basic)) = take(device, "basic") else { continue };
-        changed = true;
         for (field, value) in basic {
             set(device, &field, value);
         }
     }
-    changed
 }
 
 /// Fields of a request in version `v1beta1` that are those of `exactly` in `v1`.
-const EXACTLY: [&str; 7] =
-    ["deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity"];
+const EXACTLY: [&str; 8] = [
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "capacity",
+    "derivedAttributes",
+];
 
-fn claim_of_v1beta1(claim: &mut Value, _: &mut Vec<String>) -> bool {
-    items(claim, "/spec/devices/requests").iter_mut().fold(false, |changed, request| nest_exactly(request) || changed)
+fn claim_of_v1beta1(claim: &mut Value, _: &mut Vec<String>) {
+    items(claim, "/spec/devices/requests").iter_mut().for_each(nest_exactly);
 }
 
-fn template_of_v1beta1(template: &mut Value, _: &mut Vec<String>) -> bool {
-    let requests = items(template, "/spec/spec/devices/requests");
-    requests.iter_mut().fold(false, |changed, request| nest_exactly(request) || changed)
+fn template_of_v1beta1(template: &mut Value, _: &mut Vec<String>) {
+    items(template, "/spec/spec/devices/requests").iter_mut().for_each(nest_exactly);
 }
 
-fn nest_exactly(request: &mut Value) -> bool {
+fn nest_exactly(request: &mut Value) {
     let exactly: Map<String, Value> =
         EXACTLY.iter().filter_map(|field| Some(((*field).to_owned(), take(request, field)?))).collect();
     let is_set = |value: &Value| !value.is_null() && *value != "" && *value != 0;
-    let changed = exactly.values().any(is_set);
-    if changed {
+    if exactly.values().any(is_set) {
         set(request, "exactly", Value::Object(exactly));
     }
-    changed
 }
 
 /// Version `v1alpha3` could select devices by class and expression; later ones can't.
-fn rule_of_v1alpha3(rule: &mut Value, dropped: &mut Vec<String>) -> bool {
-    let Some(selector) = rule.pointer_mut("/spec/deviceSelector") else { return false };
+fn rule_of_v1alpha3(rule: &mut Value, dropped: &mut Vec<String>) {
+    let Some(selector) = rule.pointer_mut("/spec/deviceSelector") else { return };
     let lost = ["deviceClassName", "selectors"].into_iter().filter(|field| take(selector, field).is_some());
-    let before = dropped.len();
     dropped.extend(lost.map(|field| format!("spec.deviceSelector.{field}")));
-    dropped.len() > before
 }
 
 /// Removes the node resources of devices in the form of 1.37, which 1.36 does not know.
@@ -132,9 +132,10 @@ fn mappings(slice: &mut Value) -> bool {
 
 fn mapping_of(mapping: &Value) -> Value {
     let multiplier = mapping.get("allocationMultiplier").filter(|multiplier| !multiplier.is_null());
+    let multiplier = multiplier.cloned().unwrap_or_else(|| json!("1"));
     match mapping.get("capacityKey").filter(|key| !key.is_null()) {
-        Some(key) => json!({"capacityKey": key, "capacityMultiplier": multiplier.cloned().unwrap_or(json!("1"))}),
-        None => json!({"deviceMultiplier": multiplier.cloned().unwrap_or(json!("1"))}),
+        Some(key) => json!({"capacityKey": key, "capacityMultiplier": multiplier}),
+        None => json!({"deviceMultiplier": multiplier}),
     }
 }
 
