@@ -292,7 +292,7 @@ impl Player {
 
     fn restart(&mut self, step: &RestartStep) {
         let old = *self.tracker.options();
-        let gates = step.gates.as_ref().map_or(old.scheduler.gates(), gates);
+        let gates = step.gates.as_ref().map_or_else(|| old.scheduler.gates(), gates);
         let options = step.policy.as_ref().map_or(old, |policy| policy.options(old.scheduler.profile(), gates));
         self.tracker = self.tracker.rebuild(options.with_scheduler(Component::new(options.scheduler.profile(), gates)));
     }
