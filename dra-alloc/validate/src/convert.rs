@@ -145,7 +145,7 @@ fn claim_sources(pod: &mut Value) -> bool {
     for entry in items(pod, "/spec/resourceClaims") {
         let Some(Value::Object(source)) = take(entry, "source") else { continue };
         changed = true;
-        for (field, value) in source {
+        for (field, value) in source.into_iter().filter(|(field, _)| field != "source") {
             set(entry, &field, value);
         }
     }
