@@ -150,7 +150,7 @@ fn words(behaviour: &dyn Debug) -> String {
 }
 
 /// Returns every switch with its behaviour: a new one does not compile without a row.
-fn switches_of(validation: &Validation) -> [(&'static str, String); 24] {
+fn switches_of(validation: &Validation) -> [(&'static str, String); 25] {
     let Validation {
         counter_sets,
         one_value,
@@ -172,6 +172,7 @@ fn switches_of(validation: &Validation) -> [(&'static str, String); 24] {
         upper_case_driver,
         kept_while_off,
         changed_allocation,
+        changed_effect,
         extended_name,
         name_length,
         admin_access,
@@ -198,6 +199,7 @@ fn switches_of(validation: &Validation) -> [(&'static str, String); 24] {
         ("driver with upper case letters", words(upper_case_driver)),
         ("errors of admin access without the label", words(admin_access)),
         ("conditions in a status: rules in code, or declared", words(conditions)),
+        ("time of a rule's taint whose effect changes", words(changed_effect)),
         ("message of a changed allocation", words(changed_allocation)),
         ("messages of a bad extended resource", words(extended_name)),
         ("unit of a length in messages", words(name_length)),

@@ -1,6 +1,6 @@
 //! Simulation of an API server: validation of writes of the objects of Dynamic Resource Allocation.
 
-use dra_attrs::release::SentWhileOff;
+use dra_attrs::release::{ChangedEffect, SentWhileOff};
 use dra_attrs::{Component, DroppedField, FieldErrors, Gate, Quoted};
 use dra_device::internal::{Same, TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{
@@ -226,7 +226,8 @@ impl ApiServer {
         let status = write.old.and_then(|old| old.status.clone());
         let mut object = DeviceTaintRule { status, ..write.new.clone() };
         let old = write.old.map(|old| (Some(&old.spec), &old.metadata));
-        if let Some(old) = write.old.filter(|_| self.now.is_some()) {
+        let renews = self.server.rules().validation.changed_effect == ChangedEffect::Renewed;
+        if let Some(old) = write.old.filter(|_| renews && self.now.is_some()) {
             forget_time(&mut object, old);
         }
         object.metadata.generation = generation(Some(&object.spec), old);

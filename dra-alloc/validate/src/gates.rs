@@ -33,7 +33,7 @@ const CLAIM: &[(Gate, &[&str])] = &[
         &[
             "status.allocation.devices.results[*].bindingConditions",
             "status.allocation.devices.results[*].bindingFailureConditions",
-            "status.allocation.allocationTimestamp",
+            ALLOCATION_TIME,
         ],
     ),
     (
@@ -60,6 +60,9 @@ const CLAIM: &[(Gate, &[&str])] = &[
         ],
     ),
 ];
+
+/// Set with any allocation, and dropped in the oldest release while binding conditions are off.
+const ALLOCATION_TIME: &str = "status.allocation.allocationTimestamp";
 
 const CLASS: &[(Gate, &[&str])] = &[(Gate::ExtendedResource, &["spec.extendedResourceName"])];
 
@@ -177,13 +180,13 @@ impl Preparation {
         Prepared { object, dropped: dropped.into_iter().map(|(_, field)| field).collect() }
     }
 
-    /// Returns the gates of which the stored object has a field. Fields that stay without their gate do not count.
+    /// Returns the gates of which the stored object has a field. The time of an allocation is no sign of its gate.
     fn in_use<T: Serialize>(self, kind: Kind, stored: &T) -> BTreeSet<Gate> {
         let mut gates = BTreeSet::new();
         let Ok(mut json) = serde_json::to_value(stored) else { return gates };
         if let Some((object, root)) = kind.object_of_spec(&mut json) {
             kind.gated().visit(object, &root, &mut |place, value, _| {
-                if place.is_set(value) && !self.stays(place) {
+                if place.is_set(value) && place.path != ALLOCATION_TIME {
                     gates.insert(place.rule);
                 }
             });

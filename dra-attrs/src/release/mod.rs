@@ -34,9 +34,9 @@ pub use limits::{CounterLimits, Limits};
 pub use plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
 pub use served::ServedVersions;
 pub use validation::{
-    AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
-    DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue, RangeNumbers, SpecUpdate,
-    StoredPart, Strictness, UpperCaseDriver, Validation,
+    AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ChangedEffect, ConditionRules,
+    CounterSets, DefaultPath, DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue,
+    RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 
 pub(crate) use kep::KEP;

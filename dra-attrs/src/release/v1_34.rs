@@ -12,9 +12,9 @@ use super::components::{
 };
 use super::plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
 use super::validation::{
-    AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ConditionRules, CounterSets, DefaultPath,
-    DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue, RangeNumbers, SpecUpdate,
-    StoredPart, Strictness, UpperCaseDriver, Validation,
+    AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ChangedEffect, ConditionRules,
+    CounterSets, DefaultPath, DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue,
+    RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 use super::{CounterLimits, GateRow, GateStage, Limits, NodeAllocatableForm, Rules, ServedVersions};
 use crate::gate::Gate;
@@ -95,13 +95,11 @@ const VALIDATION: Validation = Validation {
     range_numbers: RangeNumbers::Unguarded,
     default_path: DefaultPath::Bound,
     upper_case_driver: UpperCaseDriver::Silent,
+    changed_effect: ChangedEffect::Kept,
     kept_while_off: &[
         "spec.devices.requests[*].exactly.tolerations",
         "spec.devices.requests[*].firstAvailable[*].tolerations",
         "spec.devices.constraints[*].distinctAttribute",
-        "status.allocation.devices.results[*].shareID",
-        "status.allocation.devices.results[*].consumedCapacity",
-        "status.devices[*].shareID",
     ],
 };
 

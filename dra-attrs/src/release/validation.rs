@@ -52,6 +52,8 @@ pub struct Validation {
     pub default_path: DefaultPath,
     /// Name of a driver with upper case letters.
     pub upper_case_driver: UpperCaseDriver,
+    /// Time of a rule's taint whose effect changes while its time is sent as it is stored.
+    pub changed_effect: ChangedEffect,
     /// Paths of fields that are stored although their gate is off; `[*]` is every item of a list.
     pub kept_while_off: &'static [&'static str],
 }
@@ -115,6 +117,13 @@ behaviours! {
         ValidatedAndCompared,
         /// The new spec is compared with the stored one.
         Compared,
+    }
+    /// Time of a taint whose effect changes.
+    ChangedEffect {
+        /// It stays.
+        Kept,
+        /// The effect begins now.
+        Renewed,
     }
     /// Message of an allocation that is changed.
     ChangedAllocation {
