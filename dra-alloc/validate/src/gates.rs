@@ -157,7 +157,7 @@ impl Preparation {
     ) -> Prepared<T> {
         let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped: Vec::new() } };
         let mut changed = false;
-        let in_use = old.map(|old| self.in_use(kind, old)).unwrap_or_default();
+        let in_use = old.map(|old| Self::in_use(kind, old)).unwrap_or_default();
         let is_dropped = |place: &Place<Gate>| {
             kind.is_written(place.path) && self.drops(kind, place) && !in_use.contains(&place.rule)
         };
@@ -181,7 +181,7 @@ impl Preparation {
     }
 
     /// Returns the gates of which the stored object has a field. The time of an allocation is no sign of its gate.
-    fn in_use<T: Serialize>(self, kind: Kind, stored: &T) -> BTreeSet<Gate> {
+    fn in_use<T: Serialize>(kind: Kind, stored: &T) -> BTreeSet<Gate> {
         let mut gates = BTreeSet::new();
         let Ok(mut json) = serde_json::to_value(stored) else { return gates };
         if let Some((object, root)) = kind.object_of_spec(&mut json) {
