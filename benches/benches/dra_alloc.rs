@@ -139,7 +139,7 @@ fn explanations(criterion: &mut Criterion) {
 
 fn selectors(criterion: &mut Criterion) {
     let device: Device = from_value(device(5)).expect("a device");
-    let input = SelectorInput { driver: DRIVER, device: &device };
+    let input = SelectorInput::new(DRIVER, &device);
     let rows = [
         ("driver", format!("device.driver == '{DRIVER}'")),
         ("capacity", format!("device.capacity['{DRIVER}'].memory.compareTo(quantity('40Gi')) >= 0")),

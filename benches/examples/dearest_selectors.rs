@@ -18,7 +18,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().expect("a number"));
     let (count, every) = (arguments.next().unwrap_or(20), arguments.next().unwrap_or(97));
     let device = large_device();
-    let input = SelectorInput { driver: DRIVER, device: &device };
+    let input = SelectorInput::new(DRIVER, &device);
     let mut times = Vec::new();
     for dear in dear_selectors().step_by(every) {
         let Ok(selector) = Selector::compile_any(&dear.expression, &Options::stored()) else { continue };

@@ -25,7 +25,7 @@ const LARGE: [&str; 6] = [
 fn an_evaluation_takes_at_most_64_mib() {
     let _profiler = dhat::Profiler::builder().testing().build();
     let device = large_device();
-    let input = SelectorInput { driver: DRIVER, device: &device };
+    let input = SelectorInput::new(DRIVER, &device);
     let (mut largest, mut large) = (0, 0);
     let tried = |(number, name): (usize, &str)| number.is_multiple_of(EVERY) || LARGE.contains(&name);
     for (_, dear) in dear_selectors().enumerate().filter(|(number, dear)| tried((*number, &dear.name))) {

@@ -97,7 +97,7 @@ fn check_case(case: &Value, devices: &[(String, Device)], report: &mut Report) {
             continue;
         }
         let (driver, device) = &devices[index];
-        let evaluation = selector.evaluate(SelectorInput { driver, device });
+        let evaluation = selector.evaluate(SelectorInput::new(driver, device));
         let found = shown(&evaluation, case["of"] == "match");
         let is_error = |text: &str| text.starts_with("E:");
         let detail = || format!("device {index}: {found} at {}, expected {wanted:?}", evaluation.cost);
@@ -217,7 +217,7 @@ fn difference(row: &Value) -> Option<String> {
         device["allowMultipleAllocations"] = row["allowMultipleAllocations"].clone();
     }
     let device: Device = serde_json::from_value(device).unwrap();
-    let result = selector.matches(SelectorInput { driver: row["driver"].as_str().unwrap(), device: &device });
+    let result = selector.matches(SelectorInput::new(row["driver"].as_str().unwrap(), &device));
     let failure = expected["matchErrorSubstring"].as_str().unwrap_or_default();
     let as_expected = match &result {
         Ok(matches) => failure.is_empty() && *matches == expected["match"].as_bool().unwrap_or_default(),

@@ -64,7 +64,7 @@ const TARGETS: [(&str, Check); 24] = [
     }),
     ("alloc_selector", |text| {
         let device = Device::default();
-        let input = SelectorInput { driver: "d.example", device: &device };
+        let input = SelectorInput::new("d.example", &device);
         if let Ok(selector) = Selector::compile(text, &selector::Options::stored()) {
             assert_eq!(selector.matches(input), selector.matches(input));
         }

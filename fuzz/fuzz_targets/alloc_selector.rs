@@ -21,7 +21,7 @@ fuzz_target!(|expression: &str| {
         capacity: Some([("memory".to_owned(), memory)].into()),
         ..Default::default()
     };
-    let input = SelectorInput { driver: "d.example", device: &device };
+    let input = SelectorInput::new("d.example", &device);
     if let Ok(selector) = Selector::compile(expression, &Options::stored()) {
         assert_eq!(selector.matches(input), selector.matches(input));
     }

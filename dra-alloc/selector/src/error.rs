@@ -173,7 +173,7 @@ impl CompileError {
 ///
 /// let selector = Selector::compile("device.attributes['gpu.example'].model == 'a100'", &Options::stored())?;
 /// let device = Device::default();
-/// let error = selector.matches(SelectorInput { driver: "gpu.example", device: &device }).unwrap_err();
+/// let error = selector.matches(SelectorInput::new("gpu.example", &device)).unwrap_err();
 /// assert_eq!(error, EvaluationError::NoSuchKey { key: "model".to_owned() });
 /// assert!(error.to_string().starts_with("no such key: model. consider using"));
 /// assert_eq!(error.message(), "no such key: model");

@@ -19,7 +19,7 @@ use super::value::shown::{plain, quoted_bytes};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
 /// let selector = Selector::compile("device.driver == 'gpu.example'", &Options::stored())?;
-/// let evaluation = selector.evaluate(SelectorInput { driver: "gpu.example", device: &Device::default() });
+/// let evaluation = selector.evaluate(SelectorInput::new("gpu.example", &Device::default()));
 /// assert_eq!(evaluation.result, Ok(Value::Bool(true)));
 /// assert_eq!(evaluation.cost, 4);
 /// # Ok::<(), dra_selector::CompileError>(())

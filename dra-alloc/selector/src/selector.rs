@@ -34,8 +34,8 @@ pub const EXPRESSION_LIMIT: usize = 10 * 1024;
 /// };
 /// let list = numa(DeviceAttribute { ints: Some(vec![6, 4, 5, 7]), ..Default::default() });
 /// let scalar = numa(DeviceAttribute { int: Some(6), ..Default::default() });
-/// assert_eq!(near.matches(SelectorInput { driver: "gpu.example", device: &list }), Ok(true));
-/// assert_eq!(near.matches(SelectorInput { driver: "gpu.example", device: &scalar }), Ok(false));
+/// assert_eq!(near.matches(SelectorInput::new("gpu.example", &list)), Ok(true));
+/// assert_eq!(near.matches(SelectorInput::new("gpu.example", &scalar)), Ok(false));
 /// # Ok::<(), dra_selector::CompileError>(())
 /// ```
 #[derive(Debug)]
@@ -257,7 +257,7 @@ impl Selector {
     /// ```
     /// # use dra_selector::{Options, Selector, SelectorInput};
     /// # use k8s_openapi::api::resource::v1::Device;
-    /// let input = SelectorInput { driver: "gpu.example", device: &Device::default() };
+    /// let input = SelectorInput::new("gpu.example", &Device::default());
     /// let selector = Selector::compile("has(device.attributes['gpu.example'].model)", &Options::stored())?;
     /// assert_eq!(selector.matches(input), Ok(false));
     /// # Ok::<(), dra_selector::CompileError>(())
@@ -276,7 +276,7 @@ impl Selector {
     /// # use dra_selector::{Options, Selector, SelectorInput, Value};
     /// # use k8s_openapi::api::resource::v1::Device;
     /// let sum = Selector::compile_any("1 + 2", &Options::stored())?;
-    /// let evaluation = sum.evaluate(SelectorInput { driver: "gpu.example", device: &Device::default() });
+    /// let evaluation = sum.evaluate(SelectorInput::new("gpu.example", &Device::default()));
     /// assert_eq!((evaluation.result, evaluation.cost), (Ok(Value::Int(3)), 1));
     /// # Ok::<(), dra_selector::CompileError>(())
     /// ```
@@ -303,7 +303,7 @@ impl Selector {
     /// ```
     /// # use dra_selector::{Options, Selector, SelectorInput};
     /// # use k8s_openapi::api::resource::v1::Device;
-    /// let input = SelectorInput { driver: "gpu.example", device: &Device::default() };
+    /// let input = SelectorInput::new("gpu.example", &Device::default());
     /// let vendor = Selector::compile_derived("device.driver.split('.')[0]", &Options::stored())?.derive(input).unwrap();
     /// assert_eq!(vendor.string.as_deref(), Some("gpu"));
     /// # Ok::<(), dra_selector::CompileError>(())

@@ -121,7 +121,7 @@ impl OfSelector {
 }
 
 impl<'d> Read<&'d DeviceAttribute> {
-    fn new(Name { domain, id, qualified }: &Name, SelectorInput { driver, device }: SelectorInput<'d>) -> Self {
+    fn new(Name { domain, id, qualified }: &Name, SelectorInput { driver, device, .. }: SelectorInput<'d>) -> Self {
         let Some(all) = &device.attributes else { return Self { qualified: None, short: None, has_domain: false } };
         let (qualified, short) = (all.get(qualified), all.get(id).filter(|_| domain == driver));
         let is_of_domain = |name: &String| name.split_once('/').map_or(driver, |(domain, _)| domain) == domain;
@@ -131,7 +131,7 @@ impl<'d> Read<&'d DeviceAttribute> {
 }
 
 impl Values {
-    fn new(SelectorInput { driver, device }: SelectorInput<'_>, attributes: &[Read<&DeviceAttribute>]) -> Self {
+    fn new(SelectorInput { driver, device, .. }: SelectorInput<'_>, attributes: &[Read<&DeviceAttribute>]) -> Self {
         let owned = |read: &Read<&DeviceAttribute>| Read {
             qualified: read.qualified.cloned(),
             short: read.short.cloned(),
@@ -147,7 +147,7 @@ impl Values {
 
     fn are_those_of(
         &self,
-        SelectorInput { driver, device }: SelectorInput<'_>,
+        SelectorInput { driver, device, .. }: SelectorInput<'_>,
         attributes: &[Read<&DeviceAttribute>],
     ) -> bool {
         let is_same = |(known, read): (&Read<DeviceAttribute>, &Read<&DeviceAttribute>)| {

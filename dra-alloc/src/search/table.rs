@@ -342,7 +342,7 @@ impl<'s> Table<'s> {
             index,
             source: error.clone(),
         })?;
-        let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
+        let input = SelectorInput::new(&candidate.slice.spec.driver, candidate.device);
         let failed = |source| {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
@@ -363,7 +363,7 @@ impl<'s> Table<'s> {
     /// Evaluates a selector on a device by itself.
     pub(crate) fn matches(&self, selector: &Selector, device: DeviceIx) -> Result<bool, EvaluationError> {
         let candidate = self.candidate(device);
-        let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
+        let input = SelectorInput::new(&candidate.slice.spec.driver, candidate.device);
         self.evaluate(selector, candidate, input).map(|known| known.holds)
     }
 
@@ -405,7 +405,7 @@ impl<'s> Table<'s> {
         selector: &Selector,
         candidate: Candidate<'_>,
     ) -> Result<bool, EvaluationError> {
-        let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
+        let input = SelectorInput::new(&candidate.slice.spec.driver, candidate.device);
         let known = |known: Known| self.meter.evaluated(Ok(known.holds), known.parts);
         let is_seen_by_several = !is_for_one_node(candidate.slice);
         if is_seen_by_several && let Some(of_device) = results.of_device(position, candidate.device) {
@@ -519,7 +519,7 @@ impl<'s> Table<'s> {
         let compiled = expression.compiled.get_or_init(compile).as_ref();
         let compiled = compiled
             .map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), source: error.clone() })?;
-        let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
+        let input = SelectorInput::new(&candidate.slice.spec.driver, candidate.device);
         self.meter.begin_look();
         let (result, parts) =
             Searched(compiled).derive_within(input, Bound { parts: self.meter.parts_left(), stop: self.meter.stop() });

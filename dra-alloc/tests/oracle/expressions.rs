@@ -16,7 +16,7 @@ pub fn all_hold(selectors: Option<&Vec<DeviceSelector>>, driver: &str, device: &
         let Some(cel) = &selector.cel else { return fatal(format!("selector #{index}: CEL expression empty")) };
         let failed = |kind: &str, reason: String| Failure::Fatal(format!("selector #{index}: {kind} error: {reason}"));
         let program = COMPILED.compile(&cel.expression).map_err(|error| failed("compile", error.to_string()))?;
-        let answer = program.matches(SelectorInput { driver, device });
+        let answer = program.matches(SelectorInput::new(driver, device));
         if !answer.map_err(|error| failed("runtime", error.to_string()))? {
             return Ok(false);
         }
@@ -28,5 +28,5 @@ pub fn all_hold(selectors: Option<&Vec<DeviceSelector>>, driver: &str, device: &
 pub fn derive(expression: &str, driver: &str, device: &Device) -> Result<DeviceAttribute, Failure> {
     let failed = |kind: &str, reason: String| Failure::Fatal(format!("{kind} derived attribute: {reason}"));
     let program = COMPILED.compile_derived(expression).map_err(|error| failed("compile", error.to_string()))?;
-    program.derive(SelectorInput { driver, device }).map_err(|error| failed("evaluate", error.to_string()))
+    program.derive(SelectorInput::new(driver, device)).map_err(|error| failed("evaluate", error.to_string()))
 }

@@ -107,12 +107,12 @@ fn what_is_large_is_left_to_the_interpreter_and_its_budget() {
             Selector::compile(&format!("cel.bind(d, device.attributes['gpu.example'], {all})"), &Options::stored())
                 .unwrap();
         assert!(selector.is_direct(), "{test}");
-        let input = SelectorInput { driver: DRIVER, device };
+        let input = SelectorInput::new(DRIVER, device);
         assert_eq!(selector.matches(input), by_program(&selector, input), "{test}");
     }
     let long = format!("{DRIVER}{}", "x".repeat(100_000));
     let selector = Selector::compile(&vec!["device.driver=='y'"; 500].join("||"), &Options::stored()).unwrap();
-    let input = SelectorInput { driver: &long, device: &few };
+    let input = SelectorInput::new(&long, &few);
     assert_eq!(selector.matches(input), by_program(&selector, input));
 }
 
@@ -124,7 +124,7 @@ fn as_many_tests_as_fit_do_not_exhaust_the_budget_where_there_is_a_direct_answer
     let rest = (0..126).map(|number| (format!("a{number}"), text.clone()));
     let attributes = rest.chain([("t".to_owned(), text.clone()), ("l".to_owned(), list_of_texts)]);
     let device = Device { attributes: Some(attributes.collect()), ..Default::default() };
-    let input = SelectorInput { driver: DRIVER, device: &device };
+    let input = SelectorInput::new(DRIVER, &device);
     let tests = ["d.t=='y'", "!has(d.l)", "'y'in d", "'y'in d.l", "''in device.attributes", "d.t.matches('y{0}z')"];
     for test in tests {
         let all = vec![test; 10_100 / (test.len() + 2)].join("||");
@@ -146,7 +146,7 @@ fn every_order_of_versions_and_quantities() {
     let forms: Vec<_> = forms.collect();
     let check = |expression: String, device: &Device| {
         let selector = Selector::compile(&expression, &Options::stored()).unwrap();
-        let input = SelectorInput { driver: DRIVER, device };
+        let input = SelectorInput::new(DRIVER, device);
         assert!(selector.is_direct(), "{expression}");
         assert!(selector.matches(input).is_ok(), "{expression} {device:?}");
         assert_eq!(selector.matches(input), by_program(&selector, input), "{expression} {device:?}");
@@ -402,7 +402,7 @@ fn the_answer_is_that_of_the_interpreter() {
         let compiled = Selector::compile(&expression, &Options::stored())
             .or_else(|_| Selector::compile(&in_scope(&expression), &Options::stored()));
         let Ok(selector) = compiled else { return Ok(()) };
-        let input = SelectorInput { driver, device: &device };
+        let input = SelectorInput::new(driver, &device);
         let answer = selector.matches(input);
         count(&direct, selector.is_direct());
         count(&answered, selector.is_direct() && answer.is_ok());

@@ -14,7 +14,7 @@ fn compile(expression: &str) -> Result<Selector, CompileError> {
 }
 
 fn matches(selector: &Selector) -> Result<bool, EvaluationError> {
-    selector.matches(SelectorInput { driver: "gpu.example", device: &Device::default() })
+    selector.matches(SelectorInput::new("gpu.example", &Device::default()))
 }
 
 /// Returns an expression that searches for each of the patterns in turn.
@@ -34,7 +34,7 @@ fn equal_patterns_are_compiled_once_and_at_first_use() {
     let direct = compile(r"device.driver.matches('^gpu[.]')").unwrap();
     assert!(direct.is_direct());
     assert_eq!((matches(&direct), compilations()), (Ok(true), before + 2));
-    let interpreted = direct.evaluate(SelectorInput { driver: "gpu.example", device: &Device::default() });
+    let interpreted = direct.evaluate(SelectorInput::new("gpu.example", &Device::default()));
     assert_eq!((interpreted.result, compilations()), (Ok(Value::Bool(true)), before + 2));
     // A search that is not reached compiles nothing.
     let unreached = compile(r"true || 'x'.find(r'\pL{9}') == 'x' || 'x'.matches('a')").unwrap();

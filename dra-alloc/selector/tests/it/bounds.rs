@@ -67,7 +67,7 @@ fn long_text() -> String {
 #[test]
 fn values_that_share_their_parts_are_not_copied_without_end() {
     let selector = Selector::compile_any(&sharing("b59"), &Options::stored()).unwrap();
-    let evaluation = selector.evaluate(SelectorInput { driver: DRIVER, device: &gpu() });
+    let evaluation = selector.evaluate(SelectorInput::new(DRIVER, &gpu()));
     assert_eq!(evaluation.result, Err(EvaluationError::CostExceeded));
 }
 
@@ -87,7 +87,7 @@ fn exhaustion_is_an_error_whatever_the_result() {
         for expression in variants.chain([expression]) {
             let selector = Selector::compile(&expression, &Options::stored())
                 .unwrap_or_else(|error| panic!("{error}: {expression}"));
-            let result = selector.matches(SelectorInput { driver: DRIVER, device: &gpu });
+            let result = selector.matches(SelectorInput::new(DRIVER, &gpu));
             assert_eq!(result, Err(EvaluationError::CostExceeded), "{expression}");
         }
     }
@@ -151,7 +151,7 @@ fn the_limits_of_nesting_are_those_of_the_language() {
         ] {
             let expression = nested(levels, open, inner, close);
             if let Ok(selector) = Selector::compile_any(&expression, &Options::stored()) {
-                let evaluation = selector.evaluate(SelectorInput { driver: DRIVER, device: &device });
+                let evaluation = selector.evaluate(SelectorInput::new(DRIVER, &device));
                 assert!(evaluation.cost < 1_000_000, "{levels} times {open}{close}");
             }
             let deeper = nested(levels * 20, open, inner, close);
@@ -176,7 +176,7 @@ fn the_value_of_a_derived_attribute_is_small() {
         (&many, false),
     ] {
         let selector = Selector::compile_derived(expression, &Options::stored()).unwrap();
-        let derived = selector.derive(SelectorInput { driver: DRIVER, device: &device });
+        let derived = selector.derive(SelectorInput::new(DRIVER, &device));
         assert_eq!(derived.is_ok(), fits, "{}", expression.get(..20).unwrap_or(expression));
     }
 }

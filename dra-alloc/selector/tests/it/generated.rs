@@ -131,7 +131,7 @@ proptest! {
         // In the scope of both variables, or of none.
         for expression in [format!("cel.bind(x, 'a', cel.bind(y, [1], dyn({expression})))"), expression] {
             let device = gpu();
-            let input = SelectorInput { driver: DRIVER, device: &device };
+            let input = SelectorInput::new(DRIVER, &device);
             if let Ok(selector) = Selector::compile(&expression, &Options::stored()) {
                 prop_assert_eq!(selector.matches(input), selector.matches(input));
             }
@@ -146,7 +146,7 @@ proptest! {
         prop::sample::select(vec!["(", ")", "[", "]", "{", "}", ".", "?", ":", "'", "\"", "'''", "\\", "r'", "//", "\n", "a",
             "device", "in", "&&", "||", "+", "-", "!", "1", ",", "all", "cel.bind", "@fuel", "`"]), 0..40)) {
         let device = gpu();
-        let input = SelectorInput { driver: DRIVER, device: &device };
+        let input = SelectorInput::new(DRIVER, &device);
         for text in [text, tokens.concat(), tokens.join(" ")] {
             if let Ok(selector) = Selector::compile(&text, &Options::stored()) {
                 let _ = selector.matches(input);

@@ -20,7 +20,7 @@ fn each_expression_is_answered_as_by_kubernetes() {
     let device: Device = serde_json::from_value(device["device"].clone()).unwrap();
     assert!(rows.len() > 300);
     let wrong: Vec<String> =
-        rows.iter().filter_map(|row| difference(row, SelectorInput { driver, device: &device })).collect();
+        rows.iter().filter_map(|row| difference(row, SelectorInput::new(driver, &device))).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

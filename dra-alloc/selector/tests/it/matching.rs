@@ -55,7 +55,7 @@ pub(crate) fn gpu() -> Device {
 
 pub(crate) fn evaluate(expression: &str, device: &Device) -> Result<bool, String> {
     let selector = Selector::compile(expression, &Options::stored()).map_err(|error| format!("compile: {error}"))?;
-    selector.matches(SelectorInput { driver: DRIVER, device }).map_err(|error| error.to_string())
+    selector.matches(SelectorInput::new(DRIVER, device)).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn the_limits_of_numbers_and_texts_are_errors_not_panics() {
     for expression in expressions {
         // A conversion of a constant fails when the expression is compiled.
         let Ok(selector) = Selector::compile(expression, &Options::stored()) else { continue };
-        let result = selector.matches(SelectorInput { driver: DRIVER, device: &gpu() });
+        let result = selector.matches(SelectorInput::new(DRIVER, &gpu()));
         assert!(result != Ok(true), "{expression}: {result:?}");
     }
 }
@@ -348,9 +348,7 @@ fn every_attribute_must_be_valid_also_where_it_is_not_read() {
     let mut device = device([]);
     let memory = DeviceCapacity { value: Quantity("1i".to_owned()), ..Default::default() };
     device.capacity = Some([("memory".to_owned(), memory)].into());
-    let error = Selector::compile("true", &Options::stored())
-        .unwrap()
-        .matches(SelectorInput { driver: DRIVER, device: &device });
+    let error = Selector::compile("true", &Options::stored()).unwrap().matches(SelectorInput::new(DRIVER, &device));
     assert!(matches!(error, Err(EvaluationError::Attribute { name, .. }) if name == "memory"));
 }
 
@@ -392,7 +390,7 @@ fn derived_attributes() {
     let derive = |expression: &str| {
         let selector = Selector::compile_derived(expression, &Options::stored()).map_err(|error| error.to_string())?;
         let device = gpu();
-        selector.derive(SelectorInput { driver: DRIVER, device: &device }).map_err(|error| error.to_string())
+        selector.derive(SelectorInput::new(DRIVER, &device)).map_err(|error| error.to_string())
     };
     let rows = [
         ("device.driver", text(DRIVER)),
@@ -493,7 +491,7 @@ fn the_same_answer_every_time() {
     let selector =
         Selector::compile_derived("{'c': 1, 'a': 2, 'b': 3, 'd': 4}.map(k, k + k).join()", &Options::stored()).unwrap();
     for _ in 0..20 {
-        let derived = selector.derive(SelectorInput { driver: DRIVER, device: &device });
+        let derived = selector.derive(SelectorInput::new(DRIVER, &device));
         assert_eq!(derived, Ok(text("aabbccdd")));
     }
 }

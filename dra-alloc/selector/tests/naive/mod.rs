@@ -28,7 +28,7 @@ pub(crate) fn compare(bytes: &[u8]) {
     let text = expression.to_string();
     let selector = Selector::compile_any(&text, &Options::stored()).unwrap_or_else(|error| panic!("{error}: {text}"));
     let device = device();
-    let found = selector.evaluate(SelectorInput { driver: DRIVER, device: &device }).result;
+    let found = selector.evaluate(SelectorInput::new(DRIVER, &device)).result;
     let is_error = found.is_err();
     // `sort` and `distinct` of an error end upstream's evaluation as a whole.
     let is_internal = |error: &EvaluationError| error.to_string().starts_with("internal error");
@@ -37,7 +37,7 @@ pub(crate) fn compare(bytes: &[u8]) {
     }
     let expected = evaluate::evaluate(&expression, &attributes(), &BTreeMap::new());
     assert_eq!(found.map(|value| plain(&value)).map_err(|error| kind(&error)), expected, "{text}");
-    let repeated = selector.evaluate(SelectorInput { driver: DRIVER, device: &device }).result;
+    let repeated = selector.evaluate(SelectorInput::new(DRIVER, &device)).result;
     assert_eq!(repeated.is_err(), is_error, "{text}");
 }
 

@@ -24,7 +24,7 @@ const EXPRESSIONS: [&str; 6] = [
 fn devices(slices: &[ResourceSlice]) -> impl Iterator<Item = SelectorInput<'_>> {
     let with_driver = |slice| slice_devices(slice).iter().map(move |device| (slice, device));
     let inputs = slices.iter().flat_map(with_driver);
-    let inputs = inputs.map(|(slice, device)| SelectorInput { driver: &slice.spec.driver, device });
+    let inputs = inputs.map(|(slice, device)| SelectorInput::new(&slice.spec.driver, device));
     inputs.filter(|input| is_sound(input.device))
 }
 

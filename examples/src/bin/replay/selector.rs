@@ -60,7 +60,7 @@ pub(super) fn evaluate(input: Value) -> Result<Operation, Refusal> {
         let selector = stopwatch.index(|| Selector::compile(&expression, &options));
         let selector = selector.map_err(|error| Refusal::new("SelectorCompile", error.to_string()))?;
         let evaluations = stopwatch.run(|| {
-            let inputs = devices.iter().map(|(driver, device)| SelectorInput { driver, device });
+            let inputs = devices.iter().map(|(driver, device)| SelectorInput::new(driver, device));
             inputs.map(|input| selector.evaluate(input)).collect::<Vec<_>>()
         });
         let results = evaluations.into_iter().map(|evaluation| match evaluation.result {
