@@ -4,12 +4,14 @@
 
 use std::sync::Arc;
 
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Gate, GateSet, Inventory, InventoryEvent, Outcome};
 use dra_alloc::selector::SelectorCache;
+use dra_alloc::{
+    AllocatedState, Allocator, Budget, Classes, DeviceId, Gate, GateSet, Inventory, InventoryEvent, Outcome,
+};
 use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
-use libfuzzer_sys::fuzz_target;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
+use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, from_value, json};
 
 const STEPS: u64 = 5_000;
@@ -196,15 +198,13 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let node = json!({"metadata": {"name": "node", "labels": {"zone": "x"}}, "status": {"declaredFeatures": ["DRAOptionalNodeOperations"]}});
     let node = from_value(node).unwrap();
     let selectors = SelectorCache::default();
-    let allocate = |inventory: &Inventory, gates| {
-        let classes = Classes::new(classes.iter().cloned());
-        Allocator::new(Component::new(profile, gates), inventory, &classes).with_selector_cache(&selectors).allocate(
-            &state,
-            &node,
-            &claims,
-            Budget::work(STEPS),
-        )
-    };
+    let allocate =
+        |inventory: &Inventory, gates| {
+            let classes = Classes::new(classes.iter().cloned());
+            Allocator::new(Component::new(profile, gates), inventory, &classes)
+                .with_selector_cache(&selectors)
+                .allocate(&state, &node, &claims, Budget::work(STEPS))
+        };
     let inventory = Inventory::new(slices.clone());
     let answer = allocate(&inventory, gates);
     assert_eq!(answer, allocate(&inventory, gates));

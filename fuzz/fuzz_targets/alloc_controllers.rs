@@ -2,11 +2,13 @@
 //! the controller comes to an end, and a template is ready for itself.
 #![no_main]
 
-use dra_alloc::{Gate, GateSet, Profile};
 use dra_alloc::autoscaler::{Departure, NodeCopy, NodeUtilization, PoolReadiness, TemplateRules, release};
-use dra_alloc::claim_controller::{ClaimController, CleanStep, ControllerCall, ControllerResponse, OwnerPhase, QueueKey, SyncStep};
+use dra_alloc::claim_controller::{
+    ClaimController, CleanStep, ControllerCall, ControllerResponse, OwnerPhase, QueueKey, SyncStep,
+};
 use dra_alloc::eviction::{Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict};
 use dra_alloc::pods::PodOptions;
+use dra_alloc::{Gate, GateSet, Profile};
 use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice};

@@ -2,7 +2,10 @@
 //! stores as it is sent, no further write.
 #![no_main]
 
-use dra_alloc::driver::{Memory, NodeChoice, PartitionsLeft, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite, dropped, reconcile, split_into_slices};
+use dra_alloc::driver::{
+    Memory, NodeChoice, PartitionsLeft, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite,
+    dropped, reconcile, split_into_slices,
+};
 use dra_alloc::pool::validate_pool;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 use libfuzzer_sys::fuzz_target;

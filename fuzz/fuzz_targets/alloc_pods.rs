@@ -2,8 +2,11 @@
 //! is given back is free.
 #![no_main]
 
+use dra_alloc::pods::{
+    ApiResponse, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind, QueueHint,
+    pre_enqueue,
+};
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Classes, Inventory, Profile};
-use dra_alloc::pods::{ApiResponse, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind, QueueHint, pre_enqueue};
 use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};

@@ -1,10 +1,10 @@
 //! Arbitrary clusters whose nodes come and go: nothing panics, a question leaves nothing behind, and each pod has one answer.
 #![no_main]
 
-use dra_alloc::{Budget, Classes, Inventory, Profile};
 use dra_alloc::autoscaler::{ClusterSnapshot, NodeTemplate, ScaleSimulator};
 use dra_alloc::pods::{ClaimTracker, PodOptions};
 use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Budget, Classes, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;

@@ -2,8 +2,8 @@
 //! is decoded again as it is.
 #![no_main]
 
-use dra_alloc::{Gate, GateSet};
 use dra_alloc::validate::{Accepted, ApiServer, Write, read};
+use dra_alloc::{Gate, GateSet};
 use dra_attrs::{Component, FieldErrors, Profile};
 use k8s_openapi::serde::de::DeserializeOwned;
 use libfuzzer_sys::fuzz_target;

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use readiness::validate::{ValidationOptions, validate_gates};
 use readiness::KubeletConfiguration;
+use readiness::validate::{ValidationOptions, validate_gates};
 
 fuzz_target!(|text: &[u8]| {
     let Ok(configuration) = serde_json::from_slice::<KubeletConfiguration>(text) else { return };

@@ -15,7 +15,8 @@ fuzz_target!(|text: &str| {
     if day.pods.iter().map(|kind| u64::from(kind.per_hour) * hours).sum::<u64>() > 200 {
         return;
     }
-    let Ok(simulation) = Simulation::new(&day, &Recorded::default(), Profile::V1_37, GateSet::of(Profile::V1_37)) else {
+    let Ok(simulation) = Simulation::new(&day, &Recorded::default(), Profile::V1_37, GateSet::of(Profile::V1_37))
+    else {
         return;
     };
     let mut statistics = Statistics::new(&simulation);

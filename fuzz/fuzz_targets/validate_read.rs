@@ -3,7 +3,9 @@
 
 use dra_alloc::validate::{ApiServer, Write, read};
 use dra_attrs::{Component, GateSet, Profile};
-use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
+use k8s_openapi::api::resource::v1::{
+    DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
