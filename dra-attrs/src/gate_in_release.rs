@@ -29,9 +29,9 @@ impl Gate {
     /// Returns the name of the gate in `--feature-gates`. A KEP and the release may spell it differently.
     #[must_use]
     pub const fn name(self, profile: Profile) -> &'static str {
-        match (self, profile.rules().skip.form) {
-            (Self::OptionalNodeOperations, SkipForm::Bool) => OPTIONAL_NODE_PREPARATION,
-            _ => self.row().1,
+        match profile.rules().skip.form {
+            SkipForm::Bool if matches!(self, Self::OptionalNodeOperations) => OPTIONAL_NODE_PREPARATION,
+            SkipForm::Bool | SkipForm::List => self.row().1,
         }
     }
 

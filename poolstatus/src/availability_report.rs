@@ -128,7 +128,10 @@ impl AvailabilityReport {
     /// [`MetricIncrements::with_failed_write`] and [`MetricIncrements::from_list_error`] for attempts that fail.
     #[must_use]
     pub fn metric_increments(&self, profile: Profile) -> MetricIncrements {
-        let waits = profile.rules().pool_status == PoolStatusForm::V1alpha3;
+        let waits = match profile.rules().pool_status {
+            PoolStatusForm::V1alpha3 => true,
+            PoolStatusForm::Kep => false,
+        };
         let is_waiting = waits && self.pools.iter().any(PoolReport::is_incomplete);
         MetricIncrements { processed: u64::from(!is_waiting), errors: 0, driver: self.driver.clone() }
     }
@@ -136,7 +139,10 @@ impl AvailabilityReport {
 
 /// Returns true if the warning is reported under `profile`. What a summary of Kubernetes 1.37 counts is left out there.
 fn applies(pool: &PoolReport, warning: &PoolWarning, profile: Profile) -> bool {
-    let summarizes = profile.rules().pool_status == PoolStatusForm::V1alpha3;
+    let summarizes = match profile.rules().pool_status {
+        PoolStatusForm::V1alpha3 => true,
+        PoolStatusForm::Kep => false,
+    };
     let has_summary = summarizes && pool.summary_error().is_none();
     match warning {
         PoolWarning::PartitionsAsListed => !(has_summary && pool.is_summary_exhaustive),

@@ -33,7 +33,10 @@ impl MetricIncrements {
     /// ```
     #[must_use]
     pub fn from_list_error(driver: &str, profile: Profile) -> Self {
-        let is_final = profile.rules().pool_status == PoolStatusForm::V1alpha3;
+        let is_final = match profile.rules().pool_status {
+            PoolStatusForm::V1alpha3 => true,
+            PoolStatusForm::Kep => false,
+        };
         Self { processed: u64::from(is_final), errors: u64::from(!is_final), driver: driver.to_owned() }
     }
 
