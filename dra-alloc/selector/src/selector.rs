@@ -257,7 +257,8 @@ impl Selector {
     /// ```
     /// # use dra_selector::{Options, Selector, SelectorInput};
     /// # use k8s_openapi::api::resource::v1::Device;
-    /// let input = SelectorInput::new("gpu.example", &Device::default());
+    /// let device = Device::default();
+    /// let input = SelectorInput::new("gpu.example", &device);
     /// let selector = Selector::compile("has(device.attributes['gpu.example'].model)", &Options::stored())?;
     /// assert_eq!(selector.matches(input), Ok(false));
     /// # Ok::<(), dra_selector::CompileError>(())
@@ -303,7 +304,8 @@ impl Selector {
     /// ```
     /// # use dra_selector::{Options, Selector, SelectorInput};
     /// # use k8s_openapi::api::resource::v1::Device;
-    /// let input = SelectorInput::new("gpu.example", &Device::default());
+    /// let device = Device::default();
+    /// let input = SelectorInput::new("gpu.example", &device);
     /// let vendor = Selector::compile_derived("device.driver.split('.')[0]", &Options::stored())?.derive(input).unwrap();
     /// assert_eq!(vendor.string.as_deref(), Some("gpu"));
     /// # Ok::<(), dra_selector::CompileError>(())
