@@ -69,7 +69,8 @@ impl Component {
         self.profile
     }
 
-    /// Returns the rules of the release.
+    /// Returns the rules of the release. They are for the packages of the family.
+    #[doc(hidden)]
     #[must_use]
     pub const fn rules(self) -> &'static Rules {
         self.profile.rules()

@@ -15,7 +15,7 @@ impl Gate {
     /// Returns the stage of the gate in the release of a profile.
     ///
     /// ```
-    /// use dra_attrs::release::GateStage;
+    /// use dra_attrs::GateStage;
     /// use dra_attrs::{Gate, Profile};
     /// assert_eq!(Gate::DeviceTaints.stage(Profile::V1_35), GateStage::Alpha);
     /// assert_eq!(Gate::ListTypeAttributes.stage(Profile::V1_35), GateStage::Absent);

@@ -2,3 +2,10 @@
 
 /// Supertrait of a trait that only the packages of the family implement.
 pub trait Sealed {}
+
+/// Rules of releases. They grow with each release, and a place that decides by one of them must not build before it knows
+/// a new answer: that is the wrong promise to anybody else. [`Profile`](crate::Profile) and [`Gate`](crate::Gate) answer
+/// what a user asks of a release.
+pub mod release {
+    pub use crate::release::*;
+}

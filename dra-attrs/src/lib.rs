@@ -53,7 +53,7 @@
 //! Kubernetes version of its `k8s-openapi` dependency, 1.37 or newer (`k8s-openapi/v1_37` or `latest`).
 
 pub mod numa;
-pub mod release;
+mod release;
 
 mod claim_amounts;
 mod component;
@@ -102,6 +102,7 @@ pub use node_selector::{NodeSelectorError, node_selector_matches};
 pub use pci::{PciAddress, PciAddressError, PcieRootError};
 pub use profile::{Profile, ProfileError};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
+pub use release::{GateStage, NodeAllocatableForm, PoolStatusForm};
 pub use resources::Resources;
 pub use semver::{Version, VersionError};
 pub use server_version::{ServerVersionError, server_minor};

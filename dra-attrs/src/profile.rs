@@ -5,13 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::release::{self, Rules};
+use crate::release::{self, NodeAllocatableForm, PoolStatusForm, Rules};
 
 /// Choice between the rules in the text of the KEPs and those of one Kubernetes release, where they differ.
 ///
 /// There is no default: every entry point takes the profile as an argument, so that nobody gets the KEP's answer on a
-/// real cluster by forgetting a call. The differences are data: [`Profile::rules`] is one row, and no other code asks for
-/// the profile itself. `docs/divergences.md` lists every difference between 1.37 and the KEPs with its test,
+/// real cluster by forgetting a call. The differences are data, a row for each profile, and no other code asks for the
+/// profile itself. `docs/divergences.md` lists every difference between 1.37 and the KEPs with its test,
 /// `docs/versions.md` the differences between releases.
 ///
 /// ```
@@ -59,7 +59,33 @@ impl Profile {
         }
     }
 
-    /// Returns the rules of the profile, in which the KEPs and the releases differ.
+    /// Returns the versions in which the API server has a kind of `resource.k8s.io`, the newest first; none for a kind that
+    /// the release lacks. Only `v1` is served unless a server is started with others (`--runtime-config`).
+    ///
+    /// ```
+    /// use dra_attrs::Profile;
+    /// assert_eq!(Profile::V1_36.versions_of("DeviceTaintRule"), ["v1beta2", "v1alpha3"]);
+    /// assert!(Profile::V1_35.versions_of("ResourcePoolStatusRequest").is_empty());
+    /// ```
+    #[must_use]
+    pub fn versions_of(self, kind: &str) -> &'static [&'static str] {
+        self.rules().served.of_kind(kind)
+    }
+
+    /// Returns the form of the status of pools (KEP-5677).
+    #[must_use]
+    pub const fn pool_status_form(self) -> PoolStatusForm {
+        self.rules().pool_status
+    }
+
+    /// Returns the form in which a device accounts for resources of its node (KEP-5517).
+    #[must_use]
+    pub const fn node_allocatable_form(self) -> NodeAllocatableForm {
+        self.rules().node_allocatable
+    }
+
+    /// Returns the rules of the profile, in which the KEPs and the releases differ. They are for the packages of the family.
+    #[doc(hidden)]
     #[must_use]
     pub const fn rules(self) -> &'static Rules {
         match self {

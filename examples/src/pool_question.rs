@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dra_attrs::FieldErrors;
-use dra_attrs::release::PoolStatusForm;
+use dra_attrs::PoolStatusForm;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -114,7 +114,7 @@ impl Question {
     pub fn check_drivers(&self) -> Result<(), RefusedDriver> {
         let metadata = ObjectMeta { name: Some("check".to_owned()), ..ObjectMeta::default() };
         for driver in &self.drivers {
-            let errors = match self.profile.rules().pool_status {
+            let errors = match self.profile.pool_status_form() {
                 PoolStatusForm::V1alpha3 => {
                     let spec = ResourcePoolStatusRequestSpec { driver: driver.clone(), ..Default::default() };
                     let request = ResourcePoolStatusRequest { metadata: metadata.clone(), spec, status: None };
@@ -152,7 +152,7 @@ impl Question {
     pub fn object(&self, report: &AvailabilityReport) -> Value {
         let name = format!("pool-status-{}", report.driver.to_ascii_lowercase().replace('/', "-"));
         let metadata = ObjectMeta { name: Some(name), ..ObjectMeta::default() };
-        match self.profile.rules().pool_status {
+        match self.profile.pool_status_form() {
             PoolStatusForm::V1alpha3 => json!(self.v1alpha3(report, metadata)),
             PoolStatusForm::Kep => json!(self.kep(report, metadata)),
         }

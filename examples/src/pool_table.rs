@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
-use dra_attrs::release::PoolStatusForm;
+use dra_attrs::PoolStatusForm;
 use poolstatus::{AvailabilityReport, DeviceCounts, PoolReport, Profile};
 
 use crate::held_twice::{HeldTwice, lines};
@@ -82,7 +82,7 @@ pub fn tables(reports: &[AvailabilityReport], held_twice: &[HeldTwice], by: By, 
 }
 
 fn counts(pool: &PoolReport, profile: Profile) -> Option<DeviceCounts> {
-    match profile.rules().pool_status {
+    match profile.pool_status_form() {
         PoolStatusForm::V1alpha3 if pool.is_incomplete() => None,
         PoolStatusForm::V1alpha3 | PoolStatusForm::Kep => Some(pool.counts(profile)),
     }

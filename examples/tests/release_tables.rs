@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dra_alloc::validate::read;
-use dra_attrs::release::{CounterLimits, GateStage, Limits, Validation};
-use dra_attrs::{Gate, Profile};
+use dra_attrs::internal::release::{CounterLimits, Limits, Validation};
+use dra_attrs::{Gate, GateStage, Profile};
 use serde_json::{Value, json};
 
 /// Kinds of which releases serve different versions, with one that stands for the others.
@@ -59,9 +59,7 @@ fn gates() -> String {
 
 fn served() -> String {
     let cell = |versions: &[&str]| if versions.is_empty() { "–".to_owned() } else { versions.join(", ") };
-    let row = |(name, kind): (&str, &str)| {
-        (name.to_owned(), by_release(|profile| cell(profile.rules().served.of_kind(kind))))
-    };
+    let row = |(name, kind): (&str, &str)| (name.to_owned(), by_release(|profile| cell(profile.versions_of(kind))));
     table("versions of", SERVED.map(row))
 }
 

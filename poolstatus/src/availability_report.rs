@@ -1,7 +1,7 @@
 //! Report on the pools of a driver, and its conversion to the status of KEP-5677 and to that of Kubernetes 1.37.
 
+use dra_attrs::PoolStatusForm;
 use dra_attrs::Profile;
-use dra_attrs::release::PoolStatusForm;
 use k8s_openapi::api::resource::v1alpha3::{PoolStatus, ResourcePoolStatusRequestStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;

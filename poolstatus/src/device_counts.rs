@@ -1,7 +1,7 @@
 //! Numbers of devices of one pool, and the four counts of devices in a status.
 
+use dra_attrs::PoolStatusForm;
 use dra_attrs::Profile;
-use dra_attrs::release::PoolStatusForm;
 use k8s_openapi::api::resource::v1::Device;
 
 use crate::in_use::InUse;

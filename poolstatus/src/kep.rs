@@ -2,8 +2,8 @@
 //!
 //! Kubernetes 1.37 ships another form, `resource.k8s.io/v1alpha3`, for which k8s-openapi has the types.
 
+use dra_attrs::PoolStatusForm;
 use dra_attrs::Profile;
-use dra_attrs::release::PoolStatusForm;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 use k8s_openapi::{ClusterResourceScope, Metadata, Resource};
 use serde::de::Error as _;

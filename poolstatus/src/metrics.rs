@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use dra_attrs::PoolStatusForm;
 use dra_attrs::Profile;
-use dra_attrs::release::{MetricNames, PoolStatusForm};
+use dra_attrs::internal::release::MetricNames;
 use serde::Serialize;
 
 /// Amounts that the processing of one request adds to the counters. The caller measures the duration.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::release::OtherEffects;
-use dra_device::taint::untolerated;
+use dra_attrs::internal::release::OtherEffects;
+use dra_device::internal::untolerated;
 use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule};
 
 /// Taint rules with an effect on allocation, by the driver and pool of their selector. A rule without a selector selects

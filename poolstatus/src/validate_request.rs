@@ -1,6 +1,6 @@
 //! Validation of a request that is created or updated.
 
-use dra_attrs::release::PoolStatusForm;
+use dra_attrs::PoolStatusForm;
 use dra_attrs::{BadValue, FieldError, FieldErrors, FieldPath, Gate, GateSet, NameFormat, Profile};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::release::ConditionRules;
+use dra_attrs::internal::release::ConditionRules;
 use dra_attrs::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, NameFormat, Quantity, QuantityFormat};
-use dra_device::validate_conditions;
+use dra_device::internal::validate_conditions;
 use k8s_openapi::api::resource::v1alpha3::{
     PartitionTypeStatus, PoolStatus, ResourcePoolStatusRequestStatus, ShareableCapacityStatus, ShareableSummaryStatus,
 };

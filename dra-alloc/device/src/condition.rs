@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::release::ConditionRules;
+use dra_attrs::internal::release::ConditionRules;
 use dra_attrs::{FieldError, FieldErrors, FieldPath, NameFormat};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -21,12 +21,12 @@ const REASON: &str = "a condition reason must start with alphabetic character, o
 
 /// Validates the conditions of any object as the API server does: the form of each condition, and that no type occurs
 /// twice. `at` is the path of the list in the errors. The length of the list is not checked, because each kind of
-/// object has its own limit. `rules` are those of the release: [`Rules::validation`](dra_attrs::release::Rules::validation).
+/// object has its own limit. `rules` are those of the release.
 ///
 /// ```
-/// use dra_device::validate_conditions;
+/// use dra_device::internal::validate_conditions;
 /// use dra_attrs::FieldPath;
-/// use dra_attrs::release::ConditionRules;
+/// use dra_attrs::internal::release::ConditionRules;
 /// use serde_json::{from_value, json};
 /// let time = "2026-02-07T10:30:00Z";
 /// let condition = json!({"type": "Ready", "status": "", "reason": "Up", "message": "", "lastTransitionTime": time});
@@ -59,16 +59,18 @@ pub fn validate_conditions(conditions: &[Condition], at: &FieldPath<'_>, rules: 
 }
 
 fn check_type(text: &str, at: &FieldPath<'_>, rules: ConditionRules) -> Vec<FieldError> {
-    if text.is_empty() && rules == ConditionRules::Declared {
-        return vec![FieldError::required(at, "is required")];
+    match rules {
+        ConditionRules::Declared if text.is_empty() => return vec![FieldError::required(at, "is required")],
+        ConditionRules::Declared | ConditionRules::Written => {}
     }
     let problems = NameFormat::LabelKey.problems(text);
     problems.into_iter().map(|problem| FieldError::invalid(at, text, problem)).collect()
 }
 
 fn check_status(status: &str, at: &FieldPath<'_>, rules: ConditionRules) -> Option<FieldError> {
-    if status.is_empty() && rules == ConditionRules::Declared {
-        return Some(FieldError::required(at, ""));
+    match rules {
+        ConditionRules::Declared if status.is_empty() => return Some(FieldError::required(at, "")),
+        ConditionRules::Declared | ConditionRules::Written => {}
     }
     (!STATUSES.contains(&status)).then(|| FieldError::not_supported(at, status, &STATUSES))
 }

@@ -22,7 +22,6 @@
 //! - **Devices**: [`taint`] (tolerations), [`allocated_devices`] of a claim, [`DeviceId`].
 //! - **Optional node operations** (KEP-5945): [`skip`] is `skipNodeOperations` in both wire forms.
 //! - **Claims**: [`claims`] has their names and the claims of a pod.
-//! - **Status**: [`validate_conditions`] checks conditions as the API server does.
 //! - **Versions** ([`version`]): which of two objects of one name is older.
 //!
 //! Nothing here reads a clock or a file, and the same input gives the same output.
@@ -52,7 +51,6 @@ mod pool_check;
 mod slice;
 
 pub use allocated::allocated_devices;
-pub use condition::validate_conditions;
 pub use device_id::{DeviceId, DeviceIdError};
 pub use inventory_error::InventoryError;
 pub use limits::MAX_DEVICES_PER_CLAIM;

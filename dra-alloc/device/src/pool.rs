@@ -201,6 +201,7 @@ fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
 }
 
 /// Returns the first problem of a device that consumes from a counter set or counter that the pool does not define.
+#[doc(hidden)]
 pub fn counter_problem<'s>(
     counters: impl Iterator<Item = &'s ResourceSlice>,
     slices: impl Iterator<Item = &'s ResourceSlice>,

@@ -7,7 +7,7 @@
 //! Source of the rules: `DeviceTaint`, `DeviceToleration` and `DeviceTaintRule` of `resource.k8s.io/v1`, the allocator
 //! and taint tracker of kube-scheduler 1.37.
 
-use dra_attrs::release::OtherEffects;
+use dra_attrs::internal::release::OtherEffects;
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceTaintRule, DeviceToleration};
 
 /// Taint effects that prevent the allocation of a device.
@@ -51,14 +51,15 @@ fn value_tolerated(toleration: &DeviceToleration, taint: &DeviceTaint) -> bool {
 /// The product of the numbers of taints and tolerations, each at most 16 in valid objects.
 ///
 /// ```
-/// use dra_attrs::release::OtherEffects;
-/// use dra_device::taint::untolerated;
+/// use dra_attrs::internal::release::OtherEffects;
+/// use dra_device::internal::untolerated;
 /// use k8s_openapi::api::resource::v1::DeviceTaint;
 ///
 /// let taint = |effect: &str| DeviceTaint { key: "health".into(), effect: effect.into(), ..Default::default() };
 /// assert_eq!(untolerated([&taint("None")], &[], OtherEffects::Ignored), None);
 /// assert_eq!(untolerated([&taint("None")], &[], OtherEffects::Prevent), Some(&taint("None")));
 /// ```
+#[doc(hidden)]
 #[must_use]
 pub fn untolerated<'t>(
     taints: impl IntoIterator<Item = &'t DeviceTaint>,
@@ -95,6 +96,7 @@ pub fn taint_by_rule<'r>(rule: &'r DeviceTaintRule, driver: &str, pool: &str, de
 }
 
 /// Returns true if a rule selects devices of a pool: all of them, or the one that it names.
+#[doc(hidden)]
 #[must_use]
 pub fn may_select(rule: &DeviceTaintRule, driver: &str, pool: &str) -> bool {
     rule.spec.device_selector.as_ref().is_none_or(|selector| {

@@ -6,7 +6,7 @@
 //! pod requires the feature: the allocator reads it from the node (`dra_alloc::Allocator`), and for a claim that is
 //! already allocated the scheduler uses [`DeclaredFeature::required_by_claim`].
 
-use dra_attrs::release::Inference;
+use dra_attrs::internal::release::Inference;
 use dra_attrs::{Gate, Profile, Version};
 use dra_device::skip::SkipSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -97,8 +97,12 @@ impl DeclaredFeature {
     /// ```
     #[must_use]
     pub fn required_by(&self, pod: &Pod, claims: &[ResourceClaim], target: &Version) -> Option<&'static str> {
-        let infers = self.profile.rules().skip.inference == Inference::FromClaims;
-        (infers && self.covers(target) && uses_skipping(pod, claims, self.profile)).then(|| self.name())
+        match self.profile.rules().skip.inference {
+            Inference::Never => None,
+            Inference::FromClaims => {
+                (self.covers(target) && uses_skipping(pod, claims, self.profile)).then(|| self.name())
+            }
+        }
     }
 
     /// Returns the name of the feature if pods that use this claim may run only on nodes that declare it: a device of

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dra_attrs::Profile;
-use dra_attrs::release::CelAttributes;
+use dra_attrs::internal::release::CelAttributes;
 
 use super::{CompileError, Options, Selector};
 

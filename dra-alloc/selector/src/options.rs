@@ -1,6 +1,6 @@
 //! Choice of the environment that an expression is compiled in.
 
-use dra_attrs::release::{CelAttributes, CelRules, ListFunctions};
+use dra_attrs::internal::release::{CelAttributes, CelRules, ListFunctions};
 use dra_attrs::{Gate, GateSet, Profile};
 
 use super::declarations::names::DeviceFields;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_attrs::Gate;
-use dra_attrs::release::MadeOwners;
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};
 use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
@@ -15,7 +14,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::controller::ClaimController;
 use super::error::ClaimMakingError;
 use super::made_claim::make_claim;
-use crate::pods::{Consumer, GroupClaimError, check_group_owner, check_owner, claim_of_group_entry};
+use crate::pods::{
+    Consumer, GroupClaimError, block_owner_deletion, check_group_owner, check_owner, claim_of_group_entry,
+};
 
 /// Situation of an entry of a pod or group.
 pub(super) enum EntrySituation {
@@ -109,14 +110,13 @@ impl ClaimController {
     }
 
     fn owner_reference(&self, api_version: &str, kind: &str, name: String, uid: String) -> OwnerReference {
-        let owners = self.options.profile().rules().plugin.owners;
         OwnerReference {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
             name,
             uid,
             controller: Some(true),
-            block_owner_deletion: (owners == MadeOwners::Blocking).then_some(true),
+            block_owner_deletion: block_owner_deletion(self.options.profile().rules().plugin.owners),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dra_attrs::release::{CelAttributes, ConvertedAttributes};
+use dra_attrs::internal::release::{CelAttributes, ConvertedAttributes};
 use dra_attrs::{Gate, GateSet, Profile};
 use dra_selector::internal::ListMemory;
 use dra_selector::{CompileError, Selector, SelectorCache};

@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use dra_attrs::Quoted;
-use dra_attrs::release::BindingTexts;
+use dra_attrs::internal::release::BindingTexts;
+use dra_attrs::{Profile, Quoted};
 use dra_device::DeviceId;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::lookup::allocation_of;
+use super::options::PodOptions;
 
 /// Binding conditions of one allocated device that has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,15 +38,15 @@ pub struct BindingFailure {
     pub reason: String,
     /// Message of the condition.
     pub message: String,
-    /// Text of the release for such a failure; that of Kubernetes 1.37 outside of a binding.
-    pub texts: BindingTexts,
+    /// Release of the scheduler, of which the text is.
+    pub profile: Profile,
 }
 
 impl fmt::Display for BindingFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claim, reason, texts, .. } = self;
+        let Self { claim, reason, profile, .. } = self;
         let message = Quoted(&self.message);
-        match texts {
+        match profile.rules().plugin.binding_texts {
             BindingTexts::Claim => write!(f, "claim {claim} binding failed: reason={reason}, message={message}"),
             BindingTexts::Device => {
                 write!(f, "device binding failed: claim={claim}, reason={reason}, message={message}")
@@ -89,38 +90,39 @@ impl BindingReport {
         }
     }
 
-    /// Returns the binding conditions of a claim's devices. Assumes that the gates of the feature are on.
+    /// Returns the binding conditions of a claim's devices, by the timeout and the texts of `options`. Assumes that the gates of the feature are on.
     ///
     /// Devices are looked at in the order of the results, as kube-scheduler does: one without binding conditions is passed
     /// over, its failure conditions too; a failure counts before readiness; a device that is not ready hides the failure of a
     /// later one.
     ///
     /// ```
-    /// use dra_alloc::pods::{BindingReport, BindingState};
+    /// use dra_alloc::Profile;
+    /// use dra_alloc::pods::{BindingReport, BindingState, PodOptions};
     /// use k8s_openapi::api::resource::v1::ResourceClaim;
-    /// use k8s_openapi::jiff::{SignedDuration, Timestamp};
     /// use serde_json::{from_value, json};
     /// let claim: ResourceClaim = from_value(json!({"status": {"allocation": {"allocationTimestamp": "2026-01-01T00:00:00Z",
     ///     "devices": {"results": [{"request": "r", "driver": "d.example.com", "pool": "p", "device": "a",
     ///         "bindingConditions": ["attached"]}]}}}}))?;
-    /// let report = |now: &str| BindingReport::of_claim(&claim, now.parse().unwrap(), SignedDuration::from_secs(600));
+    /// let options = PodOptions::new(Profile::V1_37);
+    /// let report = |now: &str| BindingReport::of_claim(&claim, now.parse().unwrap(), options);
     /// let early = report("2026-01-01T00:10:00Z");
     /// assert_eq!((&early.state, early.timed_out), (&BindingState::Pending, false));
     /// assert!(report("2026-01-01T00:10:01Z").is_lost());
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
-    pub fn of_claim(claim: &ResourceClaim, now: Timestamp, timeout: SignedDuration) -> Self {
+    pub fn of_claim(claim: &ResourceClaim, now: Timestamp, options: PodOptions) -> Self {
         let Some(allocation) = allocation_of(claim) else {
             return Self { state: BindingState::Pending, timed_out: false, devices: Vec::new() };
         };
         let results = allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten());
         let waiting: Vec<_> = results.filter(|result| has_conditions(result)).collect();
-        let limit = |begin: Timestamp| begin.checked_add(timeout).unwrap_or(Timestamp::MAX);
+        let limit = |begin: Timestamp| begin.checked_add(options.binding_timeout()).unwrap_or(Timestamp::MAX);
         let timed_out =
             !waiting.is_empty() && allocation.allocation_timestamp.as_ref().is_some_and(|begin| limit(begin.0) < now);
         let devices: Vec<DeviceBinding> = waiting.iter().map(|result| device_binding(claim, result)).collect();
-        Self { state: state_of(claim, &devices), timed_out, devices }
+        Self { state: state_of(claim, &devices, options.profile()), timed_out, devices }
     }
 }
 
@@ -134,7 +136,7 @@ fn has_conditions(result: &DeviceRequestAllocationResult) -> bool {
     result.binding_conditions.as_ref().is_some_and(|conditions| !conditions.is_empty())
 }
 
-fn state_of(claim: &ResourceClaim, devices: &[DeviceBinding]) -> BindingState {
+fn state_of(claim: &ResourceClaim, devices: &[DeviceBinding], profile: Profile) -> BindingState {
     let Some(first) = devices.iter().find(|device| !device.failed.is_empty() || !device.pending.is_empty()) else {
         return BindingState::Ready;
     };
@@ -146,7 +148,7 @@ fn state_of(claim: &ResourceClaim, devices: &[DeviceBinding]) -> BindingState {
         condition: failed.clone(),
         reason: condition.map(|condition| condition.reason.clone()).unwrap_or_default(),
         message: condition.map(|condition| condition.message.clone()).unwrap_or_default(),
-        texts: BindingTexts::Device,
+        profile,
     }))
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dra_attrs::release::FilterTimeout;
-use dra_attrs::{Gate, Index, node_selector_matches};
+use dra_attrs::internal::release::FilterTimeout;
+use dra_attrs::{Gate, Index, Profile, node_selector_matches};
 use dra_device::claims::ClaimKey;
 use dra_node::declared_features::{CandidateNodes, DeclaredFeature};
 use jiff::Timestamp;
@@ -59,8 +59,8 @@ pub enum NodeFilterError {
     TimedOut {
         /// Name of the node.
         node: String,
-        /// Rule of the release for such a node.
-        rule: FilterTimeout,
+        /// Release of the scheduler, of which the status is.
+        profile: Profile,
     },
     /// A claim, class or slice is invalid on every node: the attempt ends.
     #[error("{}", upstream_text(.0))]
@@ -72,8 +72,11 @@ impl NodeFilterError {
     #[must_use]
     pub const fn code(&self) -> StatusCode {
         match self {
-            Self::TimedOut { rule: FilterTimeout::SkipNode, .. } => StatusCode::Unschedulable,
-            Self::TimedOut { rule: FilterTimeout::EndAttempt, .. } | Self::Invalid(_) => StatusCode::Error,
+            Self::TimedOut { profile, .. } => match profile.rules().plugin.filter_timeout {
+                FilterTimeout::SkipNode => StatusCode::Unschedulable,
+                FilterTimeout::EndAttempt => StatusCode::Error,
+            },
+            Self::Invalid(_) => StatusCode::Error,
             _ => StatusCode::UnschedulableAndUnresolvable,
         }
     }
@@ -209,7 +212,7 @@ impl PodCycle {
             return Err(NodeFilterError::FeatureNotDeclared { claim: claim.key(), feature });
         }
         let conditions = self.options.has(Gate::DeviceBindingConditions);
-        Ok(!conditions || !BindingReport::of_claim(&claim.claim, now, self.options.binding_timeout()).is_lost())
+        Ok(!conditions || !BindingReport::of_claim(&claim.claim, now, self.options).is_lost())
     }
 
     fn allocate(
@@ -235,7 +238,7 @@ impl PodCycle {
             Outcome::FailedOnNode(failure) => NodeFilterError::Failed(failure),
             Outcome::Stopped(_) => NodeFilterError::TimedOut {
                 node: node.metadata.name.clone().unwrap_or_default(),
-                rule: self.options.profile().rules().plugin.filter_timeout,
+                profile: self.options.profile(),
             },
         };
         Err(Box::new((refusal, explanation)))

@@ -141,3 +141,5 @@ pub use score::{ScoreError, claims_score, normalize_scores};
 pub use status_code::StatusCode;
 pub use tracker::ClaimTracker;
 pub use write::{ApiResponse, ClaimWrite};
+
+pub(crate) use owner::block_owner_deletion;

@@ -2,6 +2,7 @@
 //!
 //! Source: `resourceclaim.IsForPod`, `IsForPodGroup`.
 
+use dra_attrs::internal::release::MadeOwners;
 use dra_device::claims::ClaimKey;
 use dra_device::internal::{PodFields, controller, is_for_pod, missing_owners};
 use k8s_openapi::api::core::v1::Pod;
@@ -70,4 +71,12 @@ pub fn check_group_owner(group: &PodGroup, claim: &ResourceClaim) -> Result<(), 
         return Ok(());
     }
     Err(OwnerError::NotOwner { claim: key, owner: owner(), missing: "PodGroup is not owner".to_owned() })
+}
+
+/// Returns the field of an owner reference to the owner of a claim that is made.
+pub(crate) const fn block_owner_deletion(owners: MadeOwners) -> Option<bool> {
+    match owners {
+        MadeOwners::Blocking => Some(true),
+        MadeOwners::Controller => None,
+    }
 }

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use dra_attrs::release::BindingTexts;
-use dra_attrs::{Gate, Index};
+use dra_attrs::internal::release::BindingTexts;
+use dra_attrs::{Gate, Index, Profile};
 use dra_device::claims::ClaimKey;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
@@ -79,18 +79,18 @@ pub enum BindError {
     #[error("{0}")]
     Binding(Box<BindingFailure>),
     /// The devices of a claim were not ready in time.
-    #[error("device binding timeout{}", named(claim, *texts))]
+    #[error("device binding timeout{}", named(claim, *profile))]
     Timeout {
         /// Name of the claim.
         claim: String,
-        /// Text of the release.
-        texts: BindingTexts,
+        /// Release of the scheduler, of which the text is.
+        profile: Profile,
     },
 }
 
 /// Returns the claim as the text of a release names it.
-fn named(claim: &str, texts: BindingTexts) -> String {
-    match texts {
+fn named(claim: &str, profile: Profile) -> String {
+    match profile.rules().plugin.binding_texts {
         BindingTexts::Claim => String::new(),
         BindingTexts::Device => format!(": claim={claim}"),
     }
@@ -408,10 +408,9 @@ impl PreBind {
         tracker: &ClaimTracker,
         now: Timestamp,
     ) -> Result<Option<BindStep>, BindError> {
-        let timeout = cycle.options.binding_timeout();
-        let texts = cycle.options.profile().rules().plugin.binding_texts;
+        let options = cycle.options;
         let begin = *self.waiting_since.get_or_insert(now);
-        let end = begin.checked_add(timeout).unwrap_or(Timestamp::MAX);
+        let end = begin.checked_add(options.binding_timeout()).unwrap_or(Timestamp::MAX);
         let created = |claim: &&mut CycleClaim| !special_claim::is_in_memory(&claim.claim);
         for claim in cycle.claims.iter_mut().filter(created) {
             let key = claim.key();
@@ -419,14 +418,12 @@ impl PreBind {
                 return Err(BindError::NotFound { claim: key });
             };
             claim.claim = Arc::clone(current);
-            let report = BindingReport::of_claim(current, now, timeout);
+            let report = BindingReport::of_claim(current, now, options);
             match report.state {
                 BindingState::Ready => {}
-                BindingState::Failed(failure) => {
-                    return Err(BindError::Binding(Box::new(BindingFailure { texts, ..*failure })));
-                }
+                BindingState::Failed(failure) => return Err(BindError::Binding(failure)),
                 BindingState::Pending if report.timed_out || now >= end => {
-                    return Err(BindError::Timeout { claim: key.name, texts });
+                    return Err(BindError::Timeout { claim: key.name, profile: options.profile() });
                 }
                 BindingState::Pending => {
                     let until = now.checked_add(LOOK_AGAIN).unwrap_or(end).min(end);

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::release::MadeOwners;
+use dra_attrs::internal::release::MadeOwners;
 use dra_device::internal::controller;
 use k8s_openapi::api::resource::v1::{DeviceClaim, ResourceClaim, ResourceClaimSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::extended_requests::ExtendedRequests;
 use super::identity::PodIdentity;
+use super::owner::block_owner_deletion;
 
 /// Name of the claim before it is created.
 const NAME_IN_MEMORY: &str = "<extended-resources>";
@@ -24,7 +25,7 @@ pub(super) fn template(pod: &PodIdentity, owners: MadeOwners) -> ResourceClaim {
         name: pod.name.clone(),
         uid: pod.uid.clone(),
         controller: Some(true),
-        block_owner_deletion: (owners == MadeOwners::Blocking).then_some(true),
+        block_owner_deletion: block_owner_deletion(owners),
     };
     let metadata = ObjectMeta {
         namespace: Some(pod.namespace.clone()),

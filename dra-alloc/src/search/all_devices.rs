@@ -4,7 +4,7 @@
 //! Source: the order of checks in kube-scheduler's allocator, 1.37.
 
 use dra_attrs::Gate;
-use dra_attrs::release::FullDevices;
+use dra_attrs::internal::release::FullDevices;
 use dra_device::MAX_DEVICES_PER_CLAIM;
 
 use super::allocate_error::AllocateError;

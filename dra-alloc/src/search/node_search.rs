@@ -1,7 +1,7 @@
 //! Allocation on one node, in four steps: read pools, collect the devices of `allocationMode: All` requests, search,
 //! build the allocation results.
 
-use dra_attrs::release::{NodeFailures, Rules, SkipGateOff};
+use dra_attrs::internal::release::{NodeFailures, Rules, SkipGateOff};
 use dra_attrs::{Gate, GateName};
 use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
@@ -213,8 +213,11 @@ fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
 /// Returns an error if a chosen device skips node operations while the gate `Gate::OptionalNodeOperations` is off.
 /// This follows the text of KEP-5945.
 fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeError> {
-    let is_off = !table.has(Gate::OptionalNodeOperations);
-    if table.rules.skip.chosen_while_off != SkipGateOff::FailClaim || !is_off {
+    let fails = match table.rules.skip.chosen_while_off {
+        SkipGateOff::FailClaim => !table.has(Gate::OptionalNodeOperations),
+        SkipGateOff::PassOver => false,
+    };
+    if !fails {
         return Ok(());
     }
     let skipping = |chosen: &&Chosen| skips_operations(table.candidate(chosen.device).slice);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::release::{DistinctMemory, RefusedCounters};
+use dra_attrs::internal::release::{DistinctMemory, RefusedCounters};
 use dra_attrs::{DistinctState, Gate, MatchError, MatchState, Quantity, Scalar, ValueSet};
 use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use dra_attrs::release::KnownConstraints;
+use dra_attrs::internal::release::KnownConstraints;
 use dra_attrs::{Gate, GateSet, Index, Profile};
 use dra_selector::internal::Searched;
 use k8s_openapi::api::resource::v1::{
@@ -135,8 +135,10 @@ impl<'p> Constraint<'p> {
     fn read(constraint: &'p DeviceConstraint, known: KnownConstraints) -> Option<Self> {
         let matched = constraint.match_attribute.as_deref().map(|attribute| (ConstraintKind::Match, attribute));
         let distinct = constraint.distinct_attribute.as_deref().map(|attribute| (ConstraintKind::Distinct, attribute));
-        let distinct = distinct.filter(|_| known == KnownConstraints::MatchAndDistinct);
-        let (kind, attribute) = matched.or(distinct)?;
+        let (kind, attribute) = match known {
+            KnownConstraints::Match => matched,
+            KnownConstraints::MatchAndDistinct => matched.or(distinct),
+        }?;
         Some(Self { kind, attribute, requests: constraint.requests.as_deref() })
     }
 

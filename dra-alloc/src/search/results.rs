@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::Gate;
-use dra_attrs::release::{ConfigOfAll, ResultTolerations};
+use dra_attrs::internal::release::{ConfigOfAll, ResultTolerations};
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult, DeviceClaimConfiguration,
@@ -131,12 +131,14 @@ fn config(table: &Table<'_>, claim: &Claim<'_>, selected: &[AlternativeIx]) -> V
     let chosen: SmallVec<[&Alternative<'_>; 8]> = chosen.collect();
     let mut config = class_config(&chosen);
     config.extend(claim_config(claim, of_claim, &chosen));
-    if table.rules.allocator.config_of_all == ConfigOfAll::Kept {
-        return config;
-    }
-    for entry in &mut config {
-        if entry.requests.as_ref().is_some_and(|names| covers_all(names, claim, &chosen)) {
-            entry.requests = None;
+    match table.rules.allocator.config_of_all {
+        ConfigOfAll::Kept => {}
+        ConfigOfAll::Cleared => {
+            for entry in &mut config {
+                if entry.requests.as_ref().is_some_and(|names| covers_all(names, claim, &chosen)) {
+                    entry.requests = None;
+                }
+            }
         }
     }
     config

@@ -3,11 +3,11 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
-use dra_attrs::release::{AllocatorVariant, CountersOfAll, FurtherShare, Rules, SkipGateOff};
+use dra_attrs::internal::release::{AllocatorVariant, CountersOfAll, FurtherShare, Rules, SkipGateOff};
 use dra_attrs::{Gate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
-use dra_device::taint::untolerated;
+use dra_device::internal::untolerated;
 use dra_selector::internal::{Bound, Searched};
 use dra_selector::{EvaluationError, Selector, SelectorInput};
 use k8s_openapi::api::core::v1::Node;
@@ -244,14 +244,18 @@ impl<'s> Table<'s> {
 
     /// Returns true if a request that got the device tries it again for its next share.
     pub(crate) fn is_tried_again(&self, device: DeviceIx) -> bool {
-        self.rules.allocator.further_share == FurtherShare::SameDevice && self.is_shareable(device)
+        match self.rules.allocator.further_share {
+            FurtherShare::SameDevice => self.is_shareable(device),
+            FurtherShare::OtherDevice => false,
+        }
     }
 
     /// Returns true if kube-scheduler crashes when a request for all devices comes to the device, unless it is shared.
     pub(crate) fn crashes(&self, device: DeviceIx) -> bool {
-        self.rules.allocator.counters_of_all == CountersOfAll::Crash
-            && self.has(Gate::PartitionableDevices)
-            && self.candidate(device).consumes_counters()
+        match self.rules.allocator.counters_of_all {
+            CountersOfAll::Counted => false,
+            CountersOfAll::Crash => self.has(Gate::PartitionableDevices) && self.candidate(device).consumes_counters(),
+        }
     }
 
     /// Returns true if the device does not skip node operations, or if the node and the feature gates allow that it
@@ -561,9 +565,11 @@ pub(crate) fn skips_operations(slice: &ResourceSlice) -> bool {
 fn skips_allowed(context: &Context<'_>, rules: &Rules, node: &Node) -> bool {
     let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
     if context.gates.has(Gate::OptionalNodeOperations) {
-        declared.iter().any(|feature| feature == rules.skip.declared_feature)
-    } else {
-        rules.skip.chosen_while_off == SkipGateOff::FailClaim
+        return declared.iter().any(|feature| feature == rules.skip.declared_feature);
+    }
+    match rules.skip.chosen_while_off {
+        SkipGateOff::FailClaim => true,
+        SkipGateOff::PassOver => false,
     }
 }
 

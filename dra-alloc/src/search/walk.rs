@@ -9,7 +9,7 @@
 //! Source: `allocateOne` of kube-scheduler's allocator, 1.37.
 
 use dra_attrs::Gate;
-use dra_attrs::release::{DistinctMemory, FurtherShare, LaterAll, RefusedCounters};
+use dra_attrs::internal::release::{DistinctMemory, FurtherShare, LaterAll, RefusedCounters};
 use dra_device::MAX_DEVICES_PER_CLAIM;
 use smallvec::SmallVec;
 
@@ -165,16 +165,29 @@ fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
 /// Returns true if the search is the one that pruning is proved for: it gives a device to a request once, remembers every
 /// device under a constraint, goes on with the alternative that it chose, and a refused device leaves no trace.
 fn is_prunable(table: &Table<'_>) -> bool {
-    let (rules, plan) = (&table.rules.allocator, table.plan);
+    let plan = table.plan;
     let has_distinct = || {
         let mut constraints = plan.claims.iter().flat_map(|claim| claim.constraints.iter());
         constraints.any(|constraint| constraint.kind == ConstraintKind::Distinct)
     };
     let has_later_all = || plan.alternatives.iter().any(|asked| asked.mode == Mode::All && asked.subrequest.is_some());
-    !(rules.further_share == FurtherShare::SameDevice && table.has(Gate::ConsumableCapacity)
-        || rules.distinct == DistinctMemory::LastOfRequest && has_distinct()
-        || table.variant.later_all == LaterAll::Lost && has_later_all()
-        || table.variant.refused_counters == RefusedCounters::Reserved && table.has(Gate::PartitionableDevices))
+    let gives_once = match table.rules.allocator.further_share {
+        FurtherShare::OtherDevice => true,
+        FurtherShare::SameDevice => !table.has(Gate::ConsumableCapacity),
+    };
+    let remembers = match table.rules.allocator.distinct {
+        DistinctMemory::Every => true,
+        DistinctMemory::LastOfRequest => !has_distinct(),
+    };
+    let goes_on = match table.variant.later_all {
+        LaterAll::Kept => true,
+        LaterAll::Lost => !has_later_all(),
+    };
+    let leaves_no_trace = match table.variant.refused_counters {
+        RefusedCounters::Released => true,
+        RefusedCounters::Reserved => !table.has(Gate::PartitionableDevices),
+    };
+    gives_once && remembers && goes_on && leaves_no_trace
 }
 
 impl<'t, 's> Walk<'t, 's> {
@@ -470,11 +483,14 @@ impl<'t, 's> Walk<'t, 's> {
     /// Goes on after a device of an `allocationMode: All` request.
     fn descend_all(&mut self, placed: Placed<'s>) -> Step {
         let step = self.descend(placed, None);
-        if self.table.variant.later_all == LaterAll::Lost {
-            let claim = self.table.plan.claims.at(self.position.claim);
-            let first = claim.and_then(|claim| claim.requests.at(self.position.request));
-            self.position.alternative = first.map(|request| request.alternatives.start);
-            self.position.from = DeviceIx::FIRST;
+        match self.table.variant.later_all {
+            LaterAll::Kept => {}
+            LaterAll::Lost => {
+                let claim = self.table.plan.claims.at(self.position.claim);
+                let first = claim.and_then(|claim| claim.requests.at(self.position.request));
+                self.position.alternative = first.map(|request| request.alternatives.start);
+                self.position.from = DeviceIx::FIRST;
+            }
         }
         step
     }

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use dra_alloc::Gate;
-use dra_alloc::taint::{taint_by_rule, untolerated};
+use dra_alloc::taint::taint_by_rule;
 use dra_attrs::{ListTypes, Profile, lookup_by_name};
+use dra_device::internal::untolerated;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceConstraint, ResourceSlice};
 
 use super::capacity::{self, Amounts, Fractions};

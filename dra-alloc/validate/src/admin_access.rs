@@ -1,6 +1,6 @@
 //! Admin access to devices (KEP-5018): allowed only for claims and templates in a labelled namespace.
 
-use dra_attrs::release::AdminAccessErrors;
+use dra_attrs::internal::release::AdminAccessErrors;
 use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{ResourceClaimSpec, ResourceClaimStatus};

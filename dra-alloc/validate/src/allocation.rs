@@ -1,6 +1,6 @@
 //! Validation of a new allocation. (That a stored one is not modified is checked in `claim_status`.)
 
-use dra_attrs::release::Strictness;
+use dra_attrs::internal::release::Strictness;
 use dra_attrs::{FieldError, FieldPath};
 use dra_device::internal::of_allocation;
 use k8s_openapi::api::resource::v1::{

@@ -1,6 +1,6 @@
 //! Simulation of an API server: validation of writes of the objects of Dynamic Resource Allocation.
 
-use dra_attrs::release::{ChangedEffect, SentWhileOff};
+use dra_attrs::internal::release::{ChangedEffect, SentWhileOff};
 use dra_attrs::{Component, DroppedField, FieldErrors, Gate, Quoted};
 use dra_device::internal::{Same, TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{
@@ -226,9 +226,13 @@ impl ApiServer {
         let status = write.old.and_then(|old| old.status.clone());
         let mut object = DeviceTaintRule { status, ..write.new.clone() };
         let old = write.old.map(|old| (Some(&old.spec), &old.metadata));
-        let renews = self.server.rules().validation.changed_effect == ChangedEffect::Renewed;
-        if let Some(old) = write.old.filter(|_| renews && self.now.is_some()) {
-            forget_time(&mut object, old);
+        match self.server.rules().validation.changed_effect {
+            ChangedEffect::Kept => {}
+            ChangedEffect::Renewed => {
+                if let Some(old) = write.old.filter(|_| self.now.is_some()) {
+                    forget_time(&mut object, old);
+                }
+            }
         }
         object.metadata.generation = generation(Some(&object.spec), old);
         let prepared = self.preparation().prepare(Kind::TaintRule, object, write.old);
@@ -273,8 +277,10 @@ impl ApiServer {
     /// Returns the name of a disabled gate whose fields are rejected instead of dropped, if there is one.
     fn rejecting_gate(self) -> Option<&'static str> {
         let feature = Gate::OptionalNodeOperations;
-        let rejects = self.server.profile().rules().skip.sent_while_off == SentWhileOff::Refused;
-        (rejects && !self.server.gates().has(feature)).then(|| feature.name(self.server.profile()))
+        match self.server.rules().skip.sent_while_off {
+            SentWhileOff::Dropped => None,
+            SentWhileOff::Refused => (!self.server.gates().has(feature)).then(|| feature.name(self.server.profile())),
+        }
     }
 }
 

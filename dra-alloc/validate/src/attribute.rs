@@ -1,6 +1,6 @@
 //! Validation of a device attribute, which has exactly one of four scalar and four list values (KEP-5491).
 
-use dra_attrs::release::OneValue;
+use dra_attrs::internal::release::OneValue;
 use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Validation of a `ResourceClaim`.
 
 use dra_attrs::FieldPath;
-use dra_attrs::release::SpecUpdate;
+use dra_attrs::internal::release::SpecUpdate;
 use k8s_openapi::api::resource::v1::{DeviceClaim, ResourceClaim, ResourceClaimSpec};
 
 use super::context::ValidationContext;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::release::ChangedAllocation;
+use dra_attrs::internal::release::ChangedAllocation;
 use dra_attrs::{BadValue, FieldError, FieldPath};
 use dra_device::internal::{Same, TaintTimes};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference, ResourceClaimStatus};

@@ -1,6 +1,6 @@
 //! Validation of a `DeviceClass`.
 
-use dra_attrs::release::{ExtendedNameErrors, StoredPart};
+use dra_attrs::internal::release::{ExtendedNameErrors, StoredPart};
 use dra_attrs::{FieldError, FieldPath, NameFormat};
 use dra_device::internal::{TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassSpec};

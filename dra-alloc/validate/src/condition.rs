@@ -1,8 +1,8 @@
 //! Validation of the conditions in a status.
 
-use dra_attrs::release::ConditionRules;
+use dra_attrs::internal::release::ConditionRules;
 use dra_attrs::{FieldError, FieldPath};
-use dra_device::validate_conditions;
+use dra_device::internal::validate_conditions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::context::ValidationContext;

@@ -1,6 +1,6 @@
 //! Context of the validation of one object: its inputs and the errors found so far.
 
-use dra_attrs::release::Rules;
+use dra_attrs::internal::release::Rules;
 use dra_attrs::{BadValue, ErrorType, FieldError, FieldErrors, Gate, GateSet, Profile};
 use serde::Serialize;
 

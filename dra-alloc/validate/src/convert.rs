@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/resource/v1beta1/conversion.go` of Kubernetes 1.36, and its API types.
 
-use dra_attrs::release::NodeAllocatableForm;
+use dra_attrs::NodeAllocatableForm;
 use dra_attrs::{Gate, GateName, Profile};
 use serde_json::{Map, Value, json};
 
@@ -45,7 +45,10 @@ pub(super) fn to_v1(object: &mut Value, profile: Profile) -> Conversion {
         set(object, "apiVersion", json!(V1));
         conversion.form = Some(version);
     }
-    let has_mappings = profile.rules().node_allocatable == NodeAllocatableForm::Mappings;
+    let has_mappings = match profile.node_allocatable_form() {
+        NodeAllocatableForm::Mappings => true,
+        NodeAllocatableForm::Absent | NodeAllocatableForm::Resources => false,
+    };
     if kind == "ResourceSlice" && has_mappings {
         conversion.unknown.extend(later_resources(object, profile));
     }

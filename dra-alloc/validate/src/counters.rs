@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::release::{CounterLimits, CounterSets};
+use dra_attrs::internal::release::{CounterLimits, CounterSets};
 use dra_attrs::{FieldError, FieldPath, NameFormat};
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSliceSpec};
 

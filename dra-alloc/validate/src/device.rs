@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::release::StoredPart;
+use dra_attrs::internal::release::StoredPart;
 use dra_attrs::{FieldError, FieldPath};
 use dra_device::internal::{TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::Device;

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use dra_attrs::release::SentWhileOff;
+use dra_attrs::internal::release::SentWhileOff;
 use dra_attrs::{DroppedField, FieldPath, Gate, GateName, GateSet, Profile};
 use dra_device::internal::{Place, Places};
 use k8s_openapi::jiff::Timestamp;
@@ -248,7 +248,10 @@ impl Preparation {
 
     /// Returns true if a field is refused instead of dropped while its gate is off: the rule of one KEP.
     fn refuses(self, gate: Gate) -> bool {
-        gate == Gate::OptionalNodeOperations && self.profile.rules().skip.sent_while_off == SentWhileOff::Refused
+        match self.profile.rules().skip.sent_while_off {
+            SentWhileOff::Refused => gate == Gate::OptionalNodeOperations,
+            SentWhileOff::Dropped => false,
+        }
     }
 
     /// Returns true if a field is stored although its gate is off.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::release::{BadKeyPath, DuplicatePath, LongList};
+use dra_attrs::internal::release::{BadKeyPath, DuplicatePath, LongList};
 use dra_attrs::{BadValue, FieldError, FieldPath};
 
 use super::context::ValidationContext;
@@ -33,8 +33,10 @@ impl<'a, T> List<'a, T> {
 
     /// Returns true if the items are not checked, since there are too many of them.
     const fn is_skipped(&self, context: &ValidationContext) -> bool {
-        let is_counted = matches!(context.rules.validation.long_list, LongList::Counted);
-        is_counted && self.items.len() > self.max
+        match context.rules.validation.long_list {
+            LongList::Counted => self.items.len() > self.max,
+            LongList::Checked => false,
+        }
     }
 
     /// Checks the length of the list, then calls `check` for each item.

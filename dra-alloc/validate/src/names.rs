@@ -3,7 +3,7 @@
 //! Kubernetes has many rules twice, in code and declared on a type. Where the declared rule is on by default (its tag
 //! says `beta` since 1.37), its messages replace those of the code.
 
-use dra_attrs::release::{AbsentValue, EmptyDriver, NameLength, Strictness};
+use dra_attrs::internal::release::{AbsentValue, EmptyDriver, NameLength, Strictness};
 use dra_attrs::{FieldError, FieldPath, NameFormat};
 
 use super::context::ValidationContext;
@@ -113,9 +113,11 @@ pub(super) fn declared_fully_qualified(name: &str, at: &FieldPath<'_>, context: 
 
 /// Checks that a name does not have several slashes.
 pub(super) fn one_slash(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    let is_refused = context.rules.validation.two_slashes == Strictness::Refused;
-    if is_refused && name.split('/').count() > 2 {
-        context.push(FieldError::invalid(at, name, SEVERAL_SLASHES));
+    match context.rules.validation.two_slashes {
+        Strictness::Refused if name.split('/').count() > 2 => {
+            context.push(FieldError::invalid(at, name, SEVERAL_SLASHES));
+        }
+        Strictness::Refused | Strictness::Accepted => {}
     }
 }
 
@@ -160,10 +162,10 @@ fn domain_and_id(
     context: &mut ValidationContext,
 ) {
     match name.split_once('/') {
-        None if name.is_empty() && context.rules.validation.absent_name == AbsentValue::Required => {
-            context.push(FieldError::required(at, "name required"));
-        }
-        None => context.extend(NameFormat::Identifier.check(name, at)),
+        None => match context.rules.validation.absent_name {
+            AbsentValue::Required if name.is_empty() => context.push(FieldError::required(at, "name required")),
+            AbsentValue::Required | AbsentValue::Invalid => context.extend(NameFormat::Identifier.check(name, at)),
+        },
         Some((_, id)) if id.contains('/') => one_slash(name, at, context),
         Some((domain, id)) => {
             let absent = context.rules.validation.absent_name;

@@ -1,6 +1,6 @@
 //! Validation of a request of a claim: `exactly`, or the subrequests of `firstAvailable`.
 
-use dra_attrs::release::BothKinds;
+use dra_attrs::internal::release::BothKinds;
 use dra_attrs::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector, DeviceSubRequest,
@@ -46,8 +46,9 @@ pub(super) fn check(
         }
         _ => {}
     }
-    if is_both && context.rules.validation.both_kinds == BothKinds::Refused {
-        return;
+    match context.rules.validation.both_kinds {
+        BothKinds::Refused if is_both => return,
+        BothKinds::Refused | BothKinds::Validated => {}
     }
     if let Some(exactly) = &request.exactly {
         check_exactly(&request.name, exactly, constraints, &at.child("exactly"), context);

@@ -1,6 +1,6 @@
 //! Validation of the request policy of a capacity: listed values, or a range with steps (KEP-5075).
 
-use dra_attrs::release::{DefaultPath, RangeNumbers};
+use dra_attrs::internal::release::{DefaultPath, RangeNumbers};
 use dra_attrs::{BadValue, ErrorType, FieldError, FieldPath, Gate, Quantity};
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange};
 

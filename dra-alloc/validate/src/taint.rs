@@ -1,6 +1,6 @@
 //! Validation of device taints and tolerations (KEP-5055).
 
-use dra_attrs::release::{StoredPart, Strictness};
+use dra_attrs::internal::release::{StoredPart, Strictness};
 use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration};
 

@@ -39,6 +39,8 @@ pub use validation::{
     RangeNumbers, SpecUpdate, StoredPart, Strictness, UpperCaseDriver, Validation,
 };
 
+use behaviours::behaviours;
+
 pub(crate) use kep::KEP;
 pub(crate) use v1_34::V1_34;
 pub(crate) use v1_35::V1_35;
@@ -77,14 +79,14 @@ pub struct Rules {
     pub nomination_after_failure: NominationAfterFailure,
 }
 
-/// Form in which a device accounts for resources of its node (KEP-5517).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a new form must stop whoever reads it")]
-pub enum NodeAllocatableForm {
-    /// Devices do not.
-    Absent,
-    /// `nodeAllocatableResourceMappings`: a multiplier for each resource.
-    Mappings,
-    /// `nodeAllocatableResources`: a mapping and an overhead for each resource.
-    Resources,
+behaviours! {
+    /// Form in which a device accounts for resources of its node (KEP-5517).
+    NodeAllocatableForm {
+        /// Devices do not.
+        Absent,
+        /// `nodeAllocatableResourceMappings`: a multiplier for each resource.
+        Mappings,
+        /// `nodeAllocatableResources`: a mapping and an overhead for each resource.
+        Resources,
+    }
 }

@@ -15,13 +15,6 @@ pub struct ServedVersions {
 
 impl ServedVersions {
     /// Versions of a kind of the group; none for a kind that the release does not have.
-    ///
-    /// ```
-    /// use dra_attrs::Profile;
-    /// let served = |profile: Profile, kind| profile.rules().served.of_kind(kind);
-    /// assert_eq!(served(Profile::V1_36, "DeviceTaintRule"), ["v1beta2", "v1alpha3"]);
-    /// assert!(served(Profile::V1_35, "ResourcePoolStatusRequest").is_empty());
-    /// ```
     #[must_use]
     pub fn of_kind(&self, kind: &str) -> &'static [&'static str] {
         match kind {

@@ -59,7 +59,7 @@ pub struct Validation {
 }
 
 /// Error of an attribute that has no value, or several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a new behaviour must stop whoever decides by it")]
 pub enum OneValue {
     /// The message says that there must be one value; the kind of error without a value is given.

@@ -1,7 +1,7 @@
 //! Change of a pod's nomination after its scheduling cycle (KEP-5278, The scheduler clears `NominatedNodeName` after
 //! scheduling failure).
 
-use dra_attrs::release::{NominationAfterCycle, NominationAfterFailure};
+use dra_attrs::internal::release::{NominationAfterCycle, NominationAfterFailure};
 use dra_attrs::{Component, Gate};
 use serde::{Deserialize, Serialize};
 

@@ -20,7 +20,7 @@ mod wire;
 
 pub use diagnosis::{SkipDiagnosis, SkipEvidence, SkipSymptom};
 use dra_attrs::Profile;
-use dra_attrs::release::SkipForm;
+use dra_attrs::internal::release::SkipForm;
 use serde::{Deserialize, Serialize};
 pub use wire::SkipField;
 

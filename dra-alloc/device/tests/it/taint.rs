@@ -1,7 +1,8 @@
 //! Tests of taints: tolerations, and devices that a rule taints.
 
-use dra_attrs::release::OtherEffects;
-use dra_device::taint::{taint_by_rule, tolerates, untolerated};
+use dra_attrs::internal::release::OtherEffects;
+use dra_device::internal::untolerated;
+use dra_device::taint::{taint_by_rule, tolerates};
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceTaintRule, DeviceTaintSelector, DeviceToleration};
 
 fn taint(key: &str, value: Option<&str>, effect: &str) -> DeviceTaint {

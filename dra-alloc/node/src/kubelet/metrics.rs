@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::Profile;
-use dra_attrs::release::MetricNames;
+use dra_attrs::internal::release::MetricNames;
 use serde::Serialize;
 
 use super::operation::Operation;

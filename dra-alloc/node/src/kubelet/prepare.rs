@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::Gate;
-use dra_attrs::release::LostOperations;
+use dra_attrs::internal::release::LostOperations;
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::{MAX_REQUESTS_PER_CLAIM, PodFields, declaring, is_for_pod, is_reserved_for, missing_owners};
 use dra_device::skip::{SkipSet, WireForm};
@@ -211,7 +211,10 @@ impl ClaimCache {
         options: KubeletOptions,
     ) -> BTreeMap<String, SkipSet> {
         let known = self.claims.get(&claim.key).filter(|info| info.uid == claim.uid);
-        let remembered = known.filter(|_| options.profile().rules().skip.lost_operations == LostOperations::Called);
+        let remembered = match options.profile().rules().skip.lost_operations {
+            LostOperations::Called => known,
+            LostOperations::ReadAgain => None,
+        };
         let of_driver = |(driver, fresh): (&str, SkipSet)| {
             let skips =
                 remembered.map_or(fresh, |info| info.drivers.get(driver).map(|state| state.skips).unwrap_or_default());

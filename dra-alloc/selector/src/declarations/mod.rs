@@ -5,7 +5,7 @@ pub(super) mod names;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use dra_attrs::release::ListFunctions;
+use dra_attrs::internal::release::ListFunctions;
 use names::{DeviceFields, FIELDS, Name, SHARING, TYPES};
 
 use crate::functions;

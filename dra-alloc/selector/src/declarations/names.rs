@@ -1,6 +1,6 @@
 //! Variables, types and messages by name.
 
-use dra_attrs::release::ListFunctions;
+use dra_attrs::internal::release::ListFunctions;
 
 use crate::types;
 
@@ -88,7 +88,7 @@ pub(super) const FIELDS: [(&str, &str, &str); 20] = [
 ];
 
 /// Features that change the fields of a device, and the functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceFields {
     /// `allowMultipleAllocations`
     pub(crate) sharing: bool,

@@ -3,7 +3,7 @@
 //! Open constructs are a list of frames, not a recursion: the depth of brackets is limited by the language, the stack of the
 //! thread does not matter.
 
-use dra_attrs::release::ListFunctions;
+use dra_attrs::internal::release::ListFunctions;
 
 use super::parser::{Frame, Level, Open, Parser, Part, Stop};
 use super::recovery::{ARGUMENTS, EXPRESSION, INDEX, NAMES, PRIMARY, borders};

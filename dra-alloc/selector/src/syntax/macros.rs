@@ -1,6 +1,6 @@
 //! Macros: calls that become other expressions while the text is read.
 
-use dra_attrs::release::ListFunctions;
+use dra_attrs::internal::release::ListFunctions;
 
 use super::tree::{Element, Fold, Kind, Literal, NodeId, Tree};
 use crate::error::Issue;

@@ -1,6 +1,6 @@
 //! State of the parser: the tokens that are left, the constructs that are open, the tree so far.
 
-use dra_attrs::release::ListFunctions;
+use dra_attrs::internal::release::ListFunctions;
 
 use super::token::{Token, TokenKind};
 use super::tree::{Kind, NodeId, Tree};

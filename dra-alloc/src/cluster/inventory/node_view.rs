@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use dra_attrs::release::PartialPools;
 use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -211,9 +210,8 @@ impl Inventory {
         if newest.is_complete() {
             return Some(Pool::complete(hash, own(), std::iter::empty(), sight));
         }
-        match sight.partial {
-            PartialPools::Used => return Some(Pool::partial(hash, own(), sight)),
-            PartialPools::Skipped => {}
+        if sight.uses_partial_pools {
+            return Some(Pool::partial(hash, own(), sight));
         }
         let all = || self.pool_slices(newest.driver(), newest.pool());
         if all().any(|slice| slice.spec.pool.generation > newest.generation()) {
@@ -235,7 +233,7 @@ fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
 /// Returns true if kube-scheduler reads a slice: one with counters or per-device node selection is read only with the
 /// gate `DRAPartitionableDevices` on.
 fn is_known(slice: &ResourceSlice, sight: Sight) -> bool {
-    sight.reads_counters() || (slice.spec.per_device_node_selection.is_none() && !has_counters(slice))
+    sight.reads_counters || (slice.spec.per_device_node_selection.is_none() && !has_counters(slice))
 }
 
 /// Returns true if a shared slice is visible to the node.

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dra_attrs::release::PartialPools;
 use dra_device::internal::{counter_problem, name_of};
 use dra_device::pool::{PoolProblem, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
@@ -87,7 +86,7 @@ impl Pool {
         sight: Sight,
     ) -> Self {
         let (mut slices, mut elsewhere, mut counters) = (SmallVec::new(), Vec::new(), Vec::new());
-        let is_counters = |slice: &ResourceSlice| sight.reads_counters() && has_counters(slice);
+        let is_counters = |slice: &ResourceSlice| sight.reads_counters && has_counters(slice);
         for slice in own {
             if is_counters(&slice) { counters.push(slice) } else { slices.push(slice) }
         }
@@ -254,10 +253,10 @@ impl Pool {
 
     /// Returns the contradiction between the slices of a complete pool, if there is one.
     pub(crate) fn problem(&self) -> Option<PoolProblem> {
-        if !self.is_complete && self.sight.partial == PartialPools::Skipped {
+        if !self.is_complete && !self.sight.uses_partial_pools {
             return None;
         }
-        let has_counters = self.sight.reads_counters();
+        let has_counters = self.sight.reads_counters;
         let counter_problem =
             || if has_counters { counter_problem(self.counter_slices(), self.all_slices()) } else { None };
         duplicate_device(&self.devices.slices).or_else(counter_problem)

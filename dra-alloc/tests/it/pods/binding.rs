@@ -49,7 +49,7 @@ fn a_device_that_is_not_ready_hides_the_failure_of_a_later_one() {
         (&[("a", Some(&[("ready", "True"), ("failed", "False")])), ("b", Some(failed))], "failed"),
     ];
     for (devices, expected) in rows {
-        let report = BindingReport::of_claim(&with_devices(devices), NOW, SignedDuration::from_secs(600));
+        let report = BindingReport::of_claim(&with_devices(devices), NOW, PodOptions::new(Profile::V1_37));
         let state = match &report.state {
             BindingState::Ready => "ready",
             BindingState::Pending => "pending",
@@ -66,7 +66,7 @@ fn a_device_that_is_not_ready_hides_the_failure_of_a_later_one() {
 fn the_timeout_is_strict_and_needs_binding_conditions() {
     let claim = with_devices(&[("a", None)]);
     let late =
-        |claim: &ResourceClaim, now| BindingReport::of_claim(claim, at(now), SignedDuration::from_secs(600)).timed_out;
+        |claim: &ResourceClaim, now| BindingReport::of_claim(claim, at(now), PodOptions::new(Profile::V1_37)).timed_out;
     assert!(!late(&claim, 600) && late(&claim, 601));
     assert!(!late(&allocated("c", "n1", "a", &[]), 10_000));
 }
@@ -93,7 +93,7 @@ fn a_binding_waits_until_its_devices_are_ready_or_the_time_is_over() {
 #[test]
 fn a_timeout_that_no_clock_reaches_does_not_overflow() {
     let options = PodOptions::new(Profile::V1_37).with_binding_timeout(SignedDuration::MAX);
-    let report = BindingReport::of_claim(&with_devices(&[("a", None)]), Timestamp::MAX, options.binding_timeout());
+    let report = BindingReport::of_claim(&with_devices(&[("a", None)]), Timestamp::MAX, options);
     assert!(!report.timed_out);
 }
 
@@ -127,10 +127,7 @@ fn a_failed_binding_has_the_text_of_its_release() {
 
 #[test]
 fn a_node_that_takes_too_long_ends_the_attempt_in_later_releases() {
-    let code = |profile: Profile| {
-        let rule = profile.rules().plugin.filter_timeout;
-        NodeFilterError::TimedOut { node: "n".to_owned(), rule }.code()
-    };
+    let code = |profile: Profile| NodeFilterError::TimedOut { node: "n".to_owned(), profile }.code();
     let codes = [Profile::V1_34, Profile::V1_35, Profile::V1_36, Profile::V1_37].map(code);
     assert_eq!(codes, [StatusCode::Unschedulable, StatusCode::Unschedulable, StatusCode::Error, StatusCode::Error]);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dra_attrs::release::GateStage;
+use dra_attrs::GateStage;
 use dra_attrs::{Gate, GateSet, Profile};
 
 /// Returns a line for each gate that the release has, with its stage and its value.

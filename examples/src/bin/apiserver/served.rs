@@ -48,7 +48,7 @@ impl Served {
     pub(crate) fn new(profile: Profile, config: &RuntimeConfig) -> Self {
         let is_served = |kind: &&Kind| {
             kind.group != RESOURCE
-                || profile.rules().served.of_kind(kind.name).contains(&kind.version)
+                || profile.versions_of(kind.name).contains(&kind.version)
                     // Requests have one version, which is no reason to need a flag here.
                     && (config.has(kind.version) || kind.name == "ResourcePoolStatusRequest")
         };

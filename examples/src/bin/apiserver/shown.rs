@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use dra_attrs::NodeAllocatableForm;
 use dra_attrs::Profile;
-use dra_attrs::release::NodeAllocatableForm;
 use serde_json::{Map, Value, json};
 
 use super::kinds::{Kind, RESOURCE};
@@ -14,8 +14,10 @@ pub(crate) fn shown<'o>(kind: &Kind, profile: Profile, object: &'o Value) -> Cow
     if kind.group != RESOURCE || object.text("/kind") != kind.name {
         return Cow::Borrowed(object);
     }
-    let has_mappings =
-        kind.name == "ResourceSlice" && profile.rules().node_allocatable == NodeAllocatableForm::Mappings;
+    let has_mappings = match profile.node_allocatable_form() {
+        NodeAllocatableForm::Mappings => kind.name == "ResourceSlice",
+        NodeAllocatableForm::Absent | NodeAllocatableForm::Resources => false,
+    };
     if object.text("/apiVersion") == kind.api_version() && !has_mappings {
         return Cow::Borrowed(object);
     }

@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dra_alloc::InventoryError;
 use dra_attrs::GateError;
-use dra_attrs::release::PoolStatusForm;
+use dra_attrs::PoolStatusForm;
 use examples::eviction_preview::refused_rules;
 use examples::held_twice::{HeldTwice, lines};
 use examples::manifest::Manifests;
@@ -73,8 +73,9 @@ fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
     }
     let question = args.question()?;
     if args.server.live {
-        if args.controller && args.rules.profile.rules().pool_status == PoolStatusForm::Kep {
-            return Err(PoolStatusError::KepController);
+        match args.rules.profile.pool_status_form() {
+            PoolStatusForm::Kep if args.controller => return Err(PoolStatusError::KepController),
+            PoolStatusForm::Kep | PoolStatusForm::V1alpha3 => {}
         }
         question.check_drivers()?;
         return Ok(live::run(args, &question).map(|()| ExitCode::SUCCESS)?);
@@ -148,7 +149,12 @@ fn note(answer: &PoolAnswer, question: &Question, args: &Args) {
     if matches!(args.output, Some(Format::Json | Format::Yaml)) {
         say_held_twice(&answer.held_twice);
     }
-    for report in answer.reports.iter().filter(|_| question.profile.rules().pool_status == PoolStatusForm::V1alpha3) {
+    let reports = match question.profile.pool_status_form() {
+        PoolStatusForm::V1alpha3 => answer.reports.as_slice(),
+        // Pools have counts whatever slices they lack.
+        PoolStatusForm::Kep => &[],
+    };
+    for report in reports {
         let pools = incomplete_pools(report);
         if !pools.is_empty() {
             let pools = pools.join(", ");

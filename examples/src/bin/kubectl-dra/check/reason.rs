@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::{DroppedField, Gate, GateSet};
-use dra_attrs::release::GateStage;
+use dra_attrs::GateStage;
 use dra_attrs::{DropCause, ErrorType, FieldError, FieldErrors, Profile};
 use examples::manifest::{span, title};
 

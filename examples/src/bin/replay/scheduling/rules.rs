@@ -126,10 +126,9 @@ pub(super) fn with_timeout(options: PodOptions, seconds: Option<i64>) -> PodOpti
 pub(crate) fn binding(input: Value) -> Result<Operation, Refusal> {
     let input: Bound = read(input)?;
     let claim = claim("claim", input.claim)?;
-    let timeout =
-        with_timeout(PodOptions::new(dra_attrs::Profile::V1_37), input.binding_timeout_seconds).binding_timeout();
+    let options = with_timeout(PodOptions::new(dra_attrs::Profile::V1_37), input.binding_timeout_seconds);
     Ok(result(move || {
-        let report = BindingReport::of_claim(&claim, input.now, timeout);
+        let report = BindingReport::of_claim(&claim, input.now, options);
         let devices = report.devices.iter().map(|binding| {
             let device = &binding.device;
             let (pending, failed) = (&binding.pending, &binding.failed);
