@@ -59,6 +59,23 @@ impl Profile {
         }
     }
 
+    /// Returns the release of an API server of version 1.`minor`, or the nearest one that is known. [`crate::server_minor`]
+    /// reads the number from the server's answer.
+    ///
+    /// ```
+    /// use dra_attrs::Profile;
+    /// assert_eq!([33, 36, 38].map(Profile::of_minor), [Profile::V1_34, Profile::V1_36, Profile::V1_37]);
+    /// ```
+    #[must_use]
+    pub const fn of_minor(minor: u32) -> Self {
+        match minor {
+            0..=34 => Self::V1_34,
+            35 => Self::V1_35,
+            36 => Self::V1_36,
+            37.. => Self::V1_37,
+        }
+    }
+
     /// Returns the versions in which the API server has a kind of `resource.k8s.io`, the newest first; none for a kind that
     /// the release lacks. Only `v1` is served unless a server is started with others (`--runtime-config`).
     ///

@@ -75,9 +75,8 @@ impl Question {
     #[must_use]
     pub fn ask(&self, manifests: &Manifests, now: Timestamp) -> PoolAnswer {
         let drivers = self.drivers_or(manifests.slices.iter().map(|slice| slice.spec.driver.as_str()));
-        let cluster = Cluster::new(&manifests.slices, &manifests.claims)
-            .with_taint_rules(&manifests.taint_rules)
-            .with_gates(self.gates);
+        let cluster =
+            Cluster::new(self.gates, &manifests.slices, &manifests.claims).with_taint_rules(&manifests.taint_rules);
         let reports = drivers.into_iter().map(|driver| cluster.report(&self.query(driver), now)).collect();
         PoolAnswer { reports, held_twice: self.held_twice(&manifests.claims) }
     }

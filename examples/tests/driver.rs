@@ -340,8 +340,14 @@ fn many_devices_are_split_and_stay_in_their_slices() {
 
 #[test]
 fn slices_fit_the_version_of_the_server() {
-    let (slices, _) = slices(&["--capture", "xeon-cxl", "--server", "1.34"]);
-    assert_eq!(slices.len(), 1);
+    let of = |more: &[&str]| slices(&[&["--capture", "xeon-cxl", "--list", "--server"], more].concat()).0;
+    assert_eq!(of(&["1.34"]).len(), 1);
+    let lists = |slices: &[ResourceSlice]| {
+        slices.iter().any(|slice| serde_json::to_string(slice).unwrap().contains(r#""ints""#))
+    };
+    assert!(!lists(&of(&["1.35"])), "1.35 does not know lists");
+    assert!(!lists(&of(&["1.37"])), "the gate is off by default");
+    assert!(lists(&of(&["1.37", "--feature-gates", "DRAListTypeAttributes=true"])));
     for wrong in ["34", "2.0", "1.x"] {
         assert!(!driver(&["--capture", "xeon-cxl", "--server", wrong]).status.success(), "{wrong}");
     }

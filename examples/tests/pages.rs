@@ -95,10 +95,10 @@ fn limits_by_version() {
     let rows = table(DRIVERS, "| server | devices |");
     assert_eq!(rows.len(), 4);
     for row in rows {
-        let limits = SliceLimits::for_minor(row[0].trim_start_matches("1.").parse().unwrap());
+        let limits = SliceLimits::of(format!("v{}", row[0]).parse::<Profile>().unwrap());
         let advanced =
             format!("{}{}", limits.max_advanced_devices, if limits.counts_lists { ", also with lists" } else { "" });
-        let sets = match limits.max_counter_sets {
+        let sets = match limits.max_counter_sets() {
             Some(sets) => format!("{sets}, in slices of their own"),
             None => "in the slice of the devices".to_owned(),
         };

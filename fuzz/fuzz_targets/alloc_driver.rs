@@ -20,7 +20,7 @@ fuzz_target!(|text: &[u8]| {
         let _ = dropped(one, other);
     }
     let pool = PoolSpec::new("d", "p", NodeChoice::Node("n")).with_devices(&devices).with_counter_sets(&sets);
-    let (limits, layout) = (SliceLimits::for_minor(minor), SliceContents::from_slices(&stored));
+    let (limits, layout) = (SliceLimits::of(Profile::of_minor(minor)), SliceContents::from_slices(&stored));
     let limits = if is_small { limits } else { limits.filling_slices() };
     let Ok(plan) = split_into_slices(&pool, &limits, Some(&layout)) else { return };
     assert!(plan.slices.iter().flat_map(|slice| &slice.devices).all(|devices| devices.len() <= limits.max_devices));

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Gate, GateSet};
 use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -26,15 +26,9 @@ pub struct Cluster<'a> {
     gates: GateSet,
 }
 
-impl Default for Cluster<'_> {
-    /// Returns a cluster without objects, with the gates that Kubernetes 1.37 has on by default.
-    fn default() -> Self {
-        Self { slices: Vec::new(), claims: Vec::new(), rules: Vec::new(), gates: GateSet::of(Profile::V1_37) }
-    }
-}
-
 impl<'a> Cluster<'a> {
-    /// Collects slices and claims, without taint rules and with the gates that Kubernetes 1.37 has on by default.
+    /// Collects slices and claims, without taint rules. `gates` are those of the controller: rules count while
+    /// [`Gate::DeviceTaintRules`] is on.
     ///
     /// The objects are borrowed, whatever holds them: `&[ResourceSlice]`, `&Vec<Arc<ResourceSlice>>` and the values of
     /// a map of a watch cache all do.
@@ -44,7 +38,7 @@ impl<'a> Cluster<'a> {
     /// use std::sync::Arc;
     /// use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{Cluster, Query};
+    /// use poolstatus::{Cluster, GateSet, Profile, Query};
     /// use serde_json::{from_value, json};
     ///
     /// let mut slices: BTreeMap<&str, Arc<ResourceSlice>> = BTreeMap::new();
@@ -54,18 +48,23 @@ impl<'a> Cluster<'a> {
     /// }}))?));
     /// let claims: BTreeMap<&str, Arc<ResourceClaim>> = BTreeMap::new();
     /// let rules: Vec<Arc<DeviceTaintRule>> = Vec::new();
-    /// let cluster = Cluster::new(slices.values(), claims.values()).with_taint_rules(&rules);
+    /// let gates = GateSet::of(Profile::V1_37);
+    /// let cluster = Cluster::new(gates, slices.values(), claims.values()).with_taint_rules(&rules);
     /// assert_eq!(cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH).matching_pools, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new<S, C>(slices: impl IntoIterator<Item = &'a S>, claims: impl IntoIterator<Item = &'a C>) -> Self
+    pub fn new<S, C>(
+        gates: GateSet,
+        slices: impl IntoIterator<Item = &'a S>,
+        claims: impl IntoIterator<Item = &'a C>,
+    ) -> Self
     where
         S: Borrow<ResourceSlice> + 'a,
         C: Borrow<ResourceClaim> + 'a,
     {
         let slices = slices.into_iter().map(Borrow::borrow).collect();
         let claims = claims.into_iter().map(Borrow::borrow).collect();
-        Self { slices, claims, ..Self::default() }
+        Self { slices, claims, rules: Vec::new(), gates }
     }
 
     /// Sets the taint rules. They are ignored while [`Gate::DeviceTaintRules`] is off.
@@ -75,12 +74,6 @@ impl<'a> Cluster<'a> {
         R: Borrow<DeviceTaintRule> + 'a,
     {
         Self { rules: rules.into_iter().map(Borrow::borrow).collect(), ..self }
-    }
-
-    /// Sets the feature gates, which are those of Kubernetes 1.37 by default.
-    #[must_use]
-    pub fn with_gates(self, gates: GateSet) -> Self {
-        Self { gates, ..self }
     }
 
     /// Computes the report on the pools that a query selects.
@@ -95,7 +88,7 @@ impl<'a> Cluster<'a> {
     /// ```
     /// use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{Cluster, Query};
+    /// use poolstatus::{Cluster, GateSet, Profile, Query};
     /// use serde_json::{from_value, json};
     ///
     /// let slice = |generation: i64| from_value(json!({"metadata": {"name": format!("gen-{generation}")}, "spec": {
@@ -103,7 +96,7 @@ impl<'a> Cluster<'a> {
     ///     "pool": {"name": "node-1", "generation": generation, "resourceSliceCount": 1},
     /// }}));
     /// let slices: [ResourceSlice; 2] = [slice(1)?, slice(2)?];
-    /// let cluster = Cluster::new::<_, ResourceClaim>(&slices, []);
+    /// let cluster = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, []);
     /// let report = cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
     /// assert_eq!((report.matching_pools, report.pools[0].generation, report.pools[0].slice_count), (1, 2, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

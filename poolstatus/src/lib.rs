@@ -6,7 +6,7 @@
 //! ```
 //! use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 //! use k8s_openapi::jiff::Timestamp;
-//! use poolstatus::{Cluster, Query, RequestOutcome};
+//! use poolstatus::{Cluster, GateSet, Profile, Query, RequestOutcome};
 //! # let slice = serde_json::json!({"metadata": {"name": "node-1-gpus"}, "spec": {
 //! #     "driver": "gpu.example.com", "nodeName": "node-1", "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
 //! #     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
@@ -18,7 +18,7 @@
 //! let slice: ResourceSlice = serde_json::from_value(slice)?;
 //! let claim: ResourceClaim = serde_json::from_value(claim)?;
 //!
-//! let cluster = Cluster::new([&slice], [&claim]);
+//! let cluster = Cluster::new(GateSet::of(Profile::V1_37), [&slice], [&claim]);
 //! let report = cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
 //! let RequestOutcome::Ready(status) = report.to_v1alpha3() else { panic!("slices are missing") };
 //! let pool = &status.pools.unwrap_or_default()[0];

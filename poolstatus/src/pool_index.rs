@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Gate, GateSet};
 use dra_device::InventoryError;
 use dra_device::pool::LatestGeneration;
 use dra_device::version::{ApplyOutcome, ResourceVersion};
@@ -68,10 +68,10 @@ type ClaimId = u64;
 /// ```
 /// use std::sync::Arc;
 /// use k8s_openapi::jiff::Timestamp;
-/// use poolstatus::{PoolIndex, PoolIndexEvent, Profile, Query};
+/// use poolstatus::{GateSet, PoolIndex, PoolIndexEvent, Profile, Query};
 /// use serde_json::{from_value, json};
 ///
-/// let mut index = PoolIndex::default();
+/// let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
 /// index.apply(PoolIndexEvent::Slice(Arc::new(from_value(json!({"metadata": {"name": "node-1-gpus"}, "spec": {
 ///     "driver": "gpu.example.com", "devices": [{"name": "gpu-0"}],
 ///     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
@@ -93,15 +93,8 @@ pub struct PoolIndex {
     gates: GateSet,
 }
 
-impl Default for PoolIndex {
-    /// Returns an empty index with the gates that Kubernetes 1.37 has on by default.
-    fn default() -> Self {
-        Self::new(GateSet::of(Profile::V1_37))
-    }
-}
-
 impl PoolIndex {
-    /// Creates an empty index. [`PoolIndex::default`] has the gates that Kubernetes 1.37 has on by default.
+    /// Creates an empty index. `gates` are those of the controller: taint rules count while [`Gate::DeviceTaintRules`] is on.
     #[must_use]
     pub fn new(gates: GateSet) -> Self {
         Self {
@@ -146,7 +139,7 @@ impl PoolIndex {
     /// use std::sync::Arc;
     /// use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{PoolIndex, Query};
+    /// use poolstatus::{GateSet, PoolIndex, Profile, Query};
     /// use serde_json::{from_value, json};
     ///
     /// let mut slices: BTreeMap<&str, Arc<ResourceSlice>> = BTreeMap::new();
@@ -156,7 +149,7 @@ impl PoolIndex {
     /// }}))?));
     /// let claims: BTreeMap<&str, Arc<ResourceClaim>> = BTreeMap::new();
     /// let rules: BTreeMap<&str, Arc<DeviceTaintRule>> = BTreeMap::new();
-    /// let mut index = PoolIndex::default();
+    /// let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
     /// index.replace_slices(slices.values().cloned())?;
     /// index.replace_claims(claims.values().cloned())?;
     /// index.replace_taint_rules(rules.values().cloned())?;
@@ -171,7 +164,7 @@ impl PoolIndex {
         &mut self,
         slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>,
     ) -> Result<(), InventoryError> {
-        let mut listed = Self::default();
+        let mut listed = Self::new(self.gates);
         slices.into_iter().try_for_each(|slice| listed.set_slice(&slice.into()).map(drop))?;
         (self.slices, self.pools) = (listed.slices, listed.pools);
         Ok(())
@@ -185,7 +178,7 @@ impl PoolIndex {
         &mut self,
         claims: impl IntoIterator<Item = impl Into<Arc<ResourceClaim>>>,
     ) -> Result<(), InventoryError> {
-        let mut listed = Self::default();
+        let mut listed = Self::new(self.gates);
         claims.into_iter().try_for_each(|claim| listed.set_claim(&claim.into()).map(drop))?;
         (self.claims, self.users, self.next) = (listed.claims, listed.users, listed.next);
         Ok(())
@@ -199,7 +192,7 @@ impl PoolIndex {
         &mut self,
         rules: impl IntoIterator<Item = impl Into<Arc<DeviceTaintRule>>>,
     ) -> Result<(), InventoryError> {
-        let mut listed = Self::default();
+        let mut listed = Self::new(self.gates);
         rules.into_iter().try_for_each(|rule| listed.set_taint_rule(rule.into()).map(drop))?;
         self.rules = listed.rules;
         Ok(())
@@ -208,9 +201,9 @@ impl PoolIndex {
     /// Returns the names of the drivers that have slices, sorted.
     ///
     /// ```
-    /// use poolstatus::PoolIndex;
+    /// use poolstatus::{GateSet, PoolIndex, Profile};
     /// use serde_json::{from_value, json};
-    /// let mut index = PoolIndex::default();
+    /// let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
     /// let slice: k8s_openapi::api::resource::v1::ResourceSlice = from_value(json!({"metadata": {"name": "node-1-gpus"},
     ///     "spec": {"driver": "gpu.example.com", "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}}}))?;
     /// index.replace_slices([slice])?;
@@ -224,9 +217,9 @@ impl PoolIndex {
     /// Returns the claims of the index, sorted by namespace and name. They are the caller's own objects: no report names them.
     ///
     /// ```
-    /// use poolstatus::PoolIndex;
+    /// use poolstatus::{GateSet, PoolIndex, Profile};
     /// use serde_json::{from_value, json};
-    /// let mut index = PoolIndex::default();
+    /// let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
     /// let claim: k8s_openapi::api::resource::v1::ResourceClaim =
     ///     from_value(json!({"metadata": {"namespace": "ml", "name": "training"}, "spec": {}}))?;
     /// index.replace_claims([claim])?;

@@ -61,6 +61,11 @@ impl Places<Gate> {
         &SLICE_PLACES
     }
 
+    /// Returns the gates that govern fields of a slice.
+    pub fn gates_of_slice() -> impl Iterator<Item = Gate> {
+        SLICE.iter().map(|(gate, _)| *gate)
+    }
+
     /// Creates the places of a table.
     #[must_use]
     pub fn gated(table: &[Gated]) -> Self {

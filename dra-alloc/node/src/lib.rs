@@ -6,12 +6,13 @@
 //! - [`declared_features`] keeps pods off nodes whose kubelet can't skip node operations.
 //!
 //! ```
+//! use dra_attrs::Profile;
 //! use dra_node::driver::{NodeChoice, PoolSpec, SliceLimits, split_into_slices};
 //! use k8s_openapi::api::resource::v1::Device;
 //!
 //! let devices: Vec<Device> = (0..200).map(|number| Device { name: format!("gpu-{number}"), ..Device::default() }).collect();
 //! let pool = PoolSpec::new("gpu.example.com", "node-1", NodeChoice::Node("node-1")).with_devices(&devices);
-//! let plan = split_into_slices(&pool, &SliceLimits::for_minor(37).filling_slices(), None)?;
+//! let plan = split_into_slices(&pool, &SliceLimits::of(Profile::V1_37).filling_slices(), None)?;
 //! assert_eq!(plan.slices.len(), 2, "a slice has at most 128 devices");
 //! # Ok::<(), dra_node::driver::PlanError>(())
 //! ```

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_attrs::Gate;
+use dra_attrs::internal::release::{ControllerRules, LateTemplate, SpecialClaim, UnneededEntry};
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::{PodFields, controller, extended_claim};
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
@@ -147,7 +148,10 @@ impl ClaimController {
         let key = ClaimKey::from_metadata(&template.metadata);
         self.templates.insert(key.clone(), template);
         let mut keys = DistinctKeys::default();
-        self.add_users(&Used::Template(key), &mut keys);
+        match self.rules().late_template {
+            LateTemplate::WaitsForRetry => {}
+            LateTemplate::WakesPods => self.add_users(&Used::Template(key), &mut keys),
+        }
         keys.into_keys()
     }
 
@@ -166,6 +170,10 @@ impl ClaimController {
             annotations.and_then(|annotations| annotations.get(ENTRY_ANNOTATION)).is_some_and(|name| name == entry)
         };
         owned.find(is_for_entry).map(|claim| &**claim)
+    }
+
+    fn rules(&self) -> &'static ControllerRules {
+        &self.options.profile().rules().controller
     }
 
     /// Returns true if pod groups count.
@@ -190,22 +198,30 @@ impl ClaimController {
     fn add_pod(&self, pod: &Pod, is_over: bool, keys: &mut DistinctKeys) {
         if is_over {
             let named = pod_entries(pod).iter().filter_map(|entry| PodClaim::of_entry(pod, entry).ok().flatten());
-            named.chain(extended_claim(pod)).for_each(|named| keys.add(QueueKind::Claim, &named.claim));
+            let special = match self.rules().special_claim {
+                SpecialClaim::StaysWithPod => None,
+                SpecialClaim::CleanedUp => extended_claim(pod),
+            };
+            named.chain(special).for_each(|named| keys.add(QueueKind::Claim, &named.claim));
         }
         if self.pod_needs_work(pod) {
             keys.add(QueueKind::Pod, &ClaimKey::from_metadata(&pod.metadata));
         }
     }
 
-    /// Returns true if a claim of a pod must be made, recorded or reserved. The first entry that needs no claim, or a
-    /// claim that its user has to make, ends the look.
+    /// Returns true if a claim of a pod must be made, recorded or reserved. A claim that its user has to make ends the look.
     fn pod_needs_work(&self, pod: &Pod) -> bool {
         if pod.metadata.deletion_timestamp.is_some() {
             return false;
         }
         for entry in pod_entries(pod) {
             let Ok(named) = PodClaim::of_entry(pod, entry) else { return true };
-            let Some(named) = named else { return false };
+            let Some(named) = named else {
+                match self.rules().unneeded_entry {
+                    UnneededEntry::EndsTheLook => return false,
+                    UnneededEntry::PassedOver => continue,
+                }
+            };
             let Some(claim) = self.claims.get(&named.claim) else {
                 return entry.resource_claim_template_name.is_some();
             };
@@ -231,7 +247,12 @@ impl ClaimController {
         }
         for entry in group_entries(group) {
             let Ok(named) = claim_of_group_entry(group, entry) else { return true };
-            let Some(named) = named else { return false };
+            let Some(named) = named else {
+                match self.rules().unneeded_entry {
+                    UnneededEntry::EndsTheLook => return false,
+                    UnneededEntry::PassedOver => continue,
+                }
+            };
             let Some(claim) = self.claims.get(&named.claim) else {
                 return entry.resource_claim_template_name.is_some();
             };

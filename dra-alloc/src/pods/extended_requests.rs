@@ -5,7 +5,8 @@
 //!
 //! Source: `createRequestsAndMappings` of the plugin's `extendeddynamicresources.go`.
 
-use dra_attrs::{Quantity, QuantityError};
+use dra_attrs::internal::release::InitRequests;
+use dra_attrs::{Profile, Quantity, QuantityError};
 use dra_device::internal::MAX_REQUESTS_PER_CLAIM;
 use k8s_openapi::api::core::v1::{Container, ContainerExtendedResourceRequest, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ExactDeviceRequest};
@@ -67,10 +68,10 @@ impl ExtendedRequests {
     ///
     /// Each long-lived container has a request for itself. A short-lived one uses the requests of the long-lived
     /// containers after it, in their order, and has one of its own for what is missing; of these only the largest is kept,
-    /// since short-lived containers never run at the same time.
+    /// since short-lived containers never run at the same time. Kubernetes 1.34 makes one for each container instead.
     ///
     /// ```
-    /// use dra_alloc::Classes;
+    /// use dra_alloc::{Classes, Profile};
     /// use dra_alloc::pods::ExtendedRequests;
     /// use k8s_openapi::api::core::v1::Pod;
     /// use k8s_openapi::api::resource::v1::DeviceClass;
@@ -81,7 +82,7 @@ impl ExtendedRequests {
     /// let pod: Pod = from_value(json!({"spec": {
     ///     "initContainers": [{"name": "load", "resources": resources("3")}],
     ///     "containers": [{"name": "train", "resources": resources("2")}]}}))?;
-    /// let made = ExtendedRequests::new(&pod, ["example.com/gpu"], &Classes::new([class]))?;
+    /// let made = ExtendedRequests::new(&pod, ["example.com/gpu"], &Classes::new([class]), Profile::V1_37)?;
     /// let names: Vec<&str> = made.requests.iter().map(|request| &*request.name).collect();
     /// assert_eq!(names, ["container-0-request-0", "container-1-request-0"]);
     /// let of_load = made.mappings.iter().filter(|mapping| mapping.container_name == "load");
@@ -98,6 +99,7 @@ impl ExtendedRequests {
         pod: &Pod,
         resources: impl IntoIterator<Item = &'r str>,
         classes: &Classes,
+        profile: Profile,
     ) -> Result<Self, ExtendedResourceError> {
         let mut resources: Vec<&str> = resources.into_iter().collect();
         resources.sort_unstable();
@@ -106,7 +108,7 @@ impl ExtendedRequests {
         for resource in resources {
             let class = classes.of_extended_resource(resource).and_then(|class| class.metadata.name.as_deref());
             let Some(class) = class else { continue };
-            made.add(&Self::for_resource(pod, resource, class)?);
+            made.add(&Self::for_resource(pod, resource, class, profile)?);
             if made.requests.len() > MAX_REQUESTS_PER_CLAIM {
                 return Err(ExtendedResourceError::TooMany { resource: resource.to_owned() });
             }
@@ -115,8 +117,17 @@ impl ExtendedRequests {
     }
 
     /// Makes the requests for one resource.
-    pub(super) fn for_resource(pod: &Pod, resource: &str, class: &str) -> Result<Self, ExtendedResourceError> {
-        let users = users(pod, resource)?;
+    pub(super) fn for_resource(
+        pod: &Pod,
+        resource: &str,
+        class: &str,
+        profile: Profile,
+    ) -> Result<Self, ExtendedResourceError> {
+        let mut users = users(pod, resource)?;
+        match profile.rules().plugin.init_requests {
+            InitRequests::Shared => {}
+            InitRequests::Own => users.iter_mut().for_each(|user| user.is_long_lived = true),
+        }
         let request = |user: &User<'_>, count: i64| DeviceRequest {
             name: user.request_name(resource),
             exactly: Some(ExactDeviceRequest {

@@ -91,7 +91,7 @@ impl ExtendedResources {
                 continue;
             }
             let class = classes.of_extended_resource(resource).and_then(|class| class.metadata.name.as_deref());
-            let need = class.map(|class| ExtendedRequests::for_resource(pod, resource, class));
+            let need = class.map(|class| ExtendedRequests::for_resource(pod, resource, class, options.profile()));
             needs.insert(resource.to_owned(), need);
         }
         let is_served = needs.values().any(Option::is_some);

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use dra_attrs::Gate;
+use dra_attrs::internal::release::ClaimScores;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::cycle::PodCycle;
@@ -99,7 +100,7 @@ impl PodCycle {
     /// A claim has no result on the node.
     pub fn score(&self, node: &str) -> Result<i64, ScoreError> {
         match self.nodes.get(node) {
-            Some(found) if self.options.has(Gate::PrioritizedList) => {
+            Some(found) if self.has_scores() => {
                 // The claim for extended resources has no alternatives, and no result where the node provides them.
                 let of_entries = self.claims.iter().filter(|claim| !claim.is_for_extended_resources());
                 claims_score(of_entries.map(|claim| &*claim.claim), found.allocations())
@@ -108,11 +109,19 @@ impl PodCycle {
         }
     }
 
+    fn has_scores(&self) -> bool {
+        match self.options.profile().rules().plugin.scores {
+            ClaimScores::Never => false,
+            ClaimScores::Always => true,
+            ClaimScores::WithPrioritizedList => self.options.has(Gate::PrioritizedList),
+        }
+    }
+
     /// Returns a score that no node exceeds: that of the first alternative of each prioritized list. A caller that tries
     /// nodes in the order of its preference may stop at a node that has it.
     #[must_use]
     pub fn best_score(&self) -> i64 {
-        if !self.needs_allocation() || !self.options.has(Gate::PrioritizedList) {
+        if !self.needs_allocation() || !self.has_scores() {
             return 0;
         }
         let lists = self.claims.iter().flat_map(|claim| requests_of(&claim.claim));

@@ -190,6 +190,34 @@ fn the_owner_blocks_its_deletion_in_the_first_release_alone() {
 }
 
 #[test]
+fn events_of_older_releases_give_less_to_do() {
+    let entries = json!({"resourceClaims": [{"name": "a", "resourceClaimTemplateName": "t"},
+        {"name": "b", "resourceClaimTemplateName": "t"}]});
+    let second_is_missing = pod(entries.clone(), json!({"resourceClaimStatuses": [{"name": "a"}]}));
+    let ended = pod(
+        json!({}),
+        json!({"phase": "Succeeded", "extendedResourceClaimStatus":
+        {"resourceClaimName": "special", "requestMappings": []}}),
+    );
+    let of = |profile: Profile| {
+        let controller = || ClaimController::new(PodOptions::new(profile));
+        let mut late = controller();
+        late.observe_pod(pod(entries.clone(), json!({})));
+        let keys = [
+            controller().observe_pod(second_is_missing.clone()),
+            controller().observe_pod(ended.clone()),
+            late.observe_template(template("t")),
+        ];
+        keys.map(|keys| shown(&keys).join(" "))
+    };
+    assert_eq!(of(Profile::V1_34), ["", "", ""]);
+    assert_eq!(of(Profile::V1_35), ["", "claim:ns/special", ""]);
+    for profile in [Profile::V1_36, Profile::V1_37] {
+        assert_eq!(of(profile), ["pod:ns/p", "claim:ns/special", "pod:ns/p"]);
+    }
+}
+
+#[test]
 fn errors_of_entries() {
     let admin = json!({"exactly": {"deviceClassName": "gpu", "adminAccess": true}, "name": "r"});
     let listed = json!({"firstAvailable": [{"name": "s", "deviceClassName": "gpu"}], "name": "r"});
@@ -423,7 +451,7 @@ fn keys_of_events() {
         ("the user makes the claim", named.clone(), json!({}), &[]),
         ("done", named.clone(), json!({"phase": "Failed"}), &["claim:ns/c"]),
         ("not created", waiting.clone(), json!({}), &["pod:ns/p"]),
-        ("an entry that needs no claim ends the look", waiting, needless, &[]),
+        ("an entry that needs no claim is passed over", waiting, needless, &["pod:ns/p"]),
     ];
     for (name, spec, status, expected) in rows {
         let mut controller = ClaimController::new(options());

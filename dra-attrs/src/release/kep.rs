@@ -5,11 +5,13 @@ use super::allocator::{
     NodeFailures, OtherEffects, PartialPools, ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
+use super::claim_controller::{ControllerRules, LateTemplate, SpecialClaim, UnneededEntry};
 use super::components::{
     Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure, PoolStatusForm, SentWhileOff,
     SkipForm, SkipGateOff, SkipRules,
 };
-use super::plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
+use super::kubelet::{CheckpointShares, ExtendedMappings, KubeletRules, PreparedClaim};
+use super::plugin::{BindingTexts, ClaimScores, FilterTimeout, InitRequests, MadeOwners, PluginRules};
 use super::validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ChangedEffect, ConditionRules,
     CounterSets, DefaultPath, DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue,
@@ -30,6 +32,8 @@ pub(crate) const KEP: Rules = Rules {
     cel: CEL,
     allocator: ALLOCATOR,
     plugin: PLUGIN,
+    controller: CONTROLLER,
+    kubelet: KUBELET,
     metrics: MetricNames::Kep,
     pool_status: PoolStatusForm::Kep,
     nomination: NominationAfterCycle::Cleared,
@@ -108,6 +112,20 @@ const PLUGIN: PluginRules = PluginRules {
     filter_timeout: FilterTimeout::EndAttempt,
     owners: MadeOwners::Controller,
     binding_texts: BindingTexts::Device,
+    scores: ClaimScores::WithPrioritizedList,
+    init_requests: InitRequests::Shared,
+};
+
+const CONTROLLER: ControllerRules = ControllerRules {
+    unneeded_entry: UnneededEntry::PassedOver,
+    special_claim: SpecialClaim::CleanedUp,
+    late_template: LateTemplate::WakesPods,
+};
+
+const KUBELET: KubeletRules = KubeletRules {
+    prepared_claim: PreparedClaim::PassedOver,
+    extended_mappings: ExtendedMappings::All,
+    checkpoint_shares: CheckpointShares::Written,
 };
 
 const CEL: CelRules = CelRules { attributes: CelAttributes::ValuesAndLists, new_functions: ListFunctions::All };

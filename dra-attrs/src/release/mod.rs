@@ -7,9 +7,11 @@
 mod allocator;
 mod behaviours;
 mod cel;
+mod claim_controller;
 mod components;
 mod gates;
 mod kep;
+mod kubelet;
 mod limits;
 mod plugin;
 mod served;
@@ -25,13 +27,15 @@ pub use allocator::{
     ResultTolerations,
 };
 pub use cel::{CelAttributes, CelRules, ListFunctions};
+pub use claim_controller::{ControllerRules, LateTemplate, SpecialClaim, UnneededEntry};
 pub use components::{
     Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure, PoolStatusForm, SentWhileOff,
     SkipForm, SkipGateOff, SkipRules,
 };
 pub use gates::{GateRow, GateStage};
+pub use kubelet::{CheckpointShares, ExtendedMappings, KubeletRules, PreparedClaim};
 pub use limits::{CounterLimits, Limits};
-pub use plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
+pub use plugin::{BindingTexts, ClaimScores, FilterTimeout, InitRequests, MadeOwners, PluginRules};
 pub use served::ServedVersions;
 pub use validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ChangedEffect, ConditionRules,
@@ -67,8 +71,12 @@ pub struct Rules {
     pub cel: CelRules,
     /// Search for devices.
     pub allocator: AllocatorRules,
-    /// Scheduler's plugin for claims, and claim controller.
+    /// Scheduler's plugin for claims.
     pub plugin: PluginRules,
+    /// Claim controller.
+    pub controller: ControllerRules,
+    /// Kubelet.
+    pub kubelet: KubeletRules,
     /// Names of metrics.
     pub metrics: MetricNames,
     /// Form and counts of the status of pools.

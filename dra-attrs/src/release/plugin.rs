@@ -12,6 +12,10 @@ pub struct PluginRules {
     pub owners: MadeOwners,
     /// Texts of failed bindings.
     pub binding_texts: BindingTexts,
+    /// Scores of nodes by prioritized lists.
+    pub scores: ClaimScores,
+    /// Requests for the extended resources of init containers.
+    pub init_requests: InitRequests,
 }
 
 behaviours! {
@@ -28,6 +32,22 @@ behaviours! {
         Blocking,
         /// The owner is the controller.
         Controller,
+    }
+    /// Scores of nodes by prioritized lists (KEP-4816).
+    ClaimScores {
+        /// The plugin has no score.
+        Never,
+        /// Nodes have scores, whatever the gates.
+        Always,
+        /// Nodes have scores while the gate of prioritized lists is on.
+        WithPrioritizedList,
+    }
+    /// Requests for the extended resources of init containers that end before others run.
+    InitRequests {
+        /// Each has one of its own, beside those of the other containers.
+        Own,
+        /// They use the devices of the later containers, and have one request for the rest.
+        Shared,
     }
     /// Texts of bindings that fail, or take too long.
     BindingTexts {

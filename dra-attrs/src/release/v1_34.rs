@@ -6,11 +6,13 @@ use super::allocator::{
     ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
+use super::claim_controller::{ControllerRules, LateTemplate, SpecialClaim, UnneededEntry};
 use super::components::{
     Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure, PoolStatusForm, SentWhileOff,
     SkipForm, SkipGateOff, SkipRules,
 };
-use super::plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
+use super::kubelet::{CheckpointShares, ExtendedMappings, KubeletRules, PreparedClaim};
+use super::plugin::{BindingTexts, ClaimScores, FilterTimeout, InitRequests, MadeOwners, PluginRules};
 use super::validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ChangedEffect, ConditionRules,
     CounterSets, DefaultPath, DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue,
@@ -31,6 +33,8 @@ pub(crate) const V1_34: Rules = Rules {
     cel: CEL,
     allocator: ALLOCATOR,
     plugin: PLUGIN,
+    controller: CONTROLLER,
+    kubelet: KUBELET,
     metrics: MetricNames::Shipped,
     pool_status: PoolStatusForm::V1alpha3,
     nomination: NominationAfterCycle::Kept,
@@ -116,6 +120,20 @@ const PLUGIN: PluginRules = PluginRules {
     filter_timeout: FilterTimeout::SkipNode,
     owners: MadeOwners::Blocking,
     binding_texts: BindingTexts::Claim,
+    scores: ClaimScores::Never,
+    init_requests: InitRequests::Own,
+};
+
+const CONTROLLER: ControllerRules = ControllerRules {
+    unneeded_entry: UnneededEntry::EndsTheLook,
+    special_claim: SpecialClaim::StaysWithPod,
+    late_template: LateTemplate::WaitsForRetry,
+};
+
+const KUBELET: KubeletRules = KubeletRules {
+    prepared_claim: PreparedClaim::EndsPreparation,
+    extended_mappings: ExtendedMappings::First,
+    checkpoint_shares: CheckpointShares::Absent,
 };
 
 const CEL: CelRules = CelRules { attributes: CelAttributes::Values, new_functions: ListFunctions::Basic };

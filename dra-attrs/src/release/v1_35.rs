@@ -6,11 +6,13 @@ use super::allocator::{
     ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
+use super::claim_controller::{ControllerRules, LateTemplate, SpecialClaim, UnneededEntry};
 use super::components::{
     Inference, LostOperations, MetricNames, NominationAfterCycle, NominationAfterFailure, PoolStatusForm, SentWhileOff,
     SkipForm, SkipGateOff, SkipRules,
 };
-use super::plugin::{BindingTexts, FilterTimeout, MadeOwners, PluginRules};
+use super::kubelet::{CheckpointShares, ExtendedMappings, KubeletRules, PreparedClaim};
+use super::plugin::{BindingTexts, ClaimScores, FilterTimeout, InitRequests, MadeOwners, PluginRules};
 use super::validation::{
     AbsentValue, AdminAccessErrors, BadKeyPath, BothKinds, ChangedAllocation, ChangedEffect, ConditionRules,
     CounterSets, DefaultPath, DuplicatePath, EmptyDriver, ExtendedNameErrors, LongList, NameLength, OneValue,
@@ -31,6 +33,8 @@ pub(crate) const V1_35: Rules = Rules {
     cel: CEL,
     allocator: ALLOCATOR,
     plugin: PLUGIN,
+    controller: CONTROLLER,
+    kubelet: KUBELET,
     metrics: MetricNames::Shipped,
     pool_status: PoolStatusForm::V1alpha3,
     nomination: NominationAfterCycle::Kept,
@@ -109,6 +113,20 @@ const PLUGIN: PluginRules = PluginRules {
     filter_timeout: FilterTimeout::SkipNode,
     owners: MadeOwners::Controller,
     binding_texts: BindingTexts::Claim,
+    scores: ClaimScores::Always,
+    init_requests: InitRequests::Shared,
+};
+
+const CONTROLLER: ControllerRules = ControllerRules {
+    unneeded_entry: UnneededEntry::EndsTheLook,
+    special_claim: SpecialClaim::CleanedUp,
+    late_template: LateTemplate::WaitsForRetry,
+};
+
+const KUBELET: KubeletRules = KubeletRules {
+    prepared_claim: PreparedClaim::PassedOver,
+    extended_mappings: ExtendedMappings::All,
+    checkpoint_shares: CheckpointShares::Written,
 };
 
 const CEL: CelRules = CelRules { attributes: CelAttributes::Values, new_functions: ListFunctions::All };

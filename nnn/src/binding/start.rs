@@ -1,7 +1,7 @@
 //! Start of a binding cycle: decides to write the chosen node into `status.nominatedNodeName` or not (KEP-5278, The
 //! scheduler puts `NominatedNodeName`).
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Gate, GateSet};
 
 use crate::commands::NoPatchReason;
 
@@ -109,10 +109,10 @@ pub struct BindingStart<'a> {
 }
 
 impl<'a> BindingStart<'a> {
-    /// Builds the input for a pod that has no nomination and does not wait on permit, with the default gates.
+    /// Builds the input for a pod that has no nomination and does not wait on permit.
     #[must_use]
-    pub fn new(pre_flights: &'a [PreFlight], host: &'a str) -> Self {
-        Self { gates: GateSet::of(Profile::V1_37), pre_flights, waits_on_permit: false, nnn: None, host }
+    pub const fn new(gates: GateSet, pre_flights: &'a [PreFlight], host: &'a str) -> Self {
+        Self { gates, pre_flights, waits_on_permit: false, nnn: None, host }
     }
 
     /// Decides to write the chosen node into `status.nominatedNodeName` or not, before the cycle waits or runs
@@ -126,8 +126,9 @@ impl<'a> BindingStart<'a> {
     ///
     /// ```
     /// use nnn::binding::BindingStart;
-    /// use nnn::{NoPatchReason, PreFlight};
-    /// let start = |pre_flight| BindingStart::new(&[pre_flight], "node-1").no_patch_reason();
+    /// use nnn::{GateSet, NoPatchReason, PreFlight, Profile};
+    /// let gates = GateSet::of(Profile::V1_37);
+    /// let start = |pre_flight| BindingStart::new(gates, &[pre_flight], "node-1").no_patch_reason();
     /// assert_eq!(start(PreFlight::Success), Ok(None));
     /// assert_eq!(start(PreFlight::Skip), Ok(Some(NoPatchReason::NothingToWaitFor)));
     /// ```

@@ -45,12 +45,11 @@ fn starts_of_binding_cycles() {
         let pre_flights: Vec<PreFlight> = row["preflight"].as_array().unwrap().iter().map(named).collect();
         let nnn = text(&row["nnn"]);
         let host = row["host"].as_str().unwrap();
-        let mut start = BindingStart::new(&pre_flights, host);
+        let gates =
+            GateSet::of(Profile::V1_37).with_values([(Gate::NominatedNodeNameForExpectation, row["gate"] != false)]);
+        let mut start = BindingStart::new(gates, &pre_flights, host);
         start.nnn = nnn.as_deref();
         start.waits_on_permit = row["waiting"] == true;
-        if row["gate"] == false {
-            start.gates = GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation);
-        }
         match start.no_patch_reason() {
             Ok(None) => json!(["PatchNnn", host]),
             Ok(Some(reason)) => json!(["None", reason]),

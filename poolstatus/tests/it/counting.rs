@@ -28,7 +28,7 @@ fn only_pools_asked_for_sorted_by_name() {
     let upper = slice("upper", "node-1", json!({"driver": "GPU.example.com", "devices": gpus(1)}));
     let slices = [node("node-2", 1), other, node("node-10", 1), upper, node("node-1", 1), node("Node", 1)];
     let names = |query| -> Vec<String> {
-        let report = Cluster::new::<_, ResourceClaim>(&slices, []).report(&query, now());
+        let report = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, []).report(&query, now());
         report.to_kep().pools.into_iter().map(|pool| pool.pool_name).collect()
     };
     assert_eq!(names(query()), ["Node", "node-1", "node-10", "node-2"], "by bytes");
@@ -138,7 +138,9 @@ fn taint_rules() {
     let slices = [node("node-1", 4), node("node-2", 4)];
     let unavailable = |selector, effect| -> Vec<i32> {
         let rules = [rule("r", selector, effect)];
-        let report = Cluster::new::<_, ResourceClaim>(&slices, []).with_taint_rules(&rules).report(&query(), now());
+        let report = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, [])
+            .with_taint_rules(&rules)
+            .report(&query(), now());
         kep_counts(&report).iter().map(|counts| counts[3]).collect()
     };
     let rows = [
@@ -156,8 +158,8 @@ fn taint_rules() {
         assert_eq!(unavailable(selector.clone(), "None"), [0, 0], "{selector}");
     }
     let rules = [rule("r", json!({}), "NoSchedule")];
-    let cluster = Cluster::new::<_, ResourceClaim>(&slices, []).with_taint_rules(&rules);
-    let off = cluster.with_gates(GateSet::of(Profile::V1_37).without(Gate::DeviceTaintRules));
+    let gates = GateSet::of(Profile::V1_37).without(Gate::DeviceTaintRules);
+    let off = Cluster::new::<_, ResourceClaim>(gates, &slices, []).with_taint_rules(&rules);
     assert_eq!(kep_counts(&off.report(&query(), now()))[0], [4, 0, 4, 0], "the gate is off");
 }
 
@@ -239,7 +241,8 @@ fn pools_of_one_namespace() {
         claim_with("team", "monitor", json!([admin])),
         claim("stale", &["node-1/gone"]),
     ];
-    let report = Cluster::new(&slices, &claims).report(&query().with_namespace("team"), now());
+    let report =
+        Cluster::new(GateSet::of(Profile::V1_37), &slices, &claims).report(&query().with_namespace("team"), now());
     let pools = report.to_kep().pools;
     assert_eq!((pools.len(), pools[0].pool_name.as_str(), report.matching_pools), (1, "node-2", 1));
     assert_eq!(pools[0].allocated_devices, 2, "counts are those of all namespaces");

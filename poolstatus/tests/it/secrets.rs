@@ -50,7 +50,7 @@ proptest! {
             index.apply(PoolIndexEvent::Claim(Arc::new(claim.clone()))).unwrap();
         }
         let reports = [
-            Cluster::new(&slices, &claims).with_taint_rules(&rules).report(&query(), now()),
+            Cluster::new(GateSet::of(Profile::V1_37), &slices, &claims).with_taint_rules(&rules).report(&query(), now()),
             index.report(&query(), now()),
         ];
         for report in reports {

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, SubAssign};
 
+use dra_attrs::internal::release::CounterLimits;
 use k8s_openapi::api::resource::v1::{CounterSet, Device};
 
-use crate::driver::limits::{MAX_CONSUMED_TOGETHER, MAX_COUNTERS_TOGETHER, SliceLimits};
+use crate::driver::limits::SliceLimits;
 use crate::driver::plan_error::PlanError;
 use crate::driver::slice_plan::{SliceContents, SlicePlan};
 
@@ -180,8 +181,9 @@ impl<'a> Slots<'a> {
     /// Leaves items where they were. Items that no longer fit leave their slice from its end; they and new ones go, in
     /// their order, to the first slice with room.
     fn sticky(mut self, items: Vec<Item<'a>>, previous: &[SliceContents<'_>]) -> Self {
-        let is_ours = |contents: &&SliceContents<'_>| {
-            !self.limits.has_separate_counters || !contents.devices.is_empty() || contents.counter_sets.is_empty()
+        let is_ours = |contents: &&SliceContents<'_>| match self.limits.counters {
+            CounterLimits::InTotal { .. } => true,
+            CounterLimits::BySet { .. } => !contents.devices.is_empty() || contents.counter_sets.is_empty(),
         };
         let previous: Vec<&SliceContents<'_>> = previous.iter().filter(is_ours).collect();
         let places = Places::new(&previous);
@@ -231,8 +233,10 @@ impl<'a> Slots<'a> {
     }
 
     fn fits(&self, load: Load) -> bool {
-        let together = self.limits.has_separate_counters
-            || load.counters <= MAX_COUNTERS_TOGETHER && load.consumed <= MAX_CONSUMED_TOGETHER;
+        let together = match self.limits.counters {
+            CounterLimits::BySet { .. } => true,
+            CounterLimits::InTotal { shared, consumed, .. } => load.counters <= shared && load.consumed <= consumed,
+        };
         together && load.devices <= self.most_devices(load)
     }
 

@@ -21,10 +21,11 @@ const LISTS: Gate = Gate::ListTypeAttributes;
 /// Memory of one pool. It may be lost: a driver that restarts begins with an empty one.
 ///
 /// ```
-/// use dra_attrs::Gate;
+/// use dra_attrs::{Gate, Profile};
 /// use dra_node::driver::{Memory, SliceLimits};
 /// // Nothing is stored after the kubelet deleted the slices: seconds since 1970 are a floor above all earlier ones.
-/// let memory = Memory::default().with_generation_floor(1_795_000_000).with_gates_off(SliceLimits::for_minor(34).gates_off);
+/// let limits = SliceLimits::of(Profile::V1_34);
+/// let memory = Memory::default().with_generation_floor(1_795_000_000).with_gates_off(limits.gates_off());
 /// assert!(memory.gates_off().contains(&Gate::DeviceTaints));
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -151,7 +152,7 @@ impl Memory {
     /// Adds gates that are known to be off in the API server. Their fields are not sent, unless
     /// [`ReconcileOptions::sends_dropped_fields`](crate::driver::ReconcileOptions::sends_dropped_fields) asks for that, and never a list: the first value stands for it.
     #[must_use]
-    pub fn with_gates_off(mut self, gates: &[Gate]) -> Self {
+    pub fn with_gates_off(mut self, gates: impl IntoIterator<Item = Gate>) -> Self {
         self.gates_off.extend(gates);
         self
     }

@@ -122,12 +122,13 @@ fn more(count: usize) -> String {
 /// The plan contradicts itself ([`ReconcileError::Invalid`]), or needs a gate that is off ([`ReconcileError::GateOff`]).
 ///
 /// ```
+/// use dra_attrs::Profile;
 /// use dra_node::driver::{Memory, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceLimits, SliceWrite, reconcile, split_into_slices};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
 /// let devices = [Device { name: "gpu-0".to_owned(), ..Device::default() }];
 /// let pool = PoolSpec::new("gpu.example.com", "node-1", NodeChoice::Node("node-1")).with_devices(&devices);
-/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), None)?;
+/// let plan = split_into_slices(&pool, &SliceLimits::of(Profile::V1_37), None)?;
 /// let scope = PoolScope { driver: "gpu.example.com", pool: "node-1", node_name: Some("node-1"), owner: None };
 /// let (mut memory, options) = (Memory::default(), ReconcileOptions::default());
 ///

@@ -3,6 +3,7 @@
 //! The order of the devices is the driver's preference, since kube-scheduler tries slices by name and devices by
 //! position: it is never changed by sorting. Rules of the split are in `layout`.
 
+use dra_attrs::internal::release::CounterLimits;
 use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{CounterSet, Device};
 
@@ -29,13 +30,14 @@ pub enum NodeChoice<'a> {
 /// Contents of a pool as its driver wants them, not yet split into slices.
 ///
 /// ```
+/// use dra_attrs::Profile;
 /// use dra_node::driver::{NodeChoice, PoolSpec, SliceLimits, split_into_slices};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
 /// let devices: Vec<Device> =
 ///     (0..100).map(|number| Device { name: format!("gpu-{number}"), ..Device::default() }).collect();
 /// let pool = PoolSpec::new("gpu.example.com", "node-1", NodeChoice::Node("node-1")).with_devices(&devices);
-/// let plan = split_into_slices(&pool, &SliceLimits::for_minor(37), None)?;
+/// let plan = split_into_slices(&pool, &SliceLimits::of(Profile::V1_37), None)?;
 /// let sizes: Vec<usize> = plan.slices.iter().map(|slice| slice.devices.as_ref().map_or(0, Vec::len)).collect();
 /// assert_eq!(sizes, [64, 36]);
 /// # Ok::<(), dra_node::driver::PlanError>(())
@@ -136,11 +138,12 @@ pub fn split_into_slices<'a>(
     stored: Option<&[SliceContents<'_>]>,
 ) -> Result<PoolPlan<'a>, PlanError> {
     let mut slices = Vec::new();
-    let items = if limits.has_separate_counters {
-        slices = counter_slices(pool.counter_sets, limits);
-        pool.devices.iter().map(|device| Item::single(device, limits)).collect()
-    } else {
-        components(pool.devices, pool.counter_sets, limits)?
+    let items = match limits.counters {
+        CounterLimits::BySet { sets, .. } => {
+            slices = counter_slices(pool.counter_sets, sets);
+            pool.devices.iter().map(|device| Item::single(device, limits)).collect()
+        }
+        CounterLimits::InTotal { .. } => components(pool.devices, pool.counter_sets, limits)?,
     };
     let slots = Slots::new(items, limits, stored)?;
     slices.extend(slots.into_slices());
@@ -157,8 +160,7 @@ pub fn split_into_slices<'a>(
 }
 
 /// Puts counter sets into slices of their own, in their order.
-fn counter_slices<'a>(sets: &'a [CounterSet], limits: &SliceLimits) -> Vec<SlicePlan<'a>> {
-    let most = limits.max_counter_sets.unwrap_or(sets.len()).max(1);
-    let slices = sets.chunks(most);
+fn counter_slices(sets: &[CounterSet], most: usize) -> Vec<SlicePlan<'_>> {
+    let slices = sets.chunks(most.max(1));
     slices.map(|sets| SlicePlan { counter_sets: sets.iter().collect(), ..SlicePlan::default() }).collect()
 }

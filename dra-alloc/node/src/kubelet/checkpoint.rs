@@ -20,6 +20,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::Profile;
+use dra_attrs::internal::release::CheckpointShares;
 use dra_device::claims::ClaimKey;
 use dra_device::skip::{SkipDeclaration, SkipSet, WireForm};
 use serde::Serialize;
@@ -138,8 +139,8 @@ struct Device<'a> {
     pool: &'a str,
     #[serde(rename = "DeviceName")]
     name: &'a str,
-    #[serde(rename = "ShareID")]
-    share_id: Option<&'a str>,
+    #[serde(rename = "ShareID", skip_serializing_if = "Option::is_none")]
+    share_id: Option<Option<&'a str>>,
     request_names: Option<&'a [String]>,
     #[serde(rename = "CDIDeviceIDs")]
     cdi_device_ids: Option<&'a [String]>,
@@ -171,8 +172,7 @@ impl ClaimCache {
     /// Returns the text of the checkpoint, as Go writes it. The claims are sorted by namespace and name.
     #[must_use]
     pub fn to_checkpoint(&self, profile: Profile) -> String {
-        let form = WireForm::from_profile(profile);
-        let claims = self.claims.iter().map(|(key, info)| Claim::new(key, info, form)).collect();
+        let claims = self.claims.iter().map(|(key, info)| Claim::new(key, info, profile)).collect();
         let data = go_json(&Data { kind: KIND, api_version: API_VERSION, claims });
         let checksum = crc32fast::hash(data.as_bytes());
         go_json(&File { data, checksum })
@@ -231,34 +231,42 @@ impl ClaimCache {
 }
 
 impl<'a> Claim<'a> {
-    fn new(key: &'a ClaimKey, info: &'a ClaimInfo, form: WireForm) -> Self {
+    fn new(key: &'a ClaimKey, info: &'a ClaimInfo, profile: Profile) -> Self {
         Self {
             uid: &info.uid,
             name: &key.name,
             namespace: &key.namespace,
             pod_uids: info.pods.iter().map(|pod| (pod.as_str(), Map::new())).collect(),
-            driver_state: info.drivers.iter().map(|(name, state)| (name.as_str(), Driver::new(state, form))).collect(),
+            driver_state: info
+                .drivers
+                .iter()
+                .map(|(name, state)| (name.as_str(), Driver::new(state, profile)))
+                .collect(),
         }
     }
 }
 
 impl<'a> Driver<'a> {
-    fn new(state: &'a DriverState, form: WireForm) -> Self {
-        let devices: Vec<_> = state.devices.iter().map(Device::new).collect();
+    fn new(state: &'a DriverState, profile: Profile) -> Self {
+        let devices: Vec<_> = state.devices.iter().map(|device| Device::new(device, profile)).collect();
         Self {
             devices: some(devices),
             // A set that the bool form can't express is written as absent: an unnecessary call of a driver is safe.
-            skip_node_operations: state.skips.to_declaration(form).unwrap_or_default(),
+            skip_node_operations: state.skips.to_declaration(WireForm::from_profile(profile)).unwrap_or_default(),
         }
     }
 }
 
 impl<'a> Device<'a> {
-    fn new(device: &'a PreparedDevice) -> Self {
+    fn new(device: &'a PreparedDevice, profile: Profile) -> Self {
+        let share_id = device.share_id.as_deref();
         Self {
             pool: &device.pool,
             name: &device.device,
-            share_id: device.share_id.as_deref(),
+            share_id: match profile.rules().kubelet.checkpoint_shares {
+                CheckpointShares::Absent => None,
+                CheckpointShares::Written => Some(share_id),
+            },
             request_names: Some(device.requests.as_slice()).filter(|names| !names.is_empty()),
             cdi_device_ids: Some(device.cdi_ids.as_slice()).filter(|ids| !ids.is_empty()),
         }

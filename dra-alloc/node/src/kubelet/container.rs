@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dra_attrs::internal::release::ExtendedMappings;
 use dra_attrs::{Gate, Quantity};
 use dra_device::claims::{ClaimKey, PodClaim, PodClaimError};
 use dra_device::internal::{PodFields, is_extended_resource};
@@ -81,7 +82,12 @@ fn wanted<'a>(
         });
         let claim = || ClaimKey::new(pod.namespace(), &status.resource_claim_name);
         if let Some(first) = requests.next() {
-            let requests = [first].into_iter().chain(requests).map(|mapping| mapping.request_name.as_str());
+            let others = match options.profile().rules().kubelet.extended_mappings {
+                ExtendedMappings::First => 0,
+                ExtendedMappings::All => usize::MAX,
+            };
+            let requests =
+                [first].into_iter().chain(requests.take(others)).map(|mapping| mapping.request_name.as_str());
             wanted.entry(claim()).or_default().extend(requests);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::Gate;
-use dra_attrs::internal::release::LostOperations;
+use dra_attrs::internal::release::{LostOperations, PreparedClaim};
 use dra_device::claims::{ClaimKey, ClaimOrigin, PodClaim};
 use dra_device::internal::{MAX_REQUESTS_PER_CLAIM, PodFields, declaring, is_for_pod, is_reserved_for, missing_owners};
 use dra_device::skip::{SkipSet, WireForm};
@@ -38,7 +38,8 @@ impl ClaimCache {
     ///
     /// All checks run before the cache is changed, so that a pod that fails a check needs no call of a driver when it
     /// ends. Then the pod is added to each claim in the cache; the checkpoint must be written before drivers are
-    /// called. A prepared claim needs no call, but its drivers must be registered. A claim that two entries of the pod
+    /// called. A prepared claim needs no call, but its drivers must be registered; Kubernetes 1.34 prepares nothing for a
+    /// pod with one. A claim that two entries of the pod
     /// name must pass the checks of both, and is prepared once.
     ///
     /// The operations that drivers skip are read from the allocation. In the profile `Kep`, those in the cache are used
@@ -70,7 +71,10 @@ impl ClaimCache {
         for Checked { claim, drivers, devices } in checked {
             let info = self.enter(&claim, &drivers, pod.uid())?;
             if info.prepared {
-                continue;
+                match options.profile().rules().kubelet.prepared_claim {
+                    PreparedClaim::PassedOver => continue,
+                    PreparedClaim::EndsPreparation => return Ok(Plan::new(pod.uid())),
+                }
             }
             for (driver, skips) in &drivers {
                 if skips.prepare {

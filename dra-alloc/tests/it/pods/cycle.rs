@@ -87,6 +87,20 @@ fn the_score_of_a_pod_is_the_sum_of_its_claims() {
 }
 
 #[test]
+fn nodes_have_scores_since_1_35() {
+    let best = |profile: Profile| {
+        let list = json!([{"name": "big", "deviceClassName": "gpu"}, {"name": "small", "deviceClassName": "gpu"}]);
+        let mut wanted = claim("c", 1);
+        wanted.spec.as_mut().unwrap().devices.as_mut().unwrap().requests =
+            Some(vec![from_value(json!({"name": "r", "firstAvailable": list})).unwrap()]);
+        let mut world = World::new(1, [wanted]);
+        world.options = PodOptions::new(profile);
+        world.begin(&pod("p", &["c"], None), None).best_score()
+    };
+    assert_eq!(Profile::RELEASES.map(best), [0, 8, 8, 8]);
+}
+
+#[test]
 fn a_claim_under_two_entries_is_allocated_once() {
     let mut world = World::new(1, [claim("c", 1)]);
     let mut twice = pod("p", &["c"], None);

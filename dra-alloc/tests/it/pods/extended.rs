@@ -70,7 +70,7 @@ proptest! {
         let containers: Vec<Value> = regular.iter().enumerate()
             .map(|(index, number)| json!({"name": format!("c{index}"), "resources": resources(*number)})).collect();
         let pod: Pod = from_value(json!({"spec": {"initContainers": init_containers, "containers": containers}})).unwrap();
-        let made = ExtendedRequests::new(&pod, [GPUS], &Classes::new([class("gpu", GPUS, 1)])).unwrap();
+        let made = ExtendedRequests::new(&pod, [GPUS], &Classes::new([class("gpu", GPUS, 1)]), Profile::V1_37).unwrap();
         let count = |name: &str| made.requests.iter().find(|request| request.name == name).unwrap().exactly.as_ref().unwrap().count.unwrap();
         let total: i64 = made.requests.iter().map(|request| count(&request.name)).sum();
         let wanted = init.iter().enumerate().map(|(index, (number, _))| (format!("i{index}"), *number))
@@ -88,10 +88,24 @@ proptest! {
 }
 
 #[test]
+fn each_container_of_1_34_has_devices_of_its_own() {
+    let container = |name: &str, number: &str| json!({"name": name, "resources": {"requests": {GPUS: number}}});
+    let pod: Pod = from_value(json!({"spec": {"initContainers": [container("load", "1")],
+        "containers": [container("train", "2")]}}))
+    .unwrap();
+    let classes = Classes::new([class("gpu", GPUS, 1)]);
+    let counts = |profile: Profile| -> Vec<i64> {
+        let made = ExtendedRequests::new(&pod, [GPUS], &classes, profile).unwrap();
+        made.requests.iter().map(|request| request.exactly.as_ref().unwrap().count.unwrap()).collect()
+    };
+    assert_eq!(Profile::RELEASES.map(counts), [vec![1, 2], vec![2], vec![2], vec![2]]);
+}
+
+#[test]
 fn amounts_are_read_by_value_and_bounded() {
     let classes = Classes::new([class("gpu", GPUS, 1)]);
     let count = |amount: &str| {
-        ExtendedRequests::new(&extended_pod("p", &[(GPUS, amount)]), [GPUS], &classes)
+        ExtendedRequests::new(&extended_pod("p", &[(GPUS, amount)]), [GPUS], &classes, Profile::V1_37)
             .map(|made| made.requests.first().map(|request| request.exactly.as_ref().unwrap().count.unwrap()))
     };
     assert_eq!(count("2000m"), Ok(Some(2)));
@@ -101,7 +115,7 @@ fn amounts_are_read_by_value_and_bounded() {
         (0..33).map(|index| json!({"name": format!("c{index}"), "resources": {"requests": {GPUS: "1"}}})).collect();
     let pod: Pod =
         from_value(json!({"metadata": {"name": "p", "uid": "p"}, "spec": {"containers": containers}})).unwrap();
-    let made = ExtendedRequests::new(&pod, [GPUS], &classes);
+    let made = ExtendedRequests::new(&pod, [GPUS], &classes, Profile::V1_37);
     assert_eq!(made, Err(ExtendedResourceError::TooMany { resource: GPUS.to_owned() }));
     let bad = extended_pod("p", &[(GPUS, "two")]);
     let world = World::new(1, []);

@@ -19,13 +19,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::{ArgGroup, Parser, ValueEnum};
 use dra_alloc::DroppedField;
-use dra_alloc::driver::{SliceLimits, SliceWrite};
+use dra_alloc::driver::SliceWrite;
 use dra_alloc::validate::{ApiServer, PublishError, Write};
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
-    Component, FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Scalar,
+    Component, FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Profile, Scalar,
     StandardAttribute, Sysfs, SysfsError, VendorDriver, check_device_attributes,
 };
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
@@ -39,7 +39,8 @@ const KIND: &str = "kind";
 
 /// Prints the resource slices that a DRA driver would publish for the PCI devices of a machine
 #[derive(Debug, Parser)]
-#[command(name = "driver", version, args_conflicts_with_subcommands = true, mut_arg("profile", |arg| arg.requires("check")))]
+#[command(name = "driver", version, args_conflicts_with_subcommands = true, mut_arg("profile", |arg| arg.requires("check").conflicts_with("server")))]
+#[command(group = ArgGroup::new("a server").args(["server", "check"]).multiple(true))]
 struct Args {
     #[command(subcommand)]
     command: Option<node::NodeCommand>,
@@ -64,14 +65,15 @@ struct Args {
     /// Slices that are stored, as YAML or JSON files: prints what must be written, and says which writes they are
     #[arg(long, value_name = "FILE", conflicts_with = "migrate")]
     stored: Vec<String>,
-    /// Version of the API server, which decides how many devices a slice may have
-    #[arg(long, value_name = "VERSION", default_value = "1.37", value_parser = publish::server)]
-    server: SliceLimits,
+    /// Version of the API server that the slices are for: it decides how many devices a slice has, and fields that it would
+    /// not keep are left out. Without it slices are as large as 1.37 takes them, with all fields
+    #[arg(long, value_name = "VERSION", value_parser = publish::server)]
+    server: Option<Profile>,
     /// Check the slices as an API server does; if one would not be stored, none is printed
     #[arg(long)]
     check: bool,
     /// Feature gates of that API server that differ from the defaults
-    #[arg(long, value_name = "NAME=BOOL,...", default_value = "", requires = "check")]
+    #[arg(long, value_name = "NAME=BOOL,...", default_value = "", requires = "a server")]
     feature_gates: String,
     /// Print every problem that the API server would find, not only the first eight
     #[arg(long, requires = "check")]
@@ -176,12 +178,12 @@ fn run(args: &Args) -> Result<(), DriverError> {
     if stored.unread > 0 {
         return Err(DriverError::Unread(stored.unread));
     }
-    let pass = publish::writes(&args.driver, &args.node_name, &survey.devices, &args.server, &stored.slices)?;
+    let profile = args.server.unwrap_or(args.rules.profile);
+    let server = Component::new(profile, feature_gates(&args.feature_gates, profile, &DEVICE_GATES)?);
+    let planned_for = args.server.map(|_| server);
+    let pass = publish::writes(&args.driver, &args.node_name, &survey.devices, planned_for, &stored.slices)?;
     if args.check {
-        let server = ApiServer::new(Component::new(
-            args.rules.profile,
-            feature_gates(&args.feature_gates, args.rules.profile, &DEVICE_GATES)?,
-        ));
+        let server = ApiServer::new(server);
         pass.writes.iter().try_for_each(|write| check(write, &stored.slices, server, args.all_problems))?;
     }
     if !args.stored.is_empty() {

@@ -4,7 +4,7 @@ use dra_alloc::driver::{
     Memory, NodeChoice, PlanError, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents, SliceLimits,
     SliceWrite, SyncPlan, reconcile, split_into_slices,
 };
-use dra_attrs::{ServerVersionError, server_minor};
+use dra_attrs::{Component, Profile, ServerVersionError, server_minor};
 use examples::manifest::Manifests;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::version::Info;
@@ -39,18 +39,19 @@ impl Stored {
 }
 
 /// Reads a version, such as 1.34.
-pub(crate) fn server(text: &str) -> Result<SliceLimits, String> {
+pub(crate) fn server(text: &str) -> Result<Profile, String> {
     let (major, minor) = text.split_once('.').ok_or("not a version, such as 1.37")?;
     let info = Info { major: major.to_owned(), minor: minor.to_owned(), ..Info::default() };
-    server_minor(&info).map(SliceLimits::for_minor).map_err(|error: ServerVersionError| error.to_string())
+    server_minor(&info).map(Profile::of_minor).map_err(|error: ServerVersionError| error.to_string())
 }
 
-/// Plans the writes that make the stored slices those of the devices. A device stays in its slice.
+/// Plans the writes that make the stored slices those of the devices. A device stays in its slice. Fields that a known
+/// server would not keep are left out.
 pub(crate) fn writes(
     driver: &str,
     node: &str,
     devices: &[Device],
-    limits: &SliceLimits,
+    server: Option<Component>,
     stored: &[ResourceSlice],
 ) -> Result<SyncPlan, PublishingError> {
     let scope = PoolScope { driver, pool: node, node_name: Some(node), owner: None };
@@ -58,8 +59,13 @@ pub(crate) fn writes(
         |slice: &&ResourceSlice| (slice.spec.driver.as_str(), slice.spec.node_name.as_deref()) == (driver, Some(node));
     let layout = SliceContents::from_slices(stored.iter().filter(is_own));
     let pool = PoolSpec::new(driver, node, NodeChoice::Node(node)).with_devices(devices);
-    let plan = split_into_slices(&pool, limits, Some(&layout))?;
-    Ok(reconcile(&scope, stored, Some(&plan), &mut Memory::default(), &ReconcileOptions::default())?)
+    let limits = SliceLimits::of(server.unwrap_or(Profile::V1_37.into()));
+    let mut memory = match server {
+        Some(_) => Memory::default().with_gates_off(limits.gates_off()),
+        None => Memory::default(),
+    };
+    let plan = split_into_slices(&pool, &limits, Some(&layout))?;
+    Ok(reconcile(&scope, stored, Some(&plan), &mut memory, &ReconcileOptions::default())?)
 }
 
 /// Returns a line for each write and each remark of a pass over stored slices.

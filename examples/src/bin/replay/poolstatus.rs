@@ -93,7 +93,7 @@ pub(super) fn compute(input: Value) -> Result<Operation, Refusal> {
             let observed = json!({"processed": 0, "errors": 0, "driver": request.query.driver()});
             return Ok(json!({"status": status, "lints": [], "observability": observed}));
         }
-        let cluster = stopwatch.index(|| Cluster::new(&slices, &claims).with_taint_rules(&rules).with_gates(gates));
+        let cluster = stopwatch.index(|| Cluster::new(gates, &slices, &claims).with_taint_rules(&rules));
         let (report, status) = stopwatch.run(|| {
             let report = cluster.report(&request.query, input.now);
             let status = to_form(&report, input.form);

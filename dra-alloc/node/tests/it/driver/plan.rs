@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::Profile;
 use dra_node::driver::{NodeChoice, PlanError, PoolPlan, PoolSpec, SliceContents, SliceLimits, split_into_slices};
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceCounterConsumption, DeviceTaint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -58,22 +59,27 @@ fn contents<'p>(plan: &'p PoolPlan<'_>) -> Vec<SliceContents<'p>> {
     pairs.map(|(devices, counter_sets)| SliceContents { devices, counter_sets }).collect()
 }
 
-const V37: SliceLimits = SliceLimits::for_minor(37);
-const V34: SliceLimits = SliceLimits::for_minor(34);
+fn v37() -> SliceLimits {
+    SliceLimits::of(Profile::V1_37)
+}
+
+fn v34() -> SliceLimits {
+    SliceLimits::of(Profile::V1_34)
+}
 
 #[test]
 fn counter_sets_have_slices_of_their_own_from_1_35_on() {
     let sets_of_nine: Vec<CounterSet> = (0..9).map(|number| set(&format!("s{number}"), 32)).collect();
     let devices = [consumer("a", &["s0"]), Device { name: "b".to_owned(), ..Device::default() }];
     let spec = pool(&devices).with_counter_sets(&sets_of_nine).with_partition_type_attribute(Some("d/type"));
-    let planned = split_into_slices(&spec, &V37, None).unwrap();
+    let planned = split_into_slices(&spec, &v37(), None).unwrap();
     assert_eq!(sizes(&planned), [0, 0, 2]);
     assert_eq!(sets(&planned).iter().map(Vec::len).collect::<Vec<_>>(), [8, 1, 0]);
     // The API server refuses a list of devices, even an empty one, beside counter sets.
     assert!(planned.slices[0].devices.is_none());
     let attributes: Vec<_> = planned.slices.iter().map(|slice| slice.partition_type_attribute).collect();
     assert_eq!(attributes, [None, None, Some("d/type")]);
-    let on_36 = split_into_slices(&spec, &SliceLimits::for_minor(36), None).unwrap();
+    let on_36 = split_into_slices(&spec, &SliceLimits::of(Profile::V1_36), None).unwrap();
     assert!(on_36.slices.iter().all(|slice| slice.partition_type_attribute.is_none()));
 }
 
@@ -82,14 +88,14 @@ fn components_stay_together_before_1_35() {
     let all = [set("s0", 10), set("s1", 10), set("s2", 10), set("unused", 10)];
     let devices = [consumer("a", &["s0"]), consumer("b", &["s2"]), consumer("c", &["s1", "s0"]), tainted("d")];
     let spec = pool(&devices).with_counter_sets(&all);
-    let planned = split_into_slices(&spec, &V34.filling_slices(), None).unwrap();
+    let planned = split_into_slices(&spec, &v34().filling_slices(), None).unwrap();
     assert_eq!(names(&planned), [vec!["a", "c", "b", "d"], vec![]]);
     assert_eq!(sets(&planned), [vec!["s0", "s1", "s2"], vec!["unused"]]);
     let lost = [consumer("a", &["nowhere"])];
-    let error = split_into_slices(&pool(&lost), &V34.filling_slices(), None);
+    let error = split_into_slices(&pool(&lost), &v34().filling_slices(), None);
     assert!(matches!(error, Err(PlanError::CounterSetMissing { counter_set, .. }) if counter_set == "nowhere"));
     let wide = [set("s0", 33)];
-    let error = split_into_slices(&pool(&[]).with_counter_sets(&wide), &V34.filling_slices(), None);
+    let error = split_into_slices(&pool(&[]).with_counter_sets(&wide), &v34().filling_slices(), None);
     assert!(matches!(error, Err(PlanError::CannotSplit { device_count: 0, .. })));
 }
 
@@ -98,41 +104,41 @@ fn one_component_may_have_128_devices_and_several_64() {
     let all = [set("s0", 1), set("s1", 1)];
     let one: Vec<Device> = (0..128).map(|number| consumer(&format!("d{number}"), &["s0"])).collect();
     let spec = pool(&one).with_counter_sets(&all[..1]);
-    assert_eq!(sizes(&split_into_slices(&spec, &V34, None).unwrap()), [128]);
+    assert_eq!(sizes(&split_into_slices(&spec, &v34(), None).unwrap()), [128]);
     let two: Vec<Device> =
         (0..70).map(|number| consumer(&format!("d{number}"), &[if number < 40 { "s0" } else { "s1" }])).collect();
     let spec = pool(&two).with_counter_sets(&all);
-    assert_eq!(sizes(&split_into_slices(&spec, &V34, None).unwrap()), [40, 30]);
-    assert_eq!(sizes(&split_into_slices(&spec, &V34.filling_slices(), None).unwrap()), [70]);
+    assert_eq!(sizes(&split_into_slices(&spec, &v34(), None).unwrap()), [40, 30]);
+    assert_eq!(sizes(&split_into_slices(&spec, &v34().filling_slices(), None).unwrap()), [70]);
 }
 
 #[test]
 fn a_device_that_changes_leaves_the_other_slices_as_they_were() {
     let before = devices(1000);
-    let first = split_into_slices(&pool(&before), &V37, None).unwrap();
+    let first = split_into_slices(&pool(&before), &v37(), None).unwrap();
     let mut after = before.clone();
     after.remove(100);
     after.insert(0, tainted("new"));
     let layout = contents(&first);
-    let second = split_into_slices(&pool(&after), &V37, Some(&layout)).unwrap();
+    let second = split_into_slices(&pool(&after), &v37(), Some(&layout)).unwrap();
     let (first, second_names) = (names(&first), names(&second));
     let changed: Vec<usize> = (0..16).filter(|slice| first[*slice] != second_names[*slice]).collect();
     assert_eq!((second_names.len(), changed.as_slice()), (16, [1].as_slice()));
     assert_eq!(second_names[1].last(), Some(&"new"));
     // The third plan is the second one: what was appended stays where it is.
     let layout = contents(&second);
-    assert_eq!(split_into_slices(&pool(&after), &V37, Some(&layout)).unwrap(), second);
+    assert_eq!(split_into_slices(&pool(&after), &v37(), Some(&layout)).unwrap(), second);
 }
 
 #[test]
 fn a_taint_displaces_devices_only_if_the_slice_gets_too_long() {
     let before = devices(100);
-    let first = split_into_slices(&pool(&before), &V37.filling_slices(), None).unwrap();
+    let first = split_into_slices(&pool(&before), &v37().filling_slices(), None).unwrap();
     assert_eq!(sizes(&first), [100]);
     let mut after = before.clone();
     after[0] = tainted("d0");
     let layout = contents(&first);
-    let second = split_into_slices(&pool(&after), &V37.filling_slices(), Some(&layout)).unwrap();
+    let second = split_into_slices(&pool(&after), &v37().filling_slices(), Some(&layout)).unwrap();
     assert_eq!(sizes(&second), [64, 36]);
     assert_eq!((names(&second)[0][0], names(&second)[1][0]), ("d0", "d64"));
 }
@@ -142,7 +148,7 @@ fn ten_thousand_devices_on_one_earlier_slice_are_split() {
     let all = devices(10_000);
     let names = all.iter().map(|device| device.name.as_str()).collect();
     let layout = vec![SliceContents { devices: names, ..SliceContents::default() }];
-    let planned = split_into_slices(&pool(&all), &V37, Some(&layout)).unwrap();
+    let planned = split_into_slices(&pool(&all), &v37(), Some(&layout)).unwrap();
     assert_eq!((planned.slices.len(), planned.slices[0].devices.as_ref().unwrap().len()), (157, 64));
 }
 
@@ -184,7 +190,7 @@ proptest! {
     /// Every device and every counter set is in one slice, and each slice is within the limits.
     #[test]
     fn nothing_is_lost_and_every_slice_is_accepted(any in any_pool(), is_sticky: bool) {
-        let limits = SliceLimits::for_minor(any.minor);
+        let limits = SliceLimits::of(Profile::of_minor(any.minor));
         let limits = if any.fills_slices { limits.filling_slices() } else { limits };
         let previous = any.previous.iter().map(|names| SliceContents {
             devices: names.iter().map(String::as_str).collect(),

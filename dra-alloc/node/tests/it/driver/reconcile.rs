@@ -18,11 +18,14 @@ use serde_json::{Value, from_value, json};
 use super::plan::{devices, pool};
 
 const SCOPE: PoolScope<'_> = PoolScope { driver: "gpu.example.com", pool: "p", node_name: Some("node-1"), owner: None };
-const V37: SliceLimits = SliceLimits::for_minor(37);
+fn v37() -> SliceLimits {
+    SliceLimits::of(Profile::V1_37)
+}
+
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 fn ordered<'a>(spec: &PoolSpec<'a>) -> PoolPlan<'a> {
-    split_into_slices(spec, &V37, None).unwrap()
+    split_into_slices(spec, &v37(), None).unwrap()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as `reconcile` takes them")]
@@ -92,7 +95,7 @@ fn a_device_that_appears_is_one_write_in_a_sticky_layout() {
     all.remove(3);
     all.push(Device { name: "new".to_owned(), ..Device::default() });
     let layout = SliceContents::from_slices(&stored);
-    let wanted = split_into_slices(&pool(&all), &V37, Some(&layout)).unwrap();
+    let wanted = split_into_slices(&pool(&all), &v37(), Some(&layout)).unwrap();
     let options = ReconcileOptions { keeps_generation: true, ..Default::default() };
     assert_eq!(pass(&stored, &wanted, &mut memory, &options).writes.len(), 1);
 }
@@ -184,7 +187,7 @@ fn a_card_that_loses_its_counters_is_not_published_with_its_partitions() {
     let report = ReconcileOptions { sends_dropped_fields: true, ..options };
     assert_eq!(pass(&[], &wanted, &mut memory, &report).withheld, [""; 0]);
     // A gate that is off by default is known before the first write.
-    let mut memory = Memory::default().with_gates_off(SliceLimits::for_minor(34).gates_off);
+    let mut memory = Memory::default().with_gates_off(SliceLimits::of(Profile::V1_34).gates_off());
     assert_eq!(pass(&[], &wanted, &mut memory, &options).withheld.len(), 2);
 }
 
@@ -271,8 +274,8 @@ fn fields_of_gates_that_are_off_are_not_sent() {
     let skip = ["*".to_owned()];
     let spec = pool(&devices).with_counter_sets(&sets).with_skip_node_operations(Some(&skip));
     let wanted = ordered(&spec);
-    let gates = SliceLimits::for_minor(34).gates_off;
-    let mut memory = Memory::default().with_gates_off(gates);
+    let gates: Vec<Gate> = SliceLimits::of(Profile::V1_34).gates_off().collect();
+    let mut memory = Memory::default().with_gates_off(gates.iter().copied());
     let first = pass(&[], &wanted, &mut memory, &ReconcileOptions::default());
     let [SliceWrite::Create { slice, .. }] = first.writes.as_slice() else { panic!("{first:?}") };
     let names: Vec<&str> = slice.spec.devices.iter().flatten().map(|device| device.name.as_str()).collect();
@@ -294,7 +297,7 @@ fn fields_of_gates_that_are_off_are_not_sent() {
 fn a_pool_whose_contents_are_all_left_out_says_that_the_driver_runs() {
     let (sets, _) = partitions();
     let wanted = ordered(&pool(&[]).with_counter_sets(&sets));
-    let mut memory = Memory::default().with_gates_off(&[Gate::PartitionableDevices]);
+    let mut memory = Memory::default().with_gates_off([Gate::PartitionableDevices]);
     let first = pass(&[], &wanted, &mut memory, &ReconcileOptions::default());
     let [SliceWrite::Create { slice, .. }] = first.writes.as_slice() else { panic!("{first:?}") };
     assert_eq!((slice.spec.devices.as_deref(), slice.spec.shared_counters.as_deref()), (Some(&[][..]), None));
@@ -311,7 +314,7 @@ fn a_pool_whose_contents_are_all_left_out_says_that_the_driver_runs() {
 fn nodes_of_devices_cannot_be_told_to_a_server_without_the_gate() {
     let all = devices(1);
     let wanted = ordered(&PoolSpec::new("gpu.example.com", "p", NodeChoice::PerDevice).with_devices(&all));
-    let memory = || Memory::default().with_gates_off(&[Gate::PartitionableDevices]);
+    let memory = || Memory::default().with_gates_off([Gate::PartitionableDevices]);
     let options = ReconcileOptions::default();
     let error = reconcile(&SCOPE, [], Some(&wanted), &mut memory(), &options).unwrap_err();
     let text = "the pool is not written: spec.perDeviceNodeSelection: feature gate DRAPartitionableDevices is off";

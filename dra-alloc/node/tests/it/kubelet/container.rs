@@ -1,6 +1,6 @@
 //! Tests of the CDI IDs of a container.
 
-use dra_attrs::{Component, Gate, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use dra_node::kubelet::{KubeletOptions, PreparedDevice};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use serde_json::{Value, from_value, json};
@@ -78,6 +78,28 @@ fn extended_resources_of_the_container() {
     let ids = |container| world.cache.container_devices(&pod, &container, world.settings).unwrap();
     assert_eq!(ids(asks(json!({"example.com/nic": "1", "example.com/none": "0", "cpu": "1"}))), ["gpu=all", "nic=0"]);
     assert!(ids(asks(json!({}))).is_empty());
+}
+
+#[test]
+fn only_the_first_request_of_extended_resources_counts_in_1_34() {
+    let (world, mut pod) = prepared();
+    let mapping = |request| json!({"containerName": "main", "resourceName": "example.com/x", "requestName": request});
+    let mappings = [mapping("n"), mapping("big")];
+    pod.spec.as_mut().unwrap().resource_claims = None;
+    pod.status =
+        from_value(json!({"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": mappings}}))
+            .unwrap();
+    let container: Container =
+        from_value(json!({"name": "main", "resources": {"requests": {"example.com/x": "2"}}})).unwrap();
+    let ids = |profile: Profile| {
+        let gates = GateSet::of(profile).with(Gate::ExtendedResource);
+        let options = KubeletOptions::new(Component::new(profile, gates));
+        world.cache.container_devices(&pod, &container, options).unwrap()
+    };
+    assert_eq!(ids(Profile::V1_34), ["gpu=all", "nic=0"]);
+    for profile in [Profile::V1_35, Profile::V1_36, Profile::V1_37] {
+        assert_eq!(ids(profile), ["gpu=all", "nic=0", "gpu=1", "gpu=common", "gpu=all"], "{profile}");
+    }
 }
 
 #[test]

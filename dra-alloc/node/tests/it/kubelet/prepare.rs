@@ -101,6 +101,18 @@ fn the_gate_that_is_off_in_both_profiles() {
 }
 
 #[test]
+fn a_prepared_claim_ends_the_preparation_in_1_34() {
+    let claims = [claim("a", &[(GPU, json!(null))]), claim("b", &[(GPU, json!(null))])];
+    let prepared = |profile: Profile| {
+        let mut world = World::new(profile, &[GPU]);
+        world.prepare(&pod("p", &["a"]), &claims).unwrap();
+        world.prepare(&pod("q", &["a", "b"]), &claims).unwrap();
+        world.cache.claims().values().filter(|info| info.prepared).count()
+    };
+    assert_eq!(Profile::RELEASES.map(prepared), [1, 2, 2, 2]);
+}
+
+#[test]
 fn without_a_driver_the_pod_waits_until_one_registers() {
     // req: 5945-KUBELET-14, 5945-KUBELET-10
     for declared in [json!(false), json!(null)] {

@@ -8,7 +8,7 @@ use dra_alloc::driver::{
     Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite,
     SyncPlan, Timers, WriteFailure, reconcile, split_into_slices, withdraw_others,
 };
-use dra_alloc::{DroppedField, Gate};
+use dra_alloc::{DroppedField, Gate, Profile};
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError, watch_text};
 use examples::live::now;
@@ -73,7 +73,7 @@ impl<'a> Publisher<'a> {
             node,
             contents,
             owner,
-            limits: SliceLimits::for_minor(cluster.minor),
+            limits: SliceLimits::of(Profile::of_minor(cluster.minor)),
             stored: BTreeMap::new(),
             listing: Vec::new(),
             is_listed: false,
@@ -206,7 +206,7 @@ impl<'a> Publisher<'a> {
             answered.dropped.iter().filter(|lost| lost.is_unsafe()).for_each(note_dropped);
         }
         let gates: Vec<Gate> = memory.gates_off().iter().copied().collect();
-        self.memory = std::mem::take(&mut self.memory).with_gates_off(&gates);
+        self.memory = std::mem::take(&mut self.memory).with_gates_off(gates);
         self.is_rehearsed = true;
         true
     }

@@ -1,5 +1,6 @@
 //! The operation `driver.plan`: devices and counter sets, split into slices.
 
+use dra_alloc::Profile;
 use dra_alloc::driver::{NodeChoice, PlanError, PoolSpec, SliceContents, SliceLimits, SlicePlan, split_into_slices};
 use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{CounterSet, Device};
@@ -79,7 +80,7 @@ fn answer(input: &PlanInput) -> Value {
         .with_devices(&input.devices)
         .with_counter_sets(&input.shared_counters)
         .with_partition_type_attribute(input.partition_type_attribute.as_deref());
-    let limits = match (SliceLimits::for_minor(input.server.minor), input.chunk) {
+    let limits = match (SliceLimits::of(Profile::of_minor(input.server.minor)), input.chunk) {
         (limits, ChunkName::Always64) => limits,
         (limits, ChunkName::WhenNeeded) => limits.filling_slices(),
     };

@@ -249,7 +249,7 @@ fn answer(input: &ReconcileInput) -> Result<Value, Refusal> {
     let plan = desired(input);
     let mut memory = Memory::default()
         .with_generation_floor(input.memory.generation_floor)
-        .with_gates_off(&gates("memory.droppedGates", &input.memory.dropped_gates)?);
+        .with_gates_off(gates("memory.droppedGates", &input.memory.dropped_gates)?);
     let pass = match plan_pass(&scope, &input.stored, Some(&plan), &mut memory, &options) {
         Ok(pass) => pass,
         Err(ReconcileError::Invalid { findings }) => {

@@ -81,8 +81,8 @@ pub(crate) fn binding_start(input: Value) -> Result<Operation, Refusal> {
     }
     let pre_flights = pre_flights(&input.preflight);
     Ok(answer(move || {
-        let mut start = BindingStart::new(&pre_flights, &input.host);
-        start.gates = GateSet::of(Profile::V1_37).with_values([(Gate::NominatedNodeNameForExpectation, input.gate)]);
+        let gates = GateSet::of(Profile::V1_37).with_values([(Gate::NominatedNodeNameForExpectation, input.gate)]);
+        let mut start = BindingStart::new(gates, &pre_flights, &input.host);
         start.waits_on_permit = input.waiting;
         start.nnn = node_name(&input.nnn);
         match start.no_patch_reason() {

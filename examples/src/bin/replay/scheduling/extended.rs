@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::Classes;
 use dra_alloc::pods::ExtendedRequests;
+use dra_alloc::{Classes, Profile};
 use k8s_openapi::api::resource::v1::DeviceClass;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -74,13 +74,16 @@ struct Wanted {
     /// Resources that a device class serves on the node.
     #[serde(default)]
     resources: Vec<String>,
+    /// Release of the scheduler; 1.37 if it is absent.
+    profile: Option<Profile>,
 }
 
 pub(crate) fn requests(input: Value) -> Result<Operation, Refusal> {
-    let Wanted { pod: object, classes, resources } = read(input)?;
+    let Wanted { pod: object, classes, resources, profile } = read(input)?;
+    let profile = profile.unwrap_or(Profile::V1_37);
     let pod = pod("pod", object)?;
     let classes = Classes::new(objects::<DeviceClass>("classes", classes.into_iter())?);
-    Ok(result(move || match ExtendedRequests::new(&pod, resources.iter().map(String::as_str), &classes) {
+    Ok(result(move || match ExtendedRequests::new(&pod, resources.iter().map(String::as_str), &classes, profile) {
         Ok(made) => json!({"requests": made.requests, "mappings": made.mappings}),
         Err(error) => json!({"error": error.to_string()}),
     }))
