@@ -63,6 +63,24 @@ impl Component {
         Ok(Self::new(profile, GateSet::from_metrics(text, profile)?))
     }
 
+    /// Returns the component as it is after all updates: it decides by the newest release, in which known defects of earlier
+    /// ones are mended, with the gates that it has. Compare both answers to learn if an update would help.
+    ///
+    /// ```
+    /// use dra_attrs::{Component, Gate, Profile};
+    /// let scheduler = Component::of(Profile::V1_35);
+    /// assert_eq!(scheduler.mended().profile(), Profile::V1_37);
+    /// assert!(!scheduler.mended().has(Gate::DeviceTaints), "its gates stay as they are");
+    /// ```
+    #[must_use]
+    pub const fn mended(self) -> Self {
+        let profile = match self.profile {
+            Profile::Kep => Profile::Kep,
+            Profile::V1_34 | Profile::V1_35 | Profile::V1_36 | Profile::V1_37 => Profile::V1_37,
+        };
+        Self { profile, ..self }
+    }
+
     /// Returns the release, or the text of the KEPs.
     #[must_use]
     pub const fn profile(self) -> Profile {

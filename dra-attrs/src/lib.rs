@@ -105,7 +105,7 @@ pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use release::{GateStage, NodeAllocatableForm, PoolStatusForm};
 pub use resources::Resources;
 pub use semver::{Version, VersionError};
-pub use server_version::{ServerVersionError, server_minor};
+pub use server_version::ServerVersionError;
 pub use standard::StandardAttribute;
 pub use sysfs::{Sysfs, SysfsError, SysfsMap};
 pub use time_range::{has_saturated_time, saturate_times};

@@ -59,8 +59,8 @@ impl Profile {
         }
     }
 
-    /// Returns the release of an API server of version 1.`minor`, or the nearest one that is known. [`crate::server_minor`]
-    /// reads the number from the server's answer.
+    /// Returns the release of an API server of version 1.`minor`, or the nearest one that is known.
+    /// [`Profile::of_server`] reads the number from the server's answer.
     ///
     /// ```
     /// use dra_attrs::Profile;

@@ -35,6 +35,14 @@ pub struct ClusterPlace {
     pub kubeconfig: Option<PathBuf>,
 }
 
+impl ClusterPlace {
+    /// Returns true if a flag names a cluster.
+    #[must_use]
+    pub const fn is_given(&self) -> bool {
+        self.server.is_some() || self.context.is_some() || self.kubeconfig.is_some()
+    }
+}
+
 /// For a program that works on nothing else.
 impl From<ClusterPlace> for ClusterArgs {
     fn from(place: ClusterPlace) -> Self {

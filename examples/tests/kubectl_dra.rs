@@ -94,6 +94,30 @@ async fn why_says_what_the_readme_shows() {
 }
 
 #[tokio::test]
+async fn manifests_are_checked_for_the_server_of_a_cluster() {
+    let tainted = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    let device = json!({"name": "gpu-0", "taints": [{"key": "k", "effect": "NoSchedule"}]});
+    let slice = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {
+        "driver": "gpu.example.com", "nodeName": "n", "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+        "devices": [device]}});
+    fs::write(tainted.path(), slice.to_string()).unwrap();
+    let file = tainted.path().to_str().unwrap();
+    let rows = [
+        (&["--release", "1.35"][..], true),
+        (&["--release", "1.35", "--feature-gates", "DRADeviceTaints=true"], false),
+    ];
+    for (flags, is_dropped) in rows {
+        let server = StandIn::start(flags);
+        let checked = dra(&server, &["check", file]);
+        let asked = format!("kubectl dra: checked for the API server at {}/, v1.35; its gates are read\n", server.url);
+        assert_eq!((checked.code, &*checked.stderr), (0, &*asked));
+        assert_eq!(checked.stdout.contains("DRADeviceTaints"), is_dropped, "{}", checked.stdout);
+        let free = dra(&server, &["free"]);
+        assert!(free.stderr.contains("the API server is of v1.35"), "{}", free.stderr);
+    }
+}
+
+#[tokio::test]
 async fn free_and_numa_count_devices() {
     let server = StandIn::start(&[]);
     cluster(&server).await;

@@ -1,7 +1,8 @@
 //! The loop on the stand-in for a cluster: published, allocated, bound, prepared, counted, freed, while the server misbehaves
 //! and programs are killed. At the end no device was used twice, nothing is lost, and nothing is left prepared.
 //!
-//! `LIVE_SEEDS=50 cargo test -p examples --all-features --test live_loop` runs fifty seeds; `LIVE_SEED` repeats one.
+//! On 1.37, and with two seeds on each release before it. `LIVE_SEEDS=50 cargo test -p examples --all-features --test live_loop`
+//! runs fifty seeds; `LIVE_SEED` repeats one; `LIVE_RELEASE` chooses the release.
 #![cfg(feature = "live")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -51,17 +52,27 @@ impl Dice {
 struct Programs {
     folder: TempDir,
     url: String,
+    release: Profile,
     running: BTreeMap<&'static str, Child>,
 }
 
 /// There are two copies of the scheduler, of which one works at a time.
-const NAMES: [&str; 6] = ["kubelet", "driver", "scheduler", "scheduler-2", "pool-status", "node-agent"];
+const NAMES: [&str; 6] = ["kubelet", "driver", "scheduler", "scheduler-2", "node-agent", "pool-status"];
+
+/// Gates that the boards need. Releases have them off by default before 1.36.
+const GATES: &str = "DRAPartitionableDevices=true";
+
+/// Returns the programs that a release has something to do for: requests for the status of pools came with 1.36.
+fn names(release: Profile) -> &'static [&'static str] {
+    let has_status = !release.versions_of("ResourcePoolStatusRequest").is_empty();
+    NAMES.get(..if has_status { NAMES.len() } else { NAMES.len() - 1 }).unwrap()
+}
 
 /// Gate of the node, which nobody reports until the end.
 const GATE: &str = "a.example/Ready";
 
 impl Programs {
-    fn start(server: &StandIn) -> Self {
+    fn start(server: &StandIn, release: Profile) -> Self {
         let folder = TempDir::new().unwrap();
         for name in ["registry", "plugin", "state", "cdi"] {
             fs::create_dir(folder.path().join(name)).unwrap();
@@ -69,8 +80,8 @@ impl Programs {
         server.kubeconfig(folder.path());
         fs::write(folder.path().join("devices.json"), devices()).unwrap();
         fs::write(folder.path().join("gates.json"), gates()).unwrap();
-        let mut programs = Self { folder, url: server.url.clone(), running: BTreeMap::new() };
-        for name in NAMES {
+        let mut programs = Self { folder, url: server.url.clone(), release, running: BTreeMap::new() };
+        for name in names(release) {
             programs.run(name);
         }
         programs
@@ -85,6 +96,7 @@ impl Programs {
         let (registry, plugin, state, cdi, devices, checkpoint) =
             (at("registry"), at("plugin"), at("state"), at("cdi"), at("devices.json"), at("checkpoint"));
         let (remembered, gates) = (at("node-agent"), at("gates.json"));
+        let release = self.release.name();
         let (program, args) = match name {
             "driver" => (
                 env!("CARGO_BIN_EXE_driver"),
@@ -108,16 +120,22 @@ impl Programs {
                 ],
             ),
             "kubelet" => {
-                (env!("CARGO_BIN_EXE_kubelet"), vec!["--live", "--registry", &registry, "--state", &checkpoint])
+                let args = vec!["--live", "--release", release, "--registry", &registry, "--state", &checkpoint];
+                (env!("CARGO_BIN_EXE_kubelet"), args)
             }
             "pool-status" => {
-                (env!("CARGO_BIN_EXE_pool-status"), vec!["--live", "--controller", "--lease-seconds", "1"])
+                let args = vec!["--live", "--release", release, "--controller", "--lease-seconds", "1"];
+                (env!("CARGO_BIN_EXE_pool-status"), args)
             }
             "node-agent" => {
                 let args = vec!["--live", "--state", &remembered, "--lease-seconds", "1", &gates];
                 (env!("CARGO_BIN_EXE_node-agent"), args)
             }
-            _ => (env!("CARGO_BIN_EXE_scheduler"), vec!["--live", "--bind", "--lease-seconds", "1"]),
+            _ => {
+                let rules = ["--release", release, "--feature-gates", GATES];
+                let args = [&["--live", "--bind", "--lease-seconds", "1"], &rules[..]].concat();
+                (env!("CARGO_BIN_EXE_scheduler"), args)
+            }
         };
         let log = File::options().create(true).append(true).open(self.at(&format!("{name}.log"))).unwrap();
         let mut command = Command::new(program);
@@ -136,8 +154,8 @@ impl Programs {
 
     /// Starts programs that have ended by themselves: for them that is an error of the server that they named.
     fn revive(&mut self) {
-        for name in NAMES {
-            if self.running.get_mut(name).unwrap().try_wait().unwrap().is_some() {
+        for name in names(self.release) {
+            if self.running.get_mut(*name).unwrap().try_wait().unwrap().is_some() {
                 self.run(name);
             }
         }
@@ -145,7 +163,7 @@ impl Programs {
 
     fn logs(&self) -> String {
         let log = |name: &&str| format!("== {name}\n{}", fs::read_to_string(self.at(&format!("{name}.log"))).unwrap());
-        format!("{}\n{}", self.url, NAMES.iter().map(log).collect::<Vec<_>>().join("\n"))
+        format!("{}\n{}", self.url, names(self.release).iter().map(log).collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -233,10 +251,10 @@ fn check_devices(claims: &[ResourceClaim]) -> BTreeMap<String, String> {
 }
 
 /// Stands for kube-controller-manager: what belongs to pods that are gone is taken back as the library's controller says.
-async fn clean_up(client: &Client) {
+async fn clean_up(client: &Client, release: Profile) {
     let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
         (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
-    let mut controller = ClaimController::new(PodOptions::new(Profile::V1_37));
+    let mut controller = ClaimController::new(PodOptions::new(release));
     // In this order: a claim that is read first may be reserved for a pod that is made later.
     let known = all(&claims).await;
     for pod in all(&pods).await {
@@ -249,8 +267,12 @@ async fn clean_up(client: &Client) {
     }
 }
 
-async fn run(seed: u64) {
+async fn run(release: Profile, seed: u64) {
     let server = StandIn::start(&[
+        "--release",
+        release.name(),
+        "--feature-gates",
+        GATES,
         "--misbehave",
         "all",
         "--misbehave-percent",
@@ -261,7 +283,7 @@ async fn run(seed: u64) {
         &seed.to_string(),
     ]);
     let client = server.client();
-    let mut programs = Programs::start(&server);
+    let mut programs = Programs::start(&server, release);
     let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
         (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
     for (name, size) in [("part", 1), ("whole", PARTS)] {
@@ -330,6 +352,9 @@ async fn run(seed: u64) {
 
 /// Asks for the status of the pool until the controller has counted as many devices as are in use.
 async fn pool_status_agrees(programs: &mut Programs, client: &Client, used: usize) {
+    if !names(programs.release).contains(&"pool-status") {
+        return;
+    }
     let requests: Api<ResourcePoolStatusRequest> = Api::all(client.clone());
     let begin = Instant::now();
     for attempt in 0.. {
@@ -360,11 +385,12 @@ async fn until(programs: &mut Programs, dice: &mut Dice, client: &Client, what: 
         tokio::time::sleep(Duration::from_millis(50 + dice.below(300))).await;
         if kills > 0 {
             kills -= 1;
-            programs.kill(NAMES[usize::try_from(dice.below(NAMES.len() as u64)).unwrap()]);
+            let names = names(programs.release);
+            programs.kill(names[usize::try_from(dice.below(names.len() as u64)).unwrap()]);
         }
         programs.revive();
         check_devices(&all(&claims).await);
-        clean_up(client).await;
+        clean_up(client, programs.release).await;
         assert!(begin.elapsed() < PATIENCE, "not in time: {what}\n{}", programs.logs());
     }
 }
@@ -374,6 +400,15 @@ fn file_names(folder: &Path) -> Vec<String> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// Returns the releases to run with their seeds: those that are asked for; or two seeds and one of the day for 1.37, and two for
+/// each other release.
+fn runs() -> Vec<(Profile, u64)> {
+    let asked = std::env::var("LIVE_RELEASE").ok().map(|name| name.parse::<Profile>().unwrap());
+    let others = Profile::RELEASES.into_iter().filter(|release| *release != Profile::V1_37);
+    let others = others.filter(|_| asked.is_none()).flat_map(|release| [(release, 1), (release, 2)]);
+    seeds().into_iter().map(|seed| (asked.unwrap_or(Profile::V1_37), seed)).chain(others).collect()
 }
 
 /// Returns the seeds to run: one that is asked for, a number of them, or two and one of the day.
@@ -388,16 +423,16 @@ fn seeds() -> Vec<u64> {
 
 #[test]
 fn the_loop_closes_whatever_happens() {
-    let seeds = seeds();
-    println!("seeds {seeds:?}");
-    for some in seeds.chunks(3) {
+    let runs = runs();
+    println!("runs {runs:?}");
+    for some in runs.chunks(3) {
         std::thread::scope(|scope| {
-            for seed in some {
+            for (release, seed) in some {
                 scope.spawn(move || {
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                     let begin = Instant::now();
-                    runtime.block_on(run(*seed));
-                    println!("seed {seed}: {} s", begin.elapsed().as_secs());
+                    runtime.block_on(run(*release, *seed));
+                    println!("{release}, seed {seed}: {} s", begin.elapsed().as_secs());
                 });
             }
         });

@@ -1,7 +1,7 @@
 //! Tests of the answers of the releases before Kubernetes 1.37, where they differ.
 
 use dra_alloc::{AllocateError, Gate, GateSet, NodeError, Outcome};
-use dra_attrs::Profile;
+use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use serde_json::{Value, from_value, json};
 
@@ -188,6 +188,25 @@ fn partitions(devices: Value) -> Cluster {
 fn a_request_for_all_devices_with_counters_stops_one_release() {
     let asked = [claim("c", json!([all("r", "gpu")]), json!([]))];
     assert_eq!(answers(&partitions(json!([counting("a", "1")])), &asked), ["r a", "crash", "r a", "r a"]);
+}
+
+#[test]
+fn an_update_mends_a_defect_and_leaves_the_gates() {
+    let asked = [one(json!({"allocationMode": "All"}))];
+    let cluster = partitions(json!([counting("a", "1")]));
+    let scheduler = Component::new(Profile::V1_35, known(Profile::V1_35));
+    let answer = |scheduler: Component| answer(&cluster, &asked, scheduler.profile(), scheduler.gates());
+    assert_eq!((answer(scheduler), answer(scheduler.mended())), ("crash".to_owned(), "r a".to_owned()));
+}
+
+#[test]
+fn devices_beside_their_counters_are_read_in_the_first_release_alone() {
+    let devices = json!([counting("a", "1"), counting("b", "1")]);
+    let sets = json!([{"name": "s", "counters": {"memory": {"value": "8"}}}]);
+    let cluster = Cluster::new([with(pool("gpu.x", "n", devices), "sharedCounters", sets)]);
+    assert_eq!(answers(&cluster, &[one(json!({}))]), ["r a", "none", "none", "none"]);
+    // The set is enough for one of them.
+    assert_eq!(answers(&cluster, &[one(json!({"count": 2}))])[0], "none");
 }
 
 #[test]

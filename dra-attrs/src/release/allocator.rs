@@ -24,6 +24,8 @@ pub struct AllocatorRules {
     pub config_of_all: ConfigOfAll,
     /// Taints whose effect is `None` or unknown.
     pub other_effects: OtherEffects,
+    /// Slices that define counter sets.
+    pub counter_slices: CounterSlices,
     /// Pools of which the node sees only some of the slices.
     pub partial_pools: PartialPools,
     /// Invalid pools, where the other devices of the node do not suffice.
@@ -90,7 +92,7 @@ behaviours! {
     /// Attributes of a device that the evaluation of a selector makes values of. One that can't be, such as a list while
     /// the gate of lists is off, makes the evaluation fail.
     ConvertedAttributes {
-        /// All of the device.
+        /// All of the device: a defect that 1.37 mended.
         All,
         /// Those that the expression reads.
         Read,
@@ -109,6 +111,13 @@ behaviours! {
         /// They are cleared: no name stands for all requests.
         Cleared,
     }
+    /// Slices that define counter sets (KEP-4815).
+    CounterSlices {
+        /// Their devices are not read.
+        WithoutDevices,
+        /// Their devices are read, as those of other slices.
+        WithDevices,
+    }
     /// Taints whose effect is `None` or unknown.
     OtherEffects {
         /// They prevent allocation.
@@ -118,49 +127,51 @@ behaviours! {
     }
     /// Failures that concern one node.
     NodeFailures {
-        /// They end the attempt on all nodes.
+        /// They end the attempt on all nodes: a defect that 1.35 mended.
         EndAttempt,
         /// Other nodes are tried.
         SkipNode,
     }
     /// Devices of a pool of whose latest generation the node sees too few or too many slices.
     PartialPools {
-        /// Requests for a number of devices may get them, even if the other slices are for other nodes.
+        /// Requests for a number of devices may get them, even if the other slices are for other nodes: a defect that 1.35
+        /// mended.
         Used,
         /// If the slices on all nodes are not the announced number either, no request gets them.
         Skipped,
     }
     /// Devices of which `distinctAttribute` remembers the values.
     DistinctMemory {
-        /// The last device of each request.
+        /// The last device of each request: a defect that 1.37 mended.
         LastOfRequest,
         /// Every device.
         Every,
     }
     /// Shared device that a request got, when it needs a further one.
     FurtherShare {
-        /// The device is tried again.
+        /// The device is tried again: a defect that 1.36 mended.
         SameDevice,
         /// Devices after it are tried.
         OtherDevice,
     }
     /// Request for all devices that is not the first of a list of alternatives.
     LaterAll {
-        /// After its first device, the first alternative is gone on with: mostly there is no solution.
+        /// After its first device, the first alternative is gone on with, so that mostly there is no solution: a defect that 1.36
+        /// mended.
         Lost,
         /// It gets its devices.
         Kept,
     }
     /// Counters of a device that is refused because of a taint or a constraint.
     RefusedCounters {
-        /// They stay reserved for the rest of the search.
+        /// They stay reserved for the rest of the search: a defect that later variants mended.
         Reserved,
         /// They are free again.
         Released,
     }
     /// Devices that consume counters, in requests for all devices.
     CountersOfAll {
-        /// The scheduler crashes.
+        /// The scheduler crashes: a defect that 1.36 mended.
         Crash,
         /// They are counted.
         Counted,

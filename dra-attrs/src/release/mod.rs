@@ -22,8 +22,8 @@ mod v1_37;
 mod validation;
 
 pub use allocator::{
-    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
-    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CounterSlices, CountersOfAll, DistinctMemory,
+    FullDevices, FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
     ResultTolerations,
 };
 pub use cel::{CelAttributes, CelRules, ListFunctions};

@@ -1,8 +1,8 @@
 //! Rules of Kubernetes 1.34.
 
 use super::allocator::{
-    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
-    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CounterSlices, CountersOfAll, DistinctMemory,
+    FullDevices, FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
     ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
@@ -146,6 +146,7 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     tolerations: ResultTolerations::Absent,
     config_of_all: ConfigOfAll::Kept,
     other_effects: OtherEffects::Prevent,
+    counter_slices: CounterSlices::WithDevices,
     partial_pools: PartialPools::Used,
     invalid_pools: NodeFailures::EndAttempt,
     pools_of_all: NodeFailures::EndAttempt,

@@ -1,8 +1,8 @@
 //! Rules of Kubernetes 1.35.
 
 use super::allocator::{
-    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices,
-    FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
+    AllocatorRules, AllocatorVariant, ConfigOfAll, ConvertedAttributes, CounterSlices, CountersOfAll, DistinctMemory,
+    FullDevices, FurtherShare, KnownConstraints, LaterAll, NodeFailures, OtherEffects, PartialPools, RefusedCounters,
     ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
@@ -139,6 +139,7 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     tolerations: ResultTolerations::Copied,
     config_of_all: ConfigOfAll::Kept,
     other_effects: OtherEffects::Ignored,
+    counter_slices: CounterSlices::WithoutDevices,
     partial_pools: PartialPools::Skipped,
     invalid_pools: NodeFailures::SkipNode,
     pools_of_all: NodeFailures::EndAttempt,

@@ -1,8 +1,8 @@
 //! Rules of Kubernetes 1.37.
 
 use super::allocator::{
-    AllocatorRules, ConfigOfAll, ConvertedAttributes, CountersOfAll, DistinctMemory, FullDevices, FurtherShare,
-    NodeFailures, OtherEffects, PartialPools, ResultTolerations,
+    AllocatorRules, ConfigOfAll, ConvertedAttributes, CounterSlices, CountersOfAll, DistinctMemory, FullDevices,
+    FurtherShare, NodeFailures, OtherEffects, PartialPools, ResultTolerations,
 };
 use super::cel::{CelAttributes, CelRules, ListFunctions};
 use super::claim_controller::{ControllerRules, LateTemplate, SpecialClaim, UnneededEntry};
@@ -138,6 +138,7 @@ const ALLOCATOR: AllocatorRules = AllocatorRules {
     tolerations: ResultTolerations::Copied,
     config_of_all: ConfigOfAll::Cleared,
     other_effects: OtherEffects::Ignored,
+    counter_slices: CounterSlices::WithoutDevices,
     partial_pools: PartialPools::Skipped,
     invalid_pools: NodeFailures::SkipNode,
     pools_of_all: NodeFailures::SkipNode,

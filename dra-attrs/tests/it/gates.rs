@@ -1,6 +1,6 @@
 //! Tests of sets of feature gates: names, lists, metrics; and of the version of a server.
 
-use dra_attrs::{Gate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError, server_minor};
+use dra_attrs::{Gate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError};
 use k8s_openapi::apimachinery::pkg::version::Info;
 
 fn nearest(list: &str, profile: Profile) -> Option<&'static str> {
@@ -97,12 +97,21 @@ fn the_metrics_of_a_component_are_read() {
 }
 
 #[test]
-fn the_minor_version_of_a_server() {
+fn the_release_of_a_server() {
     let minor = |major: &str, minor: &str| {
-        server_minor(&Info { major: major.to_owned(), minor: minor.to_owned(), ..Info::default() })
+        Profile::of_server(&Info { major: major.to_owned(), minor: minor.to_owned(), ..Info::default() })
     };
-    assert_eq!(minor("1", "37"), Ok(37));
-    assert_eq!(minor("1", "36+"), Ok(36));
+    assert_eq!(minor("1", "37"), Ok(Profile::V1_37));
+    assert_eq!(minor("1", "36+"), Ok(Profile::V1_36));
+    assert_eq!((minor("1", "20"), minor("1", "99")), (Ok(Profile::V1_34), Ok(Profile::V1_37)));
+    let emulating = |text: &str| Info {
+        major: "1".to_owned(),
+        minor: "37".to_owned(),
+        emulation_major: Some("1".to_owned()),
+        emulation_minor: Some(text.to_owned()),
+        ..Info::default()
+    };
+    assert_eq!(Profile::of_server(&emulating("35")), Ok(Profile::V1_35));
     assert_eq!(minor("2", "0"), Err(ServerVersionError::Major { major: "2".to_owned() }));
     for wrong in ["", "+", "x37", "-1", "99999999999"] {
         assert_eq!(minor("1", wrong), Err(ServerVersionError::Minor { minor: wrong.to_owned() }), "{wrong}");

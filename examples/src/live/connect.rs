@@ -1,6 +1,6 @@
 //! The way to a cluster.
 
-use dra_attrs::server_minor;
+use dra_attrs::{Component, Profile};
 use hyper::header::{HeaderValue, USER_AGENT};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -10,6 +10,7 @@ use super::failure::LiveError;
 use super::retry::answered_within;
 use super::times::TimesLayer;
 use crate::cluster_args::{ClusterArgs, ClusterPlace};
+use crate::output::say;
 
 /// Attempts before a server counts as absent: some seconds.
 const FIRST_ATTEMPTS: u32 = 6;
@@ -22,8 +23,8 @@ pub struct Cluster {
     pub client: Client,
     /// Address of the API server.
     pub url: String,
-    /// Minor version of Kubernetes.
-    pub minor: u32,
+    /// Release of the API server, as it says.
+    pub release: Profile,
     /// Namespace of the context.
     pub namespace: String,
 }
@@ -44,13 +45,39 @@ impl Cluster {
         let client = builder.with_layer(&TimesLayer).build();
         let version = answered_within(FIRST_ATTEMPTS, || client.apiserver_version()).await.outcome;
         let version = version.map_err(|error| LiveError::from_first_call(url.clone(), &error))?;
-        Ok(Self { minor: server_minor(&version)?, client, url, namespace })
+        Ok(Self { release: Profile::of_server(&version)?, client, url, namespace })
+    }
+}
+
+impl Cluster {
+    /// Returns the API server with its gates: read from its metrics, or the defaults of its release if they can't be read,
+    /// since nobody may or a gate is not in them.
+    pub async fn api_server(&self) -> Component {
+        let request = hyper::Request::get("/metrics").body(Vec::new()).ok();
+        let text = match request {
+            Some(request) => self.client.request_text(request).await.ok(),
+            None => None,
+        };
+        let read = text.and_then(|text| Component::from_metrics(self.release, &text).ok());
+        read.unwrap_or_else(|| Component::of(self.release))
+    }
+
+    /// Says for a program if the API server is of another release than the rules that it follows: those of the other
+    /// components, of which none is asked.
+    pub fn say_other_release(&self, program: &str, rules: Profile) {
+        let release = self.release;
+        if rules != release && Profile::RELEASES.contains(&rules) {
+            say(&format_args!(
+                "{program}: the API server is of {release}; the other components are taken to be of {rules}, and their \
+                 gates its defaults but for --feature-gates: --release {release} follows the server"
+            ));
+        }
     }
 }
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster").field("url", &self.url).field("minor", &self.minor).finish_non_exhaustive()
+        f.debug_struct("Cluster").field("url", &self.url).field("release", &self.release).finish_non_exhaustive()
     }
 }
 

@@ -29,6 +29,9 @@ pub(crate) fn program_at(built: &str) -> PathBuf {
 impl StandIn {
     pub(crate) fn start(args: &[&str]) -> Self {
         let mut command = Command::new(program_at(env!("CARGO_BIN_EXE_apiserver")));
+        // A test that says nothing of a release runs on any.
+        let release = std::env::var("STAND_IN_RELEASE").ok().filter(|_| !args.contains(&"--release"));
+        command.args(release.into_iter().flat_map(|release| ["--release".to_owned(), release]));
         command.args(["--port", "0"]).args(args).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
         let mut url = String::new();

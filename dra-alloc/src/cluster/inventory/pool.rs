@@ -86,13 +86,14 @@ impl Pool {
         sight: Sight,
     ) -> Self {
         let (mut slices, mut elsewhere, mut counters) = (SmallVec::new(), Vec::new(), Vec::new());
-        let is_counters = |slice: &ResourceSlice| sight.reads_counters && has_counters(slice);
-        for slice in own {
-            if is_counters(&slice) { counters.push(slice) } else { slices.push(slice) }
-        }
-        for slice in others {
-            if is_counters(&slice) { counters.push(slice) } else { elsewhere.push(slice) }
-        }
+        let mut is_counters = |slice: &Arc<ResourceSlice>| {
+            if sight.reads_counters && has_counters(slice) {
+                counters.push(Arc::clone(slice));
+            }
+            sight.reads_counters && has_counters_alone(slice, sight)
+        };
+        slices.extend(own.filter(|slice| !is_counters(slice)));
+        elsewhere.extend(others.filter(|slice| !is_counters(slice)));
         slices.sort_by(|left: &Arc<_>, right: &Arc<_>| name_of(left).cmp(name_of(right)));
         let devices = Arc::new(PoolDevices::new(slices));
         let facts = std::iter::repeat_with(DeviceFacts::default).take(devices.len()).collect();
@@ -199,7 +200,8 @@ impl Pool {
 
     /// Returns the number of slices of the pool that are there, on any node.
     pub(crate) fn slices_there(&self) -> usize {
-        self.all_slices().chain(self.counter_slices()).count()
+        let alone = self.counter_slices().filter(|slice| has_counters_alone(slice, self.sight));
+        self.all_slices().chain(alone).count()
     }
 
     /// Returns the number of slices that the pool announces, by its first slice.
@@ -290,6 +292,11 @@ fn ascend(slices: &[Arc<ResourceSlice>]) -> bool {
             before.and_then(<[_]>::last).zip(devices.first()).is_none_or(|(last, first)| last.name < first.name);
         follows && devices.is_sorted_by(|left, right| left.name < right.name)
     })
+}
+
+/// Returns true if a slice defines counter sets, and none of its devices is read.
+fn has_counters_alone(slice: &ResourceSlice, sight: Sight) -> bool {
+    has_counters(slice) && !(sight.has_devices_with_counters && !slice_devices(slice).is_empty())
 }
 
 pub(super) fn has_counters(slice: &ResourceSlice) -> bool {

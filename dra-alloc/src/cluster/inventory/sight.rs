@@ -1,6 +1,6 @@
 //! Choices that decide which pools a node sees: a gate, and rules of the release.
 
-use dra_attrs::internal::release::PartialPools;
+use dra_attrs::internal::release::{CounterSlices, PartialPools};
 use dra_attrs::{Gate, GateSet, Profile};
 
 /// Choices that decide which pools a node sees. Views with equal choices are the same, whatever the other gates.
@@ -10,14 +10,21 @@ pub(crate) struct Sight {
     pub(super) reads_counters: bool,
     /// Devices of a pool that lacks slices may be chosen.
     pub(super) uses_partial_pools: bool,
+    /// Devices of slices that define counter sets are read.
+    pub(super) has_devices_with_counters: bool,
 }
 
 impl Sight {
     pub(crate) fn new(profile: Profile, gates: GateSet) -> Self {
-        let uses_partial_pools = match profile.rules().allocator.partial_pools {
+        let rules = &profile.rules().allocator;
+        let uses_partial_pools = match rules.partial_pools {
             PartialPools::Used => true,
             PartialPools::Skipped => false,
         };
-        Self { reads_counters: gates.has(Gate::PartitionableDevices), uses_partial_pools }
+        let has_devices_with_counters = match rules.counter_slices {
+            CounterSlices::WithDevices => true,
+            CounterSlices::WithoutDevices => false,
+        };
+        Self { reads_counters: gates.has(Gate::PartitionableDevices), uses_partial_pools, has_devices_with_counters }
     }
 }

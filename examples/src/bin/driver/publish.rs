@@ -4,7 +4,7 @@ use dra_alloc::driver::{
     Memory, NodeChoice, PlanError, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents, SliceLimits,
     SliceWrite, SyncPlan, reconcile, split_into_slices,
 };
-use dra_attrs::{Component, Profile, ServerVersionError, server_minor};
+use dra_attrs::{Component, Profile, ServerVersionError};
 use examples::manifest::Manifests;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::version::Info;
@@ -42,7 +42,7 @@ impl Stored {
 pub(crate) fn server(text: &str) -> Result<Profile, String> {
     let (major, minor) = text.split_once('.').ok_or("not a version, such as 1.37")?;
     let info = Info { major: major.to_owned(), minor: minor.to_owned(), ..Info::default() };
-    server_minor(&info).map(Profile::of_minor).map_err(|error: ServerVersionError| error.to_string())
+    Profile::of_server(&info).map_err(|error: ServerVersionError| error.to_string())
 }
 
 /// Plans the writes that make the stored slices those of the devices. A device stays in its slice. Fields that a known

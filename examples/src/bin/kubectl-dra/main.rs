@@ -27,9 +27,12 @@ use examples::pool_question::Question;
 use examples::pool_table::{By, tables};
 use examples::release_args::ReleaseArgs;
 
+/// Name of the program, as it is called.
+const NAME: &str = "kubectl dra";
+
 /// Answers questions about the devices of a cluster: as kubectl plugin, kubectl dra
 #[derive(Clone, Debug, Parser)]
-#[command(name = "kubectl-dra", bin_name = "kubectl dra", version, mut_args(|arg| arg.global(true)))]
+#[command(name = "kubectl-dra", bin_name = NAME, version, mut_args(|arg| arg.global(true)))]
 struct Args {
     #[command(flatten)]
     place: ClusterPlace,
@@ -68,7 +71,8 @@ enum Command {
     },
     /// Print the devices by node and NUMA node
     Numa,
-    /// Say what an API server would say about manifests; no cluster is asked
+    /// Say what an API server would say about manifests: one of --release with --feature-gates, or that of a cluster if
+    /// --context, --kubeconfig or --server names one, which is asked for its version and the gates in its metrics
     Check {
         /// YAML or JSON files, directories, - for stdin
         #[arg(value_name = "FILE", required = true)]
@@ -126,7 +130,8 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, DraError> {
     if let Command::Check { files, as_v1, output } = &args.command {
-        let answer = check::check(files, args.rules.profile, args.gates()?);
+        let server = args.api_server()?;
+        let answer = check::check(files, server.profile(), server.gates());
         match (as_v1, output) {
             (false, _) => put(&answer.lines)?,
             (true, Output::Json) => {
@@ -151,11 +156,31 @@ impl Args {
         GateSet::parse(&self.feature_gates, self.rules.profile)
     }
 
+    /// Returns the API server that manifests are checked for, and says of a cluster's what was read.
+    fn api_server(&self) -> Result<Component, DraError> {
+        if !self.place.is_given() {
+            return Ok(Component::new(self.rules.profile, self.gates()?));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
+        let (server, url) = runtime.block_on(async {
+            let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
+            Ok::<_, LiveError>((cluster.api_server().await, cluster.url))
+        })?;
+        let gates = if server.is_assumed() {
+            "its gates are not known: taken to be the defaults"
+        } else {
+            "its gates are read"
+        };
+        say(&format_args!("{NAME}: checked for the API server at {url}, {}; {gates}", server.profile()));
+        Ok(server)
+    }
+
     /// Returns the answer; false if it leaves out a part of the question.
     async fn ask(&self) -> Result<(String, bool), DraError> {
         let gates: GateSet = self.gates()?;
         let options = PodOptions::new(Component::new(self.rules.profile, gates));
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
+        cluster.say_other_release(NAME, self.rules.profile);
         let text = match &self.command {
             Command::Why { name, output } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
             Command::Free { drivers, by } => {

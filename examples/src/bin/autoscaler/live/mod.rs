@@ -80,6 +80,7 @@ async fn show(args: &Args, question: Option<&Question<'_>>) -> Result<(), Autosc
     let counts = Counts::new(&vitals.metrics);
     vitals.serve(args.vitals.metrics_address).await?;
     let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
+    cluster.say_other_release(env!("CARGO_BIN_NAME"), args.scaling.rules.profile);
     let (mut view, mut watches) = (ClusterView::new(args.scaling.gates()?), watch_cluster(&cluster));
     if args.watch {
         view.complete(&mut watches).await?;

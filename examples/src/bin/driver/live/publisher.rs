@@ -8,7 +8,7 @@ use dra_alloc::driver::{
     Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite,
     SyncPlan, Timers, WriteFailure, reconcile, split_into_slices, withdraw_others,
 };
-use dra_alloc::{DroppedField, Gate, Profile};
+use dra_alloc::{DroppedField, Gate};
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError, watch_text};
 use examples::live::now;
@@ -73,7 +73,7 @@ impl<'a> Publisher<'a> {
             node,
             contents,
             owner,
-            limits: SliceLimits::of(Profile::of_minor(cluster.minor)),
+            limits: SliceLimits::of(cluster.release),
             stored: BTreeMap::new(),
             listing: Vec::new(),
             is_listed: false,

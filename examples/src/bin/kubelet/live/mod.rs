@@ -120,6 +120,7 @@ pub(crate) async fn run(
     let file = StateFile::new(args.state.clone());
     let agent = Agent::start(file, options, plugins.clone(), args.call_timeout())?;
     let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
+    cluster.say_other_release(env!("CARGO_BIN_NAME"), options.profile());
     let vitals = Vitals::default();
     vitals.serve(args.vitals.metrics_address).await?;
     let version: Version = super::VERSION.parse()?;

@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Args, question: &Question) -> Result<(), LiveError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
+        cluster.say_other_release(env!("CARGO_BIN_NAME"), question.profile);
         match (args.controller, args.watch) {
             (true, _) => Controller::new(&cluster, question, args).run(args).await,
             (_, true) => tokio::select! {

@@ -87,6 +87,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
     let runtime = runtime.map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
+        cluster.say_other_release(env!("CARGO_BIN_NAME"), settings.profile);
         let scheduler = LiveScheduler::new(&cluster, settings, args);
         match &args.command {
             Some(Command::Why { name }) => scheduler.why(name.as_deref(), args).await,
