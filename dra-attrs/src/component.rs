@@ -106,6 +106,20 @@ impl Component {
         self.gates.has(gate)
     }
 
+    /// Returns true if a scheduler, or the controller of evictions, reads `DeviceTaintRule`s. Kubernetes 1.34 had no gate of
+    /// their own for them.
+    ///
+    /// ```
+    /// use dra_attrs::{Component, Profile};
+    /// let reads = |profile| Component::of(profile).reads_taint_rules();
+    /// assert_eq!(Profile::RELEASES.map(reads), [false, false, false, true]);
+    /// assert!(Component::parse(Profile::V1_34, "DRADeviceTaints=true").unwrap().reads_taint_rules());
+    /// ```
+    #[must_use]
+    pub fn reads_taint_rules(self) -> bool {
+        self.has(Gate::DeviceTaints) && self.has(self.rules().taint_rules)
+    }
+
     /// Returns true if the gates are the defaults of the release, and were not read.
     #[must_use]
     pub const fn is_assumed(self) -> bool {

@@ -300,7 +300,7 @@ fn taint_rules_are_read_in_the_version_that_a_server_has() {
         let stored = post(&server, &format!("{version}/devicetaintrules"), &rule);
         assert!(stored.text.starts_with("HTTP/1.1 201"), "{release}: {}", stored.text);
         let args = ["--live", "--server", &server.url, "-o", "json"];
-        let counts = Run::of(env!("CARGO_BIN_EXE_pool-status"), &args, "").clean().json();
+        let counts = Run::of(env!("CARGO_BIN_EXE_pool-status"), &args, "").json();
         let pool = &counts["status"]["pools"][0];
         assert_eq!((&pool["totalDevices"], &pool["unavailableDevices"]), (&json!(2), &json!(1)), "{release}: {counts}");
     }

@@ -80,6 +80,7 @@ pub(crate) struct Table<'s> {
     pub(crate) meter: &'s Meter<'s>,
     pub(crate) plan: &'s Plan<'s>,
     pub(crate) rules: &'static Rules,
+    reads_taint_rules: bool,
     pub(crate) variant: &'static AllocatorVariant,
     pub(crate) candidates: &'s Candidates<'s>,
     node: &'s Node,
@@ -132,6 +133,7 @@ impl<'s> Table<'s> {
             plan,
             variant: rules.allocator.variant(context.gates),
             rules,
+            reads_taint_rules: has(rules.taint_rules),
             candidates,
             node,
             derived,
@@ -270,7 +272,10 @@ impl<'s> Table<'s> {
             return None;
         }
         let Candidate { slice, device, .. } = self.candidate(device);
-        let taints = self.context.inventory.taints(&slice.spec.driver, &slice.spec.pool.name, device);
+        let inventory = self.context.inventory;
+        let by_rule =
+            self.reads_taint_rules.then(|| inventory.taints_by_rule(&slice.spec.driver, &slice.spec.pool.name, device));
+        let taints = device.taints.iter().flatten().chain(by_rule.into_iter().flatten());
         let tolerations = self.alternative(alternative).tolerations.unwrap_or_default();
         untolerated(taints, tolerations, self.rules.allocator.other_effects)
     }

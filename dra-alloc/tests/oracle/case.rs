@@ -63,6 +63,9 @@ impl Allocated {
     }
 }
 
+/// Gate of taint rules, which cases name only where it is off.
+const TAINT_RULES: &str = "DRADeviceTaintRules";
+
 /// Input of one allocation.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -81,13 +84,15 @@ impl Case {
         self.gates.has(feature)
     }
 
-    /// Reads the layout of the corpus. Gates that are not named are off; the default profile is 1.37.
+    /// Reads the layout of the corpus. Gates that are not named are off, but for that of taint rules; the default profile is
+    /// 1.37.
     pub fn from_json(mut value: Value) -> Self {
         lists_for_bools(&mut value);
         let profile = field::<Option<Profile>>(&value, "profile").unwrap_or(Profile::V1_37);
         let gates: BTreeMap<String, bool> = field(&value, "features");
         let both = gates.get(&BINDING_GATES.join("+")).copied().unwrap_or(false);
-        let is_on = |gate: &str| gates.get(gate).copied().unwrap_or(false) || both && BINDING_GATES.contains(&gate);
+        let named = |gate: &str| gates.get(gate).copied().unwrap_or(gate == TAINT_RULES);
+        let is_on = |gate: &str| named(gate) || both && BINDING_GATES.contains(&gate);
         let allocated = &value["allocated"];
         let devices: Vec<String> = field(allocated, "devices");
         let shared: Vec<String> = field(allocated, "shared");
@@ -115,7 +120,8 @@ impl Case {
     /// Returns the case in the layout of the corpus, for reports.
     pub fn to_json(&self) -> Value {
         let on = Gate::ALL.iter().filter(|feature| self.has(**feature));
-        let gates: BTreeMap<&str, bool> = on.map(|gate| (gate.name(self.profile), true)).collect();
+        let rules = (TAINT_RULES, self.has(Gate::DeviceTaintRules));
+        let gates: BTreeMap<&str, bool> = on.map(|gate| (gate.name(self.profile), true)).chain([rules]).collect();
         let devices: Vec<String> = self.allocated.devices.iter().map(DeviceId::to_string).collect();
         let shared: Vec<String> = self.allocated.shared.iter().map(|(id, share)| format!("{id}/{share}")).collect();
         let capacity: BTreeMap<String, _> =

@@ -373,7 +373,8 @@ impl<'a> Search<'a> {
 
     fn is_tainted(&self, ask: &Ask<'_>, candidate: &Candidate<'_>) -> bool {
         let DeviceId { driver, pool, device } = &candidate.id;
-        let by_rules = self.case.taint_rules.iter().filter_map(|rule| taint_by_rule(rule, driver, pool, device));
+        let rules = if self.has(Gate::DeviceTaintRules) { self.case.taint_rules.as_slice() } else { &[] };
+        let by_rules = rules.iter().filter_map(|rule| taint_by_rule(rule, driver, pool, device));
         let taints = candidate.device.taints.iter().flatten().chain(by_rules);
         let tolerations = ask.tolerations.map(Vec::as_slice).unwrap_or_default();
         self.has(Gate::DeviceTaints)

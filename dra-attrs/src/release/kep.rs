@@ -26,6 +26,7 @@ pub(crate) const KEP: Rules = Rules {
     gates: GATES,
     served: SERVED,
     limits: LIMITS,
+    taint_rules: Gate::DeviceTaintRules,
     node_allocatable: NodeAllocatableForm::Resources,
     validation: VALIDATION,
     skip: SKIP,

@@ -45,6 +45,8 @@ pub use validation::{
 
 use behaviours::behaviours;
 
+use crate::gate::Gate;
+
 pub(crate) use kep::KEP;
 pub(crate) use v1_34::V1_34;
 pub(crate) use v1_35::V1_35;
@@ -61,6 +63,8 @@ pub struct Rules {
     pub served: ServedVersions,
     /// Size limits of objects.
     pub limits: Limits,
+    /// Gate with which the scheduler and the controller of evictions read rules for taints.
+    pub taint_rules: Gate,
     /// Form in which a device accounts for resources of its node.
     pub node_allocatable: NodeAllocatableForm,
     /// Rules of the API server for written objects.

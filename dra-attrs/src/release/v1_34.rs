@@ -27,6 +27,7 @@ pub(crate) const V1_34: Rules = Rules {
     gates: GATES,
     served: SERVED,
     limits: LIMITS,
+    taint_rules: Gate::DeviceTaints,
     node_allocatable: NodeAllocatableForm::Absent,
     validation: VALIDATION,
     skip: SKIP,

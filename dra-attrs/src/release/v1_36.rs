@@ -27,6 +27,7 @@ pub(crate) const V1_36: Rules = Rules {
     gates: GATES,
     served: SERVED,
     limits: LIMITS,
+    taint_rules: Gate::DeviceTaintRules,
     node_allocatable: NodeAllocatableForm::Mappings,
     validation: VALIDATION,
     skip: SKIP,

@@ -255,16 +255,14 @@ impl Inventory {
         std::iter::once(node_key(node)).chain(own.map(|slice| pool_key(slice)))
     }
 
-    /// Returns the taints of a device: those in its slice, then those that taint rules add.
-    pub(crate) fn taints<'i>(
+    /// Returns the taints that taint rules add to a device. They come after those in its slice.
+    pub(crate) fn taints_by_rule<'i>(
         &'i self,
         driver: &'i str,
         pool: &'i str,
         device: &'i Device,
     ) -> impl Iterator<Item = &'i DeviceTaint> {
-        let by_rule =
-            self.rules.values().flatten().filter_map(move |rule| taint_by_rule(rule, driver, pool, &device.name));
-        device.taints.iter().flatten().chain(by_rule)
+        self.rules.values().flatten().filter_map(move |rule| taint_by_rule(rule, driver, pool, &device.name))
     }
 
     /// Applies one event, and keeps the positions of all slices.

@@ -82,9 +82,10 @@ impl AllocateInput {
     }
 }
 
-/// Returns the set of the gates that are on; gates that are not named are off.
+/// Returns the set of the gates that are on; gates that are not named are off, but for that of taint rules: a caller who has
+/// no rules gives none.
 pub(super) fn features(profile: Profile, gates: &BTreeMap<String, bool>) -> GateSet {
-    let is_on = |gate: &str| gates.get(gate).copied().unwrap_or(false);
+    let is_on = |gate: &str| gates.get(gate).copied().unwrap_or(gate == "DRADeviceTaintRules");
     GateSet::from_names(profile, |gate| {
         Some(is_on(gate) || BINDING_GATES.split('+').any(|both| both == gate) && is_on(BINDING_GATES))
     })
