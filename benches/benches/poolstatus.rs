@@ -8,7 +8,7 @@ use std::sync::Arc;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{Cluster, GateSet, PoolIndex, PoolIndexEvent, Profile, Query};
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Profile, Query};
 use serde_json::{Value, from_value, json};
 
 const DRIVER: &str = "gpu.example.com";
@@ -55,13 +55,8 @@ fn one_shot(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group("poolstatus/one_shot");
         group.throughput(Throughput::Elements(u64::try_from(pools).unwrap_or(u64::MAX)));
         let query = Query::new(DRIVER).with_limit(pools);
-        let cluster = || {
-            Cluster::new(
-                GateSet::of(Profile::V1_37),
-                slices.iter().map(|slice| &**slice),
-                claims.iter().map(|claim| &**claim),
-            )
-        };
+        let cluster =
+            || Cluster::new(Profile::V1_37, slices.iter().map(|slice| &**slice), claims.iter().map(|claim| &**claim));
         let run = || cluster().report(&query, Timestamp::UNIX_EPOCH).to_kep().pools.len();
         assert_eq!(run(), pools);
         group.bench_function(BenchmarkId::from_parameter(pools), |bencher| bencher.iter(run));
@@ -71,7 +66,7 @@ fn one_shot(criterion: &mut Criterion) {
 
 fn index(criterion: &mut Criterion) {
     for pools in POOLS {
-        let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+        let mut index = PoolIndex::new(Profile::V1_37);
         let slices = (0..pools).map(|pool| PoolIndexEvent::Slice(slice(pool)));
         for event in slices.chain(claims(pools).into_iter().map(PoolIndexEvent::Claim)) {
             index.apply(event).expect("a named object");

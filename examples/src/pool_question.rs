@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::FieldErrors;
-use dra_attrs::PoolStatusForm;
+use dra_attrs::{FieldErrors, PoolStatusForm};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{AvailabilityReport, Cluster, GateSet, PoolIndex, Profile, Query, RequestOutcome, StatusRequest, kep};
+use poolstatus::{
+    AvailabilityReport, Cluster, Component, GateSet, PoolIndex, Profile, Query, RequestOutcome, StatusRequest, kep,
+};
 use serde_json::{Value, json};
 
 use crate::held_twice::{HeldTwice, held_twice};
@@ -71,12 +72,18 @@ impl Question {
         }
     }
 
+    /// Returns the controller manager that counts.
+    #[must_use]
+    pub fn controllers(&self) -> Component {
+        Component::new(self.profile, self.gates)
+    }
+
     /// Answers the question from manifests.
     #[must_use]
     pub fn ask(&self, manifests: &Manifests, now: Timestamp) -> PoolAnswer {
         let drivers = self.drivers_or(manifests.slices.iter().map(|slice| slice.spec.driver.as_str()));
-        let cluster =
-            Cluster::new(self.gates, &manifests.slices, &manifests.claims).with_taint_rules(&manifests.taint_rules);
+        let cluster = Cluster::new(self.controllers(), &manifests.slices, &manifests.claims)
+            .with_taint_rules(&manifests.taint_rules);
         let reports = drivers.into_iter().map(|driver| cluster.report(&self.query(driver), now)).collect();
         PoolAnswer { reports, held_twice: self.held_twice(&manifests.claims) }
     }

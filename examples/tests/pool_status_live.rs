@@ -21,7 +21,7 @@ use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestStatus};
 use kube::api::{DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Api, Resource};
-use poolstatus::{Cluster, GateSet, Profile, Query, RequestOutcome};
+use poolstatus::{Cluster, Profile, Query, RequestOutcome};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
@@ -228,7 +228,7 @@ fn asked_once(
     at: &ResourcePoolStatusRequestStatus,
 ) -> ResourcePoolStatusRequestStatus {
     let time = at.conditions.as_ref().unwrap()[0].last_transition_time.0;
-    let report = Cluster::new(GateSet::of(Profile::V1_37), slices, claims).report(&Query::new(DRIVER), time);
+    let report = Cluster::new(Profile::V1_37, slices, claims).report(&Query::new(DRIVER), time);
     let RequestOutcome::Ready(status) = report.to_v1alpha3() else { panic!("slices are missing") };
     status
 }

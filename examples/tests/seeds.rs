@@ -134,7 +134,7 @@ const TARGETS: [(&str, Check); 24] = [
         let (slices, claims, rules, attribute): Objects = serde_json::from_str(text).unwrap();
         let query =
             Query::new("d.example").with_partition_type_attribute(attribute.as_deref().unwrap_or("d.example/type"));
-        let report = Cluster::new(GateSet::of(Profile::V1_37), &slices, &claims)
+        let report = Cluster::new(Profile::V1_37, &slices, &claims)
             .with_taint_rules(&rules)
             .report(&query, Timestamp::UNIX_EPOCH);
         let status = report.to_kep();
@@ -142,7 +142,7 @@ const TARGETS: [(&str, Check); 24] = [
         assert!(!status.pools.is_empty() && status.pools.iter().all(|pool| sum(pool) == pool.total_devices));
     }),
     ("poolstatus_index", |text| {
-        let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+        let mut index = PoolIndex::new(Profile::V1_37);
         for object in text.lines().filter_map(|line| serde_json::from_str::<ResourceSlice>(line).ok()) {
             let is_named = object.metadata.name.is_some();
             assert_eq!(index.apply(PoolIndexEvent::Slice(Arc::new(object))).is_ok(), is_named);

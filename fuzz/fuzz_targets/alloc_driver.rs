@@ -2,6 +2,7 @@
 //! stores as it is sent, no further write.
 #![no_main]
 
+use dra_alloc::Profile;
 use dra_alloc::driver::{
     Memory, NodeChoice, PartitionsLeft, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite,
     dropped, reconcile, split_into_slices,

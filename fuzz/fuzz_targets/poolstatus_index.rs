@@ -9,11 +9,11 @@ use dra_alloc::version::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use poolstatus::{Cluster, GateSet, PoolIndex, PoolIndexEvent, Profile, Query};
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Profile, Query};
 use serde_json::Value;
 
 fuzz_target!(|text: &[u8]| {
-    let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+    let mut index = PoolIndex::new(Profile::V1_37);
     let (mut slices, mut claims) = (BTreeMap::new(), BTreeMap::new());
     // One object a line: a slice, a claim, or a name of a slice that is deleted.
     for line in text.split(|byte| *byte == b'\n') {
@@ -39,6 +39,6 @@ fuzz_target!(|text: &[u8]| {
     let (slices, claims): (Vec<_>, Vec<_>) = (slices.into_values().collect(), claims.into_values().collect());
     let driver = slices.first().map(|slice| slice.spec.driver.clone()).unwrap_or_default();
     let (query, now) = (Query::new(&driver), Timestamp::UNIX_EPOCH);
-    let from_scratch = Cluster::new(GateSet::of(Profile::V1_37), &slices, &claims).report(&query, now);
+    let from_scratch = Cluster::new(Profile::V1_37, &slices, &claims).report(&query, now);
     assert_eq!(index.report(&query, now).to_kep(), from_scratch.to_kep());
 });

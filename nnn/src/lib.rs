@@ -67,7 +67,7 @@ pub use binding::start::PreFlight;
 pub use commands::{Command, NoPatchReason};
 pub use config::{Behavior, NominationOptions};
 #[doc(no_inline)]
-pub use dra_attrs::{Gate, GateSet, Index, Profile, Resources};
+pub use dra_attrs::{Component, Gate, GateSet, Index, Profile, Resources};
 pub use nomination::{NodeFit, NominatingInfo, Nomination, NominationState, Nominator, TransitionError};
 pub use pod::{PodError, PodKey, PodSnapshot, ScheduledCondition};
 pub use scheduling::cycle_result::CycleOutcome;

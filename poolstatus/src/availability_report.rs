@@ -54,9 +54,9 @@ impl AvailabilityReport {
     /// Builds the status in the KEP's form. Inconsistent pools are listed too, and add validation errors.
     ///
     /// ```
-    /// use poolstatus::{GateSet, PoolIndex, Profile, Query};
+    /// use poolstatus::{PoolIndex, Profile, Query};
     /// let now = "2026-02-07T10:30:00Z".parse()?;
-    /// let status = PoolIndex::new(GateSet::of(Profile::V1_37)).report(&Query::new("gpu.example.com"), now).to_kep();
+    /// let status = PoolIndex::new(Profile::V1_37).report(&Query::new("gpu.example.com"), now).to_kep();
     /// assert_eq!(status.conditions[0].message, "Processed 0 pools");
     /// # Ok::<(), k8s_openapi::jiff::Error>(())
     /// ```
@@ -80,9 +80,9 @@ impl AvailabilityReport {
     /// status must not be written yet.
     ///
     /// ```
-    /// use poolstatus::{GateSet, PoolIndex, Profile, Query, RequestOutcome};
+    /// use poolstatus::{PoolIndex, Profile, Query, RequestOutcome};
     /// let now = "2026-02-07T10:30:00Z".parse()?;
-    /// let outcome = PoolIndex::new(GateSet::of(Profile::V1_37)).report(&Query::new("gpu.example.com"), now).to_v1alpha3();
+    /// let outcome = PoolIndex::new(Profile::V1_37).report(&Query::new("gpu.example.com"), now).to_v1alpha3();
     /// let RequestOutcome::Ready(status) = outcome else { panic!("no pool is incomplete") };
     /// assert_eq!((status.pool_count, status.pools), (0, None));
     /// # Ok::<(), k8s_openapi::jiff::Error>(())

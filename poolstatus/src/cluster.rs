@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::Component;
 use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -23,12 +23,12 @@ pub struct Cluster<'a> {
     slices: Vec<&'a ResourceSlice>,
     claims: Vec<&'a ResourceClaim>,
     rules: Vec<&'a DeviceTaintRule>,
-    gates: GateSet,
+    controllers: Component,
 }
 
 impl<'a> Cluster<'a> {
-    /// Collects slices and claims, without taint rules. `gates` are those of the controller: rules count while
-    /// [`Gate::DeviceTaintRules`] is on.
+    /// Collects slices and claims, without taint rules, for the controller manager `controllers`: rules count if it reads them
+    /// ([`Component::reads_taint_rules`]).
     ///
     /// The objects are borrowed, whatever holds them: `&[ResourceSlice]`, `&Vec<Arc<ResourceSlice>>` and the values of
     /// a map of a watch cache all do.
@@ -54,7 +54,7 @@ impl<'a> Cluster<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new<S, C>(
-        gates: GateSet,
+        controllers: impl Into<Component>,
         slices: impl IntoIterator<Item = &'a S>,
         claims: impl IntoIterator<Item = &'a C>,
     ) -> Self
@@ -64,10 +64,10 @@ impl<'a> Cluster<'a> {
     {
         let slices = slices.into_iter().map(Borrow::borrow).collect();
         let claims = claims.into_iter().map(Borrow::borrow).collect();
-        Self { slices, claims, rules: Vec::new(), gates }
+        Self { slices, claims, rules: Vec::new(), controllers: controllers.into() }
     }
 
-    /// Sets the taint rules. They are ignored while [`Gate::DeviceTaintRules`] is off.
+    /// Sets the taint rules. They are ignored by a controller manager that does not read them.
     #[must_use]
     pub fn with_taint_rules<R>(self, rules: impl IntoIterator<Item = &'a R>) -> Self
     where
@@ -88,7 +88,7 @@ impl<'a> Cluster<'a> {
     /// ```
     /// use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{Cluster, GateSet, Profile, Query};
+    /// use poolstatus::{Cluster, Profile, Query};
     /// use serde_json::{from_value, json};
     ///
     /// let slice = |generation: i64| from_value(json!({"metadata": {"name": format!("gen-{generation}")}, "spec": {
@@ -96,7 +96,7 @@ impl<'a> Cluster<'a> {
     ///     "pool": {"name": "node-1", "generation": generation, "resourceSliceCount": 1},
     /// }}));
     /// let slices: [ResourceSlice; 2] = [slice(1)?, slice(2)?];
-    /// let cluster = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, []);
+    /// let cluster = Cluster::new::<_, ResourceClaim>(Profile::V1_37, &slices, []);
     /// let report = cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
     /// assert_eq!((report.matching_pools, report.pools[0].generation, report.pools[0].slice_count), (1, 2, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -122,7 +122,7 @@ impl<'a> Cluster<'a> {
         let matching_pools = pools.len();
         pools.truncate(query.limit());
         let results = self.results_by_pool(query, &pools);
-        let rules = if self.gates.has(Gate::DeviceTaintRules) { self.rules.as_slice() } else { &[] };
+        let rules = if self.controllers.reads_taint_rules() { self.rules.as_slice() } else { &[] };
         let rules = TaintRules::new(rules.iter().copied());
         let pools =
             pools.into_iter().zip(&results).map(|(pool, results)| pool_report(pool, results, &rules, query)).collect();

@@ -6,7 +6,7 @@
 //! ```
 //! use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 //! use k8s_openapi::jiff::Timestamp;
-//! use poolstatus::{Cluster, GateSet, Profile, Query, RequestOutcome};
+//! use poolstatus::{Cluster, Profile, Query, RequestOutcome};
 //! # let slice = serde_json::json!({"metadata": {"name": "node-1-gpus"}, "spec": {
 //! #     "driver": "gpu.example.com", "nodeName": "node-1", "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
 //! #     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
@@ -18,7 +18,7 @@
 //! let slice: ResourceSlice = serde_json::from_value(slice)?;
 //! let claim: ResourceClaim = serde_json::from_value(claim)?;
 //!
-//! let cluster = Cluster::new(GateSet::of(Profile::V1_37), [&slice], [&claim]);
+//! let cluster = Cluster::new(Profile::V1_37, [&slice], [&claim]);
 //! let report = cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
 //! let RequestOutcome::Ready(status) = report.to_v1alpha3() else { panic!("slices are missing") };
 //! let pool = &status.pools.unwrap_or_default()[0];
@@ -88,7 +88,7 @@ pub use device_counts::DeviceCounts;
 pub use device_totals::DeviceTotals;
 pub use dra_attrs::Gate;
 #[doc(no_inline)]
-pub use dra_attrs::{GateSet, Profile};
+pub use dra_attrs::{Component, GateSet, Profile};
 pub use pool_index::{PoolIndex, PoolIndexEvent};
 pub use pool_report::PoolReport;
 pub use query::Query;

@@ -46,8 +46,8 @@ impl MetricIncrements {
     ///
     /// ```
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{GateSet, PoolIndex, Profile, Query};
-    /// let report = PoolIndex::new(GateSet::of(Profile::V1_37)).report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
+    /// use poolstatus::{PoolIndex, Profile, Query};
+    /// let report = PoolIndex::new(Profile::V1_37).report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
     /// let failed = |profile| report.metric_increments(profile).with_failed_write(profile);
     /// assert_eq!((failed(Profile::Kep).processed, failed(Profile::Kep).errors), (0, 1));
     /// assert_eq!((failed(Profile::V1_37).processed, failed(Profile::V1_37).errors), (1, 1));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::Component;
 use dra_device::InventoryError;
 use dra_device::pool::LatestGeneration;
 use dra_device::version::{ApplyOutcome, ResourceVersion};
@@ -68,10 +68,10 @@ type ClaimId = u64;
 /// ```
 /// use std::sync::Arc;
 /// use k8s_openapi::jiff::Timestamp;
-/// use poolstatus::{GateSet, PoolIndex, PoolIndexEvent, Profile, Query};
+/// use poolstatus::{PoolIndex, PoolIndexEvent, Profile, Query};
 /// use serde_json::{from_value, json};
 ///
-/// let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+/// let mut index = PoolIndex::new(Profile::V1_37);
 /// index.apply(PoolIndexEvent::Slice(Arc::new(from_value(json!({"metadata": {"name": "node-1-gpus"}, "spec": {
 ///     "driver": "gpu.example.com", "devices": [{"name": "gpu-0"}],
 ///     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
@@ -90,13 +90,14 @@ pub struct PoolIndex {
     users: ByPool<BTreeMap<ClaimId, Arc<ResourceClaim>>>,
     rules: BTreeMap<String, Arc<DeviceTaintRule>>,
     next: ClaimId,
-    gates: GateSet,
+    controllers: Component,
 }
 
 impl PoolIndex {
-    /// Creates an empty index. `gates` are those of the controller: taint rules count while [`Gate::DeviceTaintRules`] is on.
+    /// Creates an empty index for the controller manager `controllers`: taint rules count if it reads them
+    /// ([`Component::reads_taint_rules`]).
     #[must_use]
-    pub fn new(gates: GateSet) -> Self {
+    pub fn new(controllers: impl Into<Component>) -> Self {
         Self {
             slices: BTreeMap::new(),
             pools: ByPool::default(),
@@ -104,7 +105,7 @@ impl PoolIndex {
             users: ByPool::default(),
             rules: BTreeMap::new(),
             next: ClaimId::default(),
-            gates,
+            controllers: controllers.into(),
         }
     }
 
@@ -139,7 +140,7 @@ impl PoolIndex {
     /// use std::sync::Arc;
     /// use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{GateSet, PoolIndex, Profile, Query};
+    /// use poolstatus::{PoolIndex, Profile, Query};
     /// use serde_json::{from_value, json};
     ///
     /// let mut slices: BTreeMap<&str, Arc<ResourceSlice>> = BTreeMap::new();
@@ -149,7 +150,7 @@ impl PoolIndex {
     /// }}))?));
     /// let claims: BTreeMap<&str, Arc<ResourceClaim>> = BTreeMap::new();
     /// let rules: BTreeMap<&str, Arc<DeviceTaintRule>> = BTreeMap::new();
-    /// let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+    /// let mut index = PoolIndex::new(Profile::V1_37);
     /// index.replace_slices(slices.values().cloned())?;
     /// index.replace_claims(claims.values().cloned())?;
     /// index.replace_taint_rules(rules.values().cloned())?;
@@ -164,7 +165,7 @@ impl PoolIndex {
         &mut self,
         slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>,
     ) -> Result<(), InventoryError> {
-        let mut listed = Self::new(self.gates);
+        let mut listed = Self::new(self.controllers);
         slices.into_iter().try_for_each(|slice| listed.set_slice(&slice.into()).map(drop))?;
         (self.slices, self.pools) = (listed.slices, listed.pools);
         Ok(())
@@ -178,7 +179,7 @@ impl PoolIndex {
         &mut self,
         claims: impl IntoIterator<Item = impl Into<Arc<ResourceClaim>>>,
     ) -> Result<(), InventoryError> {
-        let mut listed = Self::new(self.gates);
+        let mut listed = Self::new(self.controllers);
         claims.into_iter().try_for_each(|claim| listed.set_claim(&claim.into()).map(drop))?;
         (self.claims, self.users, self.next) = (listed.claims, listed.users, listed.next);
         Ok(())
@@ -192,7 +193,7 @@ impl PoolIndex {
         &mut self,
         rules: impl IntoIterator<Item = impl Into<Arc<DeviceTaintRule>>>,
     ) -> Result<(), InventoryError> {
-        let mut listed = Self::new(self.gates);
+        let mut listed = Self::new(self.controllers);
         rules.into_iter().try_for_each(|rule| listed.set_taint_rule(rule.into()).map(drop))?;
         self.rules = listed.rules;
         Ok(())
@@ -201,9 +202,9 @@ impl PoolIndex {
     /// Returns the names of the drivers that have slices, sorted.
     ///
     /// ```
-    /// use poolstatus::{GateSet, PoolIndex, Profile};
+    /// use poolstatus::{PoolIndex, Profile};
     /// use serde_json::{from_value, json};
-    /// let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+    /// let mut index = PoolIndex::new(Profile::V1_37);
     /// let slice: k8s_openapi::api::resource::v1::ResourceSlice = from_value(json!({"metadata": {"name": "node-1-gpus"},
     ///     "spec": {"driver": "gpu.example.com", "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}}}))?;
     /// index.replace_slices([slice])?;
@@ -217,9 +218,9 @@ impl PoolIndex {
     /// Returns the claims of the index, sorted by namespace and name. They are the caller's own objects: no report names them.
     ///
     /// ```
-    /// use poolstatus::{GateSet, PoolIndex, Profile};
+    /// use poolstatus::{PoolIndex, Profile};
     /// use serde_json::{from_value, json};
-    /// let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+    /// let mut index = PoolIndex::new(Profile::V1_37);
     /// let claim: k8s_openapi::api::resource::v1::ResourceClaim =
     ///     from_value(json!({"metadata": {"namespace": "ml", "name": "training"}, "spec": {}}))?;
     /// index.replace_claims([claim])?;
@@ -247,7 +248,7 @@ impl PoolIndex {
             (None, None) => pools.map_or(0, BTreeMap::len),
             _ => matching().count(),
         };
-        let rules = self.rules.values().map(|rule| &**rule).filter(|_| self.gates.has(Gate::DeviceTaintRules));
+        let rules = self.rules.values().map(|rule| &**rule).filter(|_| self.controllers.reads_taint_rules());
         let rules = TaintRules::new(rules);
         let listed = matching().take(query.limit());
         let pools = listed.filter_map(|(name, slices)| self.pool(query, name, slices, &rules)).collect();

@@ -151,8 +151,10 @@ pub fn json(seed: u64) -> Value {
         }
         _ => plan.gates.clone(),
     };
-    let features: Map<String, Value> =
-        features.into_iter().chain((seed % 8 == 0).then(|| ("DRADeviceTaintRules".to_owned(), json!(false)))).collect();
+    let features: Map<String, Value> = features
+        .into_iter()
+        .chain(seed.is_multiple_of(8).then(|| ("DRADeviceTaintRules".to_owned(), json!(false))))
+        .collect();
     json!({
         "name": format!("seed {seed}"),
         "profile": profile,

@@ -8,7 +8,7 @@ use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::runtime::watcher::{Config, Event};
-use poolstatus::{GateSet, InputKind, PoolIndex, PoolIndexEvent};
+use poolstatus::{Component, InputKind, PoolIndex, PoolIndexEvent};
 
 use super::connect::Cluster;
 use super::failure::LiveError;
@@ -79,9 +79,9 @@ pub fn watch_requests(cluster: &Cluster, watches: &mut Watches) {
 impl PoolView {
     /// Creates a view that has seen nothing.
     #[must_use]
-    pub fn new(gates: GateSet) -> Self {
+    pub fn new(controllers: Component) -> Self {
         Self {
-            index: PoolIndex::new(gates),
+            index: PoolIndex::new(controllers),
             requests: BTreeMap::new(),
             listed: BTreeSet::new(),
             versions: BTreeMap::new(),

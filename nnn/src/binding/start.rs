@@ -1,7 +1,7 @@
 //! Start of a binding cycle: decides to write the chosen node into `status.nominatedNodeName` or not (KEP-5278, The
 //! scheduler puts `NominatedNodeName`).
 
-use dra_attrs::{Gate, GateSet};
+use dra_attrs::{Component, Gate};
 
 use crate::commands::NoPatchReason;
 
@@ -96,8 +96,8 @@ fn has_work(pre_flights: &[PreFlight]) -> Result<bool, PreFlightError> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct BindingStart<'a> {
-    /// Feature gates of the scheduler.
-    pub gates: GateSet,
+    /// Scheduler.
+    pub scheduler: Component,
     /// Results of `PreBindPreFlight`. Ignored if `NominatedNodeNameForExpectation` is off.
     pub pre_flights: &'a [PreFlight],
     /// True if at least one `Permit` plugin asked to wait.
@@ -111,8 +111,8 @@ pub struct BindingStart<'a> {
 impl<'a> BindingStart<'a> {
     /// Builds the input for a pod that has no nomination and does not wait on permit.
     #[must_use]
-    pub const fn new(gates: GateSet, pre_flights: &'a [PreFlight], host: &'a str) -> Self {
-        Self { gates, pre_flights, waits_on_permit: false, nnn: None, host }
+    pub fn new(scheduler: impl Into<Component>, pre_flights: &'a [PreFlight], host: &'a str) -> Self {
+        Self { scheduler: scheduler.into(), pre_flights, waits_on_permit: false, nnn: None, host }
     }
 
     /// Decides to write the chosen node into `status.nominatedNodeName` or not, before the cycle waits or runs
@@ -126,14 +126,13 @@ impl<'a> BindingStart<'a> {
     ///
     /// ```
     /// use nnn::binding::BindingStart;
-    /// use nnn::{GateSet, NoPatchReason, PreFlight, Profile};
-    /// let gates = GateSet::of(Profile::V1_37);
-    /// let start = |pre_flight| BindingStart::new(gates, &[pre_flight], "node-1").no_patch_reason();
+    /// use nnn::{NoPatchReason, PreFlight, Profile};
+    /// let start = |pre_flight| BindingStart::new(Profile::V1_37, &[pre_flight], "node-1").no_patch_reason();
     /// assert_eq!(start(PreFlight::Success), Ok(None));
     /// assert_eq!(start(PreFlight::Skip), Ok(Some(NoPatchReason::NothingToWaitFor)));
     /// ```
     pub fn no_patch_reason(&self) -> Result<Option<NoPatchReason>, PreFlightError> {
-        if !self.gates.has(Gate::NominatedNodeNameForExpectation) {
+        if !self.scheduler.has(Gate::NominatedNodeNameForExpectation) {
             return Ok(Some(NoPatchReason::GateOff));
         }
         let waits = has_work(self.pre_flights)? || self.waits_on_permit;

@@ -11,7 +11,7 @@ use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
 impl NominationTracker {
     pub(super) fn start_binding_cycle(&mut self, assumed: Assumed) -> Result<TrackerOutput, TransitionError> {
         let start = BindingStart {
-            gates: self.options.scheduler.gates(),
+            scheduler: self.options.scheduler,
             pre_flights: &assumed.pre_flights,
             waits_on_permit: assumed.waits_on_permit,
             nnn: self.nominations.current_node(&assumed.pod.uid),

@@ -30,7 +30,7 @@ fn start<'a>(
     waits: bool,
     nnn: Option<&'a str>,
 ) -> Result<Option<NoPatchReason>, PreFlightError> {
-    let mut start = BindingStart::new(GateSet::of(Profile::V1_37), pre_flights, "host");
+    let mut start = BindingStart::new(Profile::V1_37, pre_flights, "host");
     (start.waits_on_permit, start.nnn) = (waits, nnn);
     start.no_patch_reason()
 }
@@ -136,7 +136,7 @@ fn without_the_gate_nothing_is_announced_and_plugins_run_one_by_one() {
     // req: 5278-SET-6
     let off = GateSet::of(Profile::V1_37).without(Gate::NominatedNodeNameForExpectation);
     let failing = [failing()];
-    let mut start = BindingStart::new(off, &failing, "host");
+    let mut start = BindingStart::new(Component::new(Profile::V1_37, off), &failing, "host");
     start.waits_on_permit = true;
     assert_eq!(start.no_patch_reason(), Ok(Some(NoPatchReason::GateOff)));
     let both = [parallel(VOLUMES), parallel(CLAIMS)];

@@ -1,6 +1,6 @@
 //! Recorded rows of the decision tables.
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use nnn::binding::{BindingStart, PreBindPlugin};
 use nnn::{CycleOutcome, NominatingInfo, Nominator, PreFlight};
 use serde::Deserialize;
@@ -47,7 +47,7 @@ fn starts_of_binding_cycles() {
         let host = row["host"].as_str().unwrap();
         let gates =
             GateSet::of(Profile::V1_37).with_values([(Gate::NominatedNodeNameForExpectation, row["gate"] != false)]);
-        let mut start = BindingStart::new(gates, &pre_flights, host);
+        let mut start = BindingStart::new(Component::new(Profile::V1_37, gates), &pre_flights, host);
         start.nnn = nnn.as_deref();
         start.waits_on_permit = row["waiting"] == true;
         match start.no_patch_reason() {

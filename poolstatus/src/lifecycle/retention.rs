@@ -62,10 +62,10 @@ impl kep::Status {
     ///
     /// ```
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{GateSet, PoolIndex, Profile, Query};
+    /// use poolstatus::{PoolIndex, Profile, Query};
     /// use std::time::Duration;
     /// let (observed, now) = ("2026-11-21T12:00:00Z".parse()?, "2026-11-21T12:00:07Z".parse()?);
-    /// let status = PoolIndex::new(GateSet::of(Profile::V1_37)).report(&Query::new("gpu.example.com"), observed).to_kep();
+    /// let status = PoolIndex::new(Profile::V1_37).report(&Query::new("gpu.example.com"), observed).to_kep();
     /// assert_eq!(status.age(now), Some(Duration::from_secs(7)));
     /// assert_eq!(status.age(Timestamp::UNIX_EPOCH), Some(Duration::ZERO));
     /// # Ok::<(), k8s_openapi::jiff::Error>(())

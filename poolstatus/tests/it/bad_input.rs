@@ -2,7 +2,7 @@
 
 use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::{Cluster, GateSet, Profile, Query};
+use poolstatus::{Cluster, Profile, Query};
 use serde_json::{Value, from_value, json};
 
 use crate::cluster::{DRIVER, claim_with, gpus, kep_counts, now, query, report, slice};
@@ -20,7 +20,7 @@ fn empty_objects() {
     .into_iter()
     .map(|claim| from_value(claim).unwrap())
     .collect();
-    let report = Cluster::new(GateSet::of(Profile::V1_37), &slices, &claims).report(&Query::new(""), now());
+    let report = Cluster::new(Profile::V1_37, &slices, &claims).report(&Query::new(""), now());
     assert_eq!((report.matching_pools, report.pools[0].slice_count, report.pools[0].expected_slice_count), (1, 2, 0));
     assert_eq!(
         report.pools[0].counts(Profile::V1_37).allocated,
@@ -100,10 +100,7 @@ fn slices_without_names_all_count() {
         })
         .collect();
     let backwards: Vec<ResourceSlice> = slices.iter().rev().cloned().collect();
-    let report = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, []).report(&query(), now());
+    let report = Cluster::new::<_, ResourceClaim>(Profile::V1_37, &slices, []).report(&query(), now());
     assert_eq!(report.to_kep().pools[0].total_devices, 3);
-    assert_eq!(
-        report,
-        Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &backwards, []).report(&query(), now())
-    );
+    assert_eq!(report, Cluster::new::<_, ResourceClaim>(Profile::V1_37, &backwards, []).report(&query(), now()));
 }

@@ -3,7 +3,7 @@
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{PoolStatus, ResourcePoolStatusRequestStatus};
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{AvailabilityReport, Cluster, GateSet, Profile, Query, RequestOutcome};
+use poolstatus::{AvailabilityReport, Cluster, Profile, Query, RequestOutcome};
 use serde_json::{Value, from_value, json};
 
 pub(crate) const DRIVER: &str = "gpu.example.com";
@@ -74,7 +74,7 @@ pub(crate) fn query() -> Query {
 }
 
 pub(crate) fn report(slices: &[ResourceSlice], claims: &[ResourceClaim]) -> AvailabilityReport {
-    Cluster::new(GateSet::of(Profile::V1_37), slices, claims).report(&query(), now())
+    Cluster::new(Profile::V1_37, slices, claims).report(&query(), now())
 }
 
 /// Returns the `v1alpha3` status of a report without incomplete pools.

@@ -1,7 +1,7 @@
 //! Device counts in both forms of a status.
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::{Cluster, Gate, GateSet, Profile};
+use poolstatus::{Cluster, Component, Gate, GateSet, Profile};
 use serde_json::json;
 
 use crate::cluster::{
@@ -28,7 +28,7 @@ fn only_pools_asked_for_sorted_by_name() {
     let upper = slice("upper", "node-1", json!({"driver": "GPU.example.com", "devices": gpus(1)}));
     let slices = [node("node-2", 1), other, node("node-10", 1), upper, node("node-1", 1), node("Node", 1)];
     let names = |query| -> Vec<String> {
-        let report = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, []).report(&query, now());
+        let report = Cluster::new::<_, ResourceClaim>(Profile::V1_37, &slices, []).report(&query, now());
         report.to_kep().pools.into_iter().map(|pool| pool.pool_name).collect()
     };
     assert_eq!(names(query()), ["Node", "node-1", "node-10", "node-2"], "by bytes");
@@ -138,7 +138,7 @@ fn taint_rules() {
     let slices = [node("node-1", 4), node("node-2", 4)];
     let unavailable = |selector, effect| -> Vec<i32> {
         let rules = [rule("r", selector, effect)];
-        let report = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, [])
+        let report = Cluster::new::<_, ResourceClaim>(Profile::V1_37, &slices, [])
             .with_taint_rules(&rules)
             .report(&query(), now());
         kep_counts(&report).iter().map(|counts| counts[3]).collect()
@@ -159,7 +159,8 @@ fn taint_rules() {
     }
     let rules = [rule("r", json!({}), "NoSchedule")];
     let gates = GateSet::of(Profile::V1_37).without(Gate::DeviceTaintRules);
-    let off = Cluster::new::<_, ResourceClaim>(gates, &slices, []).with_taint_rules(&rules);
+    let controllers = Component::new(Profile::V1_37, gates);
+    let off = Cluster::new::<_, ResourceClaim>(controllers, &slices, []).with_taint_rules(&rules);
     assert_eq!(kep_counts(&off.report(&query(), now()))[0], [4, 0, 4, 0], "the gate is off");
 }
 
@@ -241,8 +242,7 @@ fn pools_of_one_namespace() {
         claim_with("team", "monitor", json!([admin])),
         claim("stale", &["node-1/gone"]),
     ];
-    let report =
-        Cluster::new(GateSet::of(Profile::V1_37), &slices, &claims).report(&query().with_namespace("team"), now());
+    let report = Cluster::new(Profile::V1_37, &slices, &claims).report(&query().with_namespace("team"), now());
     let pools = report.to_kep().pools;
     assert_eq!((pools.len(), pools[0].pool_name.as_str(), report.matching_pools), (1, "node-2", 1));
     assert_eq!(pools[0].allocated_devices, 2, "counts are those of all namespaces");

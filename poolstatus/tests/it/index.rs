@@ -8,7 +8,7 @@ use dra_device::InventoryError;
 use dra_device::version::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use poolstatus::{AvailabilityReport, Cluster, Gate, GateSet, PoolIndex, PoolIndexEvent, Query};
+use poolstatus::{AvailabilityReport, Cluster, Component, Gate, GateSet, PoolIndex, PoolIndexEvent, Query};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
@@ -42,7 +42,7 @@ impl Objects {
     }
 
     fn report(&self, query: &Query) -> AvailabilityReport {
-        let cluster = Cluster::new(GateSet::of(Profile::V1_37), self.slices.values(), self.claims.values());
+        let cluster = Cluster::new(Profile::V1_37, self.slices.values(), self.claims.values());
         cluster.with_taint_rules(self.rules.values()).report(query, now())
     }
 }
@@ -78,8 +78,8 @@ proptest! {
     #[test]
     fn equals_the_computation_from_scratch(changes in vec((change(), random::query()), 1..40)) {
         // req: 5677-INCR-1
-        let (mut index, mut objects) = (PoolIndex::new(GateSet::of(Profile::V1_37)), Objects::default());
-        let mut relisted = PoolIndex::new(GateSet::of(Profile::V1_37));
+        let (mut index, mut objects) = (PoolIndex::new(Profile::V1_37), Objects::default());
+        let mut relisted = PoolIndex::new(Profile::V1_37);
         for (number, (change, query)) in changes.into_iter().enumerate() {
             prop_assert!(index.apply(change.clone()).is_ok());
             objects.apply(change);
@@ -97,7 +97,7 @@ proptest! {
 #[test]
 fn a_claim_that_moves() {
     // req: 5677-INCR-1
-    let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+    let mut index = PoolIndex::new(Profile::V1_37);
     let mut counts = |change: PoolIndexEvent| {
         index.apply(change).unwrap();
         kep_counts(&index.report(&query(), now()))
@@ -116,7 +116,7 @@ fn a_claim_that_moves() {
 
 #[test]
 fn a_slice_that_comes_back_finds_its_claims() {
-    let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+    let mut index = PoolIndex::new(Profile::V1_37);
     let changes = [
         PoolIndexEvent::Claim(Arc::new(claim("c", &["node-1/gpu-0"]))),
         PoolIndexEvent::Slice(Arc::new(node("node-1", 2))),
@@ -134,7 +134,7 @@ fn the_gate_of_taint_rules() {
     for (gates, unavailable) in
         [(GateSet::of(Profile::V1_37), 2), (GateSet::of(Profile::V1_37).without(Gate::DeviceTaintRules), 0)]
     {
-        let mut index = PoolIndex::new(gates);
+        let mut index = PoolIndex::new(Component::new(Profile::V1_37, gates));
         index.apply(PoolIndexEvent::Slice(Arc::new(node("node-1", 2)))).unwrap();
         index.apply(PoolIndexEvent::TaintRule(Arc::new(rule("r", json!({}), "NoExecute")))).unwrap();
         assert_eq!(kep_counts(&index.report(&query(), now())), [[2, 0, 2 - unavailable, unavailable]]);
@@ -143,7 +143,7 @@ fn the_gate_of_taint_rules() {
 
 #[test]
 fn names_that_are_missing_or_unknown() {
-    let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+    let mut index = PoolIndex::new(Profile::V1_37);
     index.apply(PoolIndexEvent::Slice(Arc::new(node("node-1", 2)))).unwrap();
     let before = index.report(&query(), now());
     let mut nameless = slice("", "p", json!({}));
@@ -196,7 +196,7 @@ fn deleted(uid: &str) -> [PoolIndexEvent; 3] {
 }
 
 fn index_of(events: [PoolIndexEvent; 3]) -> PoolIndex {
-    let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+    let mut index = PoolIndex::new(Profile::V1_37);
     for event in events {
         assert_eq!(index.apply(event), Ok(ApplyOutcome::Applied));
     }
@@ -224,7 +224,7 @@ fn a_late_event_about_a_former_object() {
         assert_eq!(index.apply(event.clone()), Ok(ApplyOutcome::Applied));
         assert_eq!(index.apply(event), Ok(ApplyOutcome::Unknown));
     }
-    assert_eq!(index_now(&index), PoolIndex::new(GateSet::of(Profile::V1_37)).report(&query(), now()));
+    assert_eq!(index_now(&index), PoolIndex::new(Profile::V1_37).report(&query(), now()));
 }
 
 proptest! {
@@ -234,14 +234,14 @@ proptest! {
     fn any_order_of_versions_ends_with_the_newest(
         shown in vec((0..3_usize, prop::sample::select(std::vec![1_u32, 9, 10, 99, 100, 101, 1000])), 1..20),
     ) {
-        let (mut index, mut newest) = (PoolIndex::new(GateSet::of(Profile::V1_37)), [None; 3]);
+        let (mut index, mut newest) = (PoolIndex::new(Profile::V1_37), [None; 3]);
         for (kind, version) in shown {
             let event = state("1", version)[kind].clone();
             let outcome = if Some(version) < newest[kind] { ApplyOutcome::Older } else { ApplyOutcome::Applied };
             prop_assert_eq!(index.apply(event), Ok(outcome));
             newest[kind] = newest[kind].max(Some(version));
         }
-        let mut expected = PoolIndex::new(GateSet::of(Profile::V1_37));
+        let mut expected = PoolIndex::new(Profile::V1_37);
         for (kind, version) in newest.into_iter().enumerate() {
             if let Some(version) = version {
                 expected.apply(state("1", version)[kind].clone()).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::{ClusterResourceScope, Resource};
 use poolstatus::kep::ResourcePoolStatusRequest;
-use poolstatus::{Cluster, GateSet, Profile};
+use poolstatus::{Cluster, Profile};
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, NOW, claim, devices, gpus, node, now, query, report, slice};
@@ -40,8 +40,7 @@ fn the_whole_status() {
     // req: 5677-FORM-1, 5677-COND-1, 5677-COND-4, 5677-TRUNC-1
     let slices = [node("node-1", 4), node("node-2", 4), node("node-3", 1)];
     let claims = [claim("c", &["node-1/gpu-0"])];
-    let status =
-        Cluster::new(GateSet::of(Profile::V1_37), &slices, &claims).report(&query().with_limit(2), now()).to_kep();
+    let status = Cluster::new(Profile::V1_37, &slices, &claims).report(&query().with_limit(2), now()).to_kep();
     let pool = |name: &str, allocated: i32| {
         json!({
             "driver": DRIVER, "poolName": name, "nodeName": name, "totalDevices": 4, "allocatedDevices": allocated,
@@ -150,9 +149,8 @@ fn errors_are_those_of_the_listed_pools() {
     let slices: Vec<_> = (0..3)
         .map(|index| slice(&format!("s-{index}"), &format!("p-{index}"), json!({"pool": {"resourceSliceCount": 2}})))
         .collect();
-    let status = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, [])
-        .report(&query().with_limit(2), now())
-        .to_kep();
+    let status =
+        Cluster::new::<_, ResourceClaim>(Profile::V1_37, &slices, []).report(&query().with_limit(2), now()).to_kep();
     assert_eq!((status.validation_errors.len(), status.total_matching_pools, status.truncated), (2, 3, true));
 }
 

@@ -1,16 +1,14 @@
 //! Properties that hold for every cluster.
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::{AvailabilityReport, Cluster, GateSet, Profile, Query, RequestOutcome};
+use poolstatus::{AvailabilityReport, Cluster, Profile, Query, RequestOutcome};
 use proptest::prelude::*;
 
 use crate::cluster::{kep_counts, now, shipped_counts};
 use crate::random::{Objects, objects, query};
 
 fn report(objects: &Objects, query: &Query) -> AvailabilityReport {
-    Cluster::new(GateSet::of(Profile::V1_37), &objects.slices, &objects.claims)
-        .with_taint_rules(&objects.rules)
-        .report(query, now())
+    Cluster::new(Profile::V1_37, &objects.slices, &objects.claims).with_taint_rules(&objects.rules).report(query, now())
 }
 
 fn claims(objects: &mut Objects) -> impl Iterator<Item = &mut ResourceClaim> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{Device, DeviceRequestAllocationResult, ResourceSlice};
-use poolstatus::{Cluster, GateSet, Profile, Query, RequestOutcome};
+use poolstatus::{Cluster, Profile, Query, RequestOutcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -291,7 +291,7 @@ proptest! {
 
     #[test]
     fn the_same_in_both_forms(objects in objects(), query in query()) {
-        let report = Cluster::new(GateSet::of(Profile::V1_37), &objects.slices, &objects.claims).with_taint_rules(&objects.rules).report(&query, now());
+        let report = Cluster::new(Profile::V1_37, &objects.slices, &objects.claims).with_taint_rules(&objects.rules).report(&query, now());
         let names = expected_pools(&objects, &query);
         prop_assert_eq!(report.matching_pools, names.len());
         let (RequestOutcome::Ready(status) | RequestOutcome::Incomplete { preview: status, .. }) = report.to_v1alpha3() else {

@@ -1,7 +1,7 @@
 //! Partition summary: partitions that could still be allocated.
 
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::{Cluster, GateSet, Profile};
+use poolstatus::{Cluster, Profile};
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, claim, gpus, kep_counts, now, pool, query, report, slice};
@@ -150,7 +150,7 @@ fn each_slice_names_its_attribute() {
 #[test]
 fn the_attribute_of_the_request() {
     let summary = |slices: &[ResourceSlice], attribute: &str| {
-        let report = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), slices, [])
+        let report = Cluster::new::<_, ResourceClaim>(Profile::V1_37, slices, [])
             .report(&query().with_partition_type_attribute(attribute), now());
         let pool = pool(&report);
         let types = pool.partition_summary.unwrap_or_default().into_iter().map(|entry| entry.type_);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim};
-use poolstatus::{Cluster, GateSet, PoolIndex, PoolIndexEvent, Profile};
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Profile};
 use proptest::prelude::*;
 use serde_json::{from_value, json};
 
@@ -42,7 +42,7 @@ proptest! {
         let claims = [claim(&secret, &pool, "gpu-0"), claim(&other, &pool, &format!("device-{secret}"))];
         let rules: [DeviceTaintRule; 0] = [];
 
-        let mut index = PoolIndex::new(GateSet::of(Profile::V1_37));
+        let mut index = PoolIndex::new(Profile::V1_37);
         for slice in &slices {
             index.apply(PoolIndexEvent::Slice(Arc::new(slice.clone()))).unwrap();
         }
@@ -50,7 +50,7 @@ proptest! {
             index.apply(PoolIndexEvent::Claim(Arc::new(claim.clone()))).unwrap();
         }
         let reports = [
-            Cluster::new(GateSet::of(Profile::V1_37), &slices, &claims).with_taint_rules(&rules).report(&query(), now()),
+            Cluster::new(Profile::V1_37, &slices, &claims).with_taint_rules(&rules).report(&query(), now()),
             index.report(&query(), now()),
         ];
         for report in reports {

@@ -1,7 +1,7 @@
 //! Status in the form of Kubernetes 1.37, `v1alpha3`.
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::{Cluster, GateSet, InputKind, Profile, RequestOutcome};
+use poolstatus::{Cluster, InputKind, Profile, RequestOutcome};
 use serde_json::json;
 
 use crate::cluster::{DRIVER, NOW, claim, gpus, node, now, query, ready, report, slice};
@@ -11,8 +11,7 @@ fn the_whole_status() {
     // req: 5677-FORM-1, 5677-COND-1
     let slices = [node("node-1", 4), node("node-2", 2)];
     let status = ready(
-        &Cluster::new(GateSet::of(Profile::V1_37), &slices, &[claim("c", &["node-1/gpu-0"])])
-            .report(&query().with_limit(1), now()),
+        &Cluster::new(Profile::V1_37, &slices, &[claim("c", &["node-1/gpu-0"])]).report(&query().with_limit(1), now()),
     );
     let expected = json!({
         "poolCount": 2,
@@ -53,8 +52,7 @@ fn an_incomplete_pool_holds_the_status_back() {
     assert_eq!(report_.metric_increments(Profile::V1_37).processed, 0);
     assert_eq!(report_.metric_increments(Profile::Kep).processed, 1, "the KEP's form has a status");
 
-    let first = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, [])
-        .report(&query().with_limit(1), now());
+    let first = Cluster::new::<_, ResourceClaim>(Profile::V1_37, &slices, []).report(&query().with_limit(1), now());
     assert!(matches!(first.to_v1alpha3(), RequestOutcome::Ready(_)), "a pool beyond the limit holds nothing back");
 }
 

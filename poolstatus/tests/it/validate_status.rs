@@ -1,7 +1,7 @@
 //! Validation of a status by the API server's rules.
 
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequestStatus;
-use poolstatus::{Cluster, GateSet, Profile, validate_status};
+use poolstatus::{Cluster, Profile, validate_status};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 
@@ -162,7 +162,7 @@ proptest! {
         for slice in &mut slices {
             slice.spec.pool.resource_slice_count = 0;
         }
-        let report = Cluster::new(GateSet::of(Profile::V1_37), &slices, &claims).with_taint_rules(&rules).report(&query(), now());
+        let report = Cluster::new(Profile::V1_37, &slices, &claims).with_taint_rules(&rules).report(&query(), now());
         let problems = validate_status(None, &ready(&report));
         prop_assert!(problems.is_empty(), "{}", problems);
     }

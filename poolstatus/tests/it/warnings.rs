@@ -1,7 +1,7 @@
 //! Warnings about the objects of a pool.
 
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::{Cluster, GateSet, PoolWarning, Profile};
+use poolstatus::{Cluster, PoolWarning, Profile};
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, claim, claim_with, devices, gpus, node, report, slice};
@@ -146,7 +146,7 @@ fn a_summary_says_what_the_counts_do_not() {
 #[test]
 fn warnings_are_those_of_the_listed_pools() {
     let slices = [node("p", 1), slice("z", "z", json!({"pool": {"generation": 0}}))];
-    let report = Cluster::new::<_, ResourceClaim>(GateSet::of(Profile::V1_37), &slices, [])
+    let report = Cluster::new::<_, ResourceClaim>(Profile::V1_37, &slices, [])
         .report(&crate::cluster::query().with_limit(1), crate::cluster::now());
     assert_eq!(report.warnings(Profile::Kep).count(), 0);
 }

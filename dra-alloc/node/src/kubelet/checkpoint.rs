@@ -139,11 +139,27 @@ struct Device<'a> {
     pool: &'a str,
     #[serde(rename = "DeviceName")]
     name: &'a str,
-    #[serde(rename = "ShareID", skip_serializing_if = "Option::is_none")]
-    share_id: Option<Option<&'a str>>,
+    #[serde(rename = "ShareID", skip_serializing_if = "ShareField::is_absent")]
+    share_id: ShareField<'a>,
     request_names: Option<&'a [String]>,
     #[serde(rename = "CDIDeviceIDs")]
     cdi_device_ids: Option<&'a [String]>,
+}
+
+/// Field of a device for the id of its share.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ShareField<'a> {
+    /// The release does not know the field.
+    Absent,
+    /// The id, or `null`.
+    Written(Option<&'a str>),
+}
+
+impl ShareField<'_> {
+    const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
 }
 
 fn is_absent(declaration: &SkipDeclaration) -> bool {
@@ -264,8 +280,8 @@ impl<'a> Device<'a> {
             pool: &device.pool,
             name: &device.device,
             share_id: match profile.rules().kubelet.checkpoint_shares {
-                CheckpointShares::Absent => None,
-                CheckpointShares::Written => Some(share_id),
+                CheckpointShares::Absent => ShareField::Absent,
+                CheckpointShares::Written => ShareField::Written(share_id),
             },
             request_names: Some(device.requests.as_slice()).filter(|names| !names.is_empty()),
             cdi_device_ids: Some(device.cdi_ids.as_slice()).filter(|ids| !ids.is_empty()),

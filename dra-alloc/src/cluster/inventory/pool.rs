@@ -296,7 +296,7 @@ fn ascend(slices: &[Arc<ResourceSlice>]) -> bool {
 
 /// Returns true if a slice defines counter sets, and none of its devices is read.
 fn has_counters_alone(slice: &ResourceSlice, sight: Sight) -> bool {
-    has_counters(slice) && !(sight.has_devices_with_counters && !slice_devices(slice).is_empty())
+    has_counters(slice) && (slice_devices(slice).is_empty() || !sight.has_devices_with_counters)
 }
 
 pub(super) fn has_counters(slice: &ResourceSlice) -> bool {

@@ -59,7 +59,7 @@ pub(crate) fn writes(
         |slice: &&ResourceSlice| (slice.spec.driver.as_str(), slice.spec.node_name.as_deref()) == (driver, Some(node));
     let layout = SliceContents::from_slices(stored.iter().filter(is_own));
     let pool = PoolSpec::new(driver, node, NodeChoice::Node(node)).with_devices(devices);
-    let limits = SliceLimits::of(server.unwrap_or(Profile::V1_37.into()));
+    let limits = SliceLimits::of(server.unwrap_or_else(|| Profile::V1_37.into()));
     let mut memory = match server {
         Some(_) => Memory::default().with_gates_off(limits.gates_off()),
         None => Memory::default(),

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use dra_alloc::InventoryError;
+use dra_alloc::{Component, InventoryError};
 use examples::manifest::{Manifests, PoolStatusRequest, name_of};
 use examples::pool_question::{Question, incomplete_pools};
 use examples::pool_table::tables;
@@ -88,7 +88,7 @@ impl<'a> Office<'a> {
         let not_synced = args.not_synced.map(InputKind::from);
         kinds.into_iter().filter(|kind| Some(*kind) != not_synced).for_each(|kind| controller.mark_synced(kind));
         let limiter = args.per_user.map(|burst: NonZeroU32| RateLimiter::new(burst, REFILL));
-        let (index, durations) = (index(manifests, question.gates)?, Vec::new());
+        let (index, durations) = (index(manifests, question.controllers())?, Vec::new());
         Ok(Self { index, gates: question.gates, args, now, controller, limiter, role, durations })
     }
 
@@ -268,8 +268,8 @@ impl<'a> Office<'a> {
 }
 
 /// Indexes the objects from which a status is computed.
-fn index(manifests: &Manifests, gates: GateSet) -> Result<PoolIndex, InventoryError> {
-    let mut index = PoolIndex::new(gates);
+fn index(manifests: &Manifests, controllers: Component) -> Result<PoolIndex, InventoryError> {
+    let mut index = PoolIndex::new(controllers);
     index.replace_slices(manifests.slices.iter().cloned())?;
     index.replace_claims(manifests.claims.iter().cloned())?;
     index.replace_taint_rules(manifests.taint_rules.iter().cloned())?;

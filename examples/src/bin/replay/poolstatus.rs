@@ -8,7 +8,7 @@ use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSli
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::metrics::MetricIncrements;
-use poolstatus::{AvailabilityReport, Cluster, GateSet, Profile, Query, RequestOutcome, StatusRequest, kep};
+use poolstatus::{AvailabilityReport, Cluster, Component, GateSet, Profile, Query, RequestOutcome, StatusRequest, kep};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -93,7 +93,8 @@ pub(super) fn compute(input: Value) -> Result<Operation, Refusal> {
             let observed = json!({"processed": 0, "errors": 0, "driver": request.query.driver()});
             return Ok(json!({"status": status, "lints": [], "observability": observed}));
         }
-        let cluster = stopwatch.index(|| Cluster::new(gates, &slices, &claims).with_taint_rules(&rules));
+        let cluster =
+            stopwatch.index(|| Cluster::new(Component::new(profile, gates), &slices, &claims).with_taint_rules(&rules));
         let (report, status) = stopwatch.run(|| {
             let report = cluster.report(&request.query, input.now);
             let status = to_form(&report, input.form);

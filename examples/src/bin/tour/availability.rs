@@ -4,7 +4,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{Cluster as Pools, GateSet, PoolReport, Query};
+use poolstatus::{Cluster as Pools, PoolReport, Query};
 
 use super::cluster::{Cluster, PROFILE};
 use super::page::Page;
@@ -14,9 +14,9 @@ const DRIVER: &str = "gpu.example.com";
 pub(super) fn availability(cluster: &Cluster, page: &mut Page) {
     page.step("An administrator asks what is left");
     page.input(format!("a ResourcePoolStatusRequest for {DRIVER}, before the claims were allocated and after"));
-    let (query, now, gates) = (Query::new(DRIVER), Timestamp::UNIX_EPOCH, GateSet::of(PROFILE));
-    let before = Pools::new(gates, &cluster.slices, &[] as &[ResourceClaim]).report(&query, now);
-    let after = Pools::new(gates, &cluster.slices, &cluster.claims).report(&query, now);
+    let (query, now) = (Query::new(DRIVER), Timestamp::UNIX_EPOCH);
+    let before = Pools::new(PROFILE, &cluster.slices, &[] as &[ResourceClaim]).report(&query, now);
+    let after = Pools::new(PROFILE, &cluster.slices, &cluster.claims).report(&query, now);
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED).set_header(["pool", "devices", "available before", "available after"]);
     for (before, after) in before.pools.iter().zip(&after.pools) {

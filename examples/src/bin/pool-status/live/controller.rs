@@ -15,7 +15,7 @@ use examples::pool_question::Question;
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision};
-use poolstatus::{Gate, GateSet, Profile, Query, RequestOutcome, StatusRequest};
+use poolstatus::{Component, Gate, GateSet, Profile, Query, RequestOutcome, StatusRequest};
 use tokio::time::Instant;
 
 use super::super::args::Args;
@@ -58,7 +58,7 @@ impl<'a> Controller<'a> {
         let (rate, vitals) = (args.answers_per_second, Vitals::default());
         Self {
             cluster,
-            view: PoolView::new(gates),
+            view: PoolView::new(Component::new(question.profile, gates)),
             gates,
             decisions: RequestController::new(gates, gates),
             limiter: RateLimiter::new(rate, refill(rate)),
@@ -86,7 +86,7 @@ impl<'a> Controller<'a> {
 
     async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
         // After a time without the lease everything is seen anew.
-        self.view = PoolView::new(self.gates);
+        self.view = PoolView::new(Component::new(self.profile, self.gates));
         self.decisions = RequestController::new(self.gates, self.gates);
         self.pending.clear();
         loop {

@@ -68,7 +68,8 @@ async fn watch(cluster: &Cluster, question: &Question, args: &Args) -> Result<()
     let vitals = Vitals::default();
     let tables = vitals.metrics.counter("dra_pool_status_tables_total", "Tables that were printed", &[]);
     vitals.serve(args.vitals.metrics_address).await?;
-    let (mut view, mut watches, mut printed) = (PoolView::new(question.gates), watch_pools(cluster), String::new());
+    let (mut view, mut watches, mut printed) =
+        (PoolView::new(question.controllers()), watch_pools(cluster), String::new());
     loop {
         vitals.round();
         let Ok(Some(change)) = timeout(ROUND, watches.next()).await else { continue };

@@ -1,7 +1,7 @@
 //! Operations that ask one decision table: `nnn.nominator_update`, `nnn.binding_start`, `nnn.cycle_result`,
 //! `nnn.prebind_groups` and `nnn.needs_patch`.
 
-use dra_attrs::{Gate, GateSet, Profile};
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use nnn::binding::{BindingStart, PreBindPlugin};
 use nnn::{CycleOutcome, NominatingInfo, Nominator, PreFlight};
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,8 @@ pub(crate) fn binding_start(input: Value) -> Result<Operation, Refusal> {
     let pre_flights = pre_flights(&input.preflight);
     Ok(answer(move || {
         let gates = GateSet::of(Profile::V1_37).with_values([(Gate::NominatedNodeNameForExpectation, input.gate)]);
-        let mut start = BindingStart::new(gates, &pre_flights, &input.host);
+        let scheduler = Component::new(Profile::V1_37, gates);
+        let mut start = BindingStart::new(scheduler, &pre_flights, &input.host);
         start.waits_on_permit = input.waiting;
         start.nnn = node_name(&input.nnn);
         match start.no_patch_reason() {
