@@ -117,7 +117,7 @@ impl Component {
     /// ```
     #[must_use]
     pub fn reads_taint_rules(self) -> bool {
-        self.has(Gate::DeviceTaints) && self.has(self.rules().taint_rules)
+        self.has(self.rules().taint_rules)
     }
 
     /// Returns true if the gates are the defaults of the release, and were not read.

@@ -17,8 +17,9 @@ const SOURCES: [&str; 8] = [
 ];
 
 /// Lines that name a profile, each with the reason why it decides nothing.
-const NAMED: [(&str, usize, &str); 6] = [
+const NAMED: [(&str, usize, &str); 7] = [
     ("dra-alloc/node/src/driver/dropped.rs", 1, "names of gates in messages of drivers"),
+    ("dra-alloc/node/src/driver/limits.rs", 1, "the smallest limits, for a server that nobody has asked"),
     ("dra-alloc/node/src/driver/reconcile.rs", 1, "names of gates in messages of drivers"),
     ("dra-alloc/selector/src/options.rs", 1, "the environment of expressions that name no release"),
     ("dra-alloc/validate/src/lib.rs", 1, "the shortest check, which says that it is for 1.37"),

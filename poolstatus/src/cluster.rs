@@ -38,7 +38,7 @@ impl<'a> Cluster<'a> {
     /// use std::sync::Arc;
     /// use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{Cluster, GateSet, Profile, Query};
+    /// use poolstatus::{Cluster, Profile, Query};
     /// use serde_json::{from_value, json};
     ///
     /// let mut slices: BTreeMap<&str, Arc<ResourceSlice>> = BTreeMap::new();
@@ -48,8 +48,7 @@ impl<'a> Cluster<'a> {
     /// }}))?));
     /// let claims: BTreeMap<&str, Arc<ResourceClaim>> = BTreeMap::new();
     /// let rules: Vec<Arc<DeviceTaintRule>> = Vec::new();
-    /// let gates = GateSet::of(Profile::V1_37);
-    /// let cluster = Cluster::new(gates, slices.values(), claims.values()).with_taint_rules(&rules);
+    /// let cluster = Cluster::new(Profile::V1_37, slices.values(), claims.values()).with_taint_rules(&rules);
     /// assert_eq!(cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH).matching_pools, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

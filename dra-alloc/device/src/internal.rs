@@ -7,7 +7,7 @@ pub use crate::condition::validate_conditions;
 pub use crate::equality::{Same, TaintTimes, same_items, same_or_empty};
 pub use crate::extended_resource::{DEVICE_CLASS_PREFIX, is_extended_resource};
 pub use crate::gated::{gated_fields, without_fields};
-pub use crate::limits::{MAX_ADVANCED_DEVICES, MAX_COUNTER_SETS, MAX_DEVICES, MAX_REQUESTS_PER_CLAIM};
+pub use crate::limits::{MAX_DEVICES, MAX_REQUESTS_PER_CLAIM};
 pub use crate::places::{Place, Places};
 pub use crate::pool::counter_problem;
 pub use crate::pool_check::check_contents;
