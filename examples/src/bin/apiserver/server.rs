@@ -30,7 +30,26 @@ use super::watching;
 /// Largest body of a request, as in the API server.
 const MAX_BODY: usize = 3 * 1024 * 1024;
 
+/// Part of a larger body that is read and forgotten. A client that sends its body to the end reads the refusal then;
+/// otherwise its connection may be cut before.
+const MOST_FORGOTTEN: usize = 16 * 1024 * 1024;
+
 type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// Reads the body of a request.
+async fn bytes_of(mut body: Incoming) -> Result<Bytes, Refusal> {
+    match Limited::new(&mut body, MAX_BODY).collect().await {
+        Ok(read) => Ok(read.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            let mut forgotten = 0_usize;
+            while let (true, Some(Ok(frame))) = (forgotten < MOST_FORGOTTEN, body.frame().await) {
+                forgotten = forgotten.saturating_add(frame.data_ref().map_or(0, Bytes::len));
+            }
+            Err(Refusal::new(413, "RequestEntityTooLarge", format!("limit is {MAX_BODY}")))
+        }
+        Err(error) => Err(Refusal::bad_request(error.to_string())),
+    }
+}
 
 /// Form in which objects are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,20 +162,14 @@ impl Server {
         };
         let header =
             |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
-        let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                Refusal::new(413, "RequestEntityTooLarge", format!("limit is {MAX_BODY}"))
-            } else {
-                Refusal::bad_request(error.to_string())
-            }
-        })?;
+        let body = bytes_of(body).await?;
         let call = Call {
             options: Options::parse(head.uri.query().unwrap_or_default())?,
             form: if header(ACCEPT).contains("as=Table") { Form::Table } else { Form::Object },
             content_type: header(CONTENT_TYPE).to_owned(),
             method: head.method,
             target,
-            body: body.to_bytes(),
+            body,
         };
         self.call(&call)
     }
