@@ -42,10 +42,17 @@ pub(crate) struct Candidate<'s> {
     pub(crate) is_used: bool,
     /// True if a claim holds the device exclusively.
     pub(crate) is_held: bool,
+    /// Number of the device in its pool.
+    number: u32,
     known: &'s DeviceFacts,
 }
 
 impl Candidate<'_> {
+    /// Returns the number of the device in its pool.
+    pub(crate) fn number(self) -> usize {
+        usize::try_from(self.number).unwrap_or(usize::MAX)
+    }
+
     pub(crate) fn facts(self) -> Facts {
         self.known.look(self.device)
     }
@@ -286,12 +293,17 @@ impl<'s> Candidates<'s> {
     }
 }
 
+/// Returns a number of a device; one that no pool can have for a larger one.
+fn short(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
 impl<'s> Entered<'s> {
     /// Returns a device of a pool with one slice and no device in use, which needs no reading.
     fn at_once(&self, number: usize) -> Option<Candidate<'s>> {
         let (slice, None) = (self.pool.only_slice()?, &self.occupancy) else { return None };
         let (device, known) = (slice_devices(slice).get(number)?, self.pool.facts(number)?);
-        Some(Candidate { pool: self.ix, slice, device, is_used: false, is_held: false, known })
+        Some(Candidate { pool: self.ix, slice, device, is_used: false, is_held: false, number: short(number), known })
     }
 
     /// Reads the devices up to a number, counted from the first device with a position.
@@ -305,7 +317,15 @@ impl<'s> Entered<'s> {
             let Some((slice, device, known)) = self.rest.device_at(self.pool, position) else { return };
             let is_used = self.occupancy.as_ref().is_some_and(|occupancy| occupancy.is_used(position));
             let is_held = is_used && self.occupancy.as_ref().is_some_and(|occupancy| occupancy.is_held(position));
-            self.devices.push(Candidate { pool: self.ix, slice, device, is_used, is_held, known });
+            self.devices.push(Candidate {
+                pool: self.ix,
+                slice,
+                device,
+                is_used,
+                is_held,
+                number: short(position),
+                known,
+            });
             self.rest.device = position + 1;
         }
     }

@@ -8,28 +8,24 @@
 //!
 //! Source: the allocator of kube-scheduler 1.37.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use dra_attrs::{Index, Quantity, QuantityError};
+use dra_device::internal::name_of;
 use dra_device::pool::slice_devices;
-use k8s_openapi::api::resource::v1::{Counter, Device, DeviceCounterConsumption, ResourceSlice};
+use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 use super::ix::{ByCounter, ByCounterName, BySet, CounterIx, CounterNameIx, SetIx};
-use crate::cluster::inventory::pool::Pool;
-use crate::cluster::state::PoolUse;
+use crate::cluster::inventory::pool::{InvalidCounter, Pool};
+use crate::cluster::inventory::pool_counters::{Consumed, PoolCounters};
+use crate::cluster::state::{CountersLeft, PoolUse};
 
 /// Counter sets of a pool, with the amounts left before the allocation starts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct CounterSets<'i> {
-    sets: BTreeMap<&'i str, SetIx>,
-    counters: BTreeMap<(&'i str, &'i str), CounterIx>,
+    read: &'i PoolCounters,
     pub(crate) left: ByCounter<i128>,
     /// True if less than nothing is left of a counter.
     pub(crate) is_overcommitted: bool,
-    /// Name of each counter, as a number. Counters of one name in different sets have one number.
-    name_of: ByCounter<CounterNameIx>,
-    /// Number of different names.
-    names: usize,
     pub(crate) groups: BySet<Groups<'i>>,
     /// Counter sets from which a device with compatibility groups is allocated.
     grouped: BTreeSet<SetIx>,
@@ -53,15 +49,7 @@ pub(crate) struct Consumption<'i> {
     pub(crate) set: SetIx,
     pub(crate) groups: &'i [String],
     /// Consumed amounts in billionths of a unit, each with its counter.
-    pub(crate) amounts: Vec<(CounterIx, i128)>,
-}
-
-/// A counter value in a slice that is not a valid quantity.
-#[derive(Debug)]
-pub(crate) struct InvalidCounter<'i> {
-    pub(crate) slice: &'i ResourceSlice,
-    pub(crate) field: String,
-    pub(crate) error: QuantityError,
+    pub(crate) amounts: &'i [(CounterIx, i128)],
 }
 
 impl<'i> Groups<'i> {
@@ -89,47 +77,61 @@ impl<'i> Groups<'i> {
 }
 
 impl<'i> CounterSets<'i> {
-    /// Reads the counters of a pool, and subtracts the amounts that allocated devices consume.
+    /// Takes the counters of a pool, and subtracts the amounts that allocated devices consume.
     pub(crate) fn new(pool: &'i Pool, in_use: Option<&PoolUse>) -> Result<Self, InvalidCounter<'i>> {
-        let mut sets = Self::default();
-        for slice in pool.counter_slices() {
-            for (index, set) in slice.spec.shared_counters.iter().flatten().enumerate() {
-                sets.sets.insert(&set.name, sets.groups.push(Groups::Unused));
-                for (name, counter) in &set.counters {
-                    let field = || format!("spec.sharedCounters[{index}].counters[{name}].value");
-                    let value = read(slice, counter, field)?;
-                    sets.counters.insert((&set.name, name), sets.left.push(value));
+        let read = pool.read_counters()?;
+        let mut sets = Self {
+            read,
+            left: ByCounter::new(read.amounts().to_vec()),
+            is_overcommitted: false,
+            groups: std::iter::repeat_n(Groups::Unused, read.set_count()).collect(),
+            grouped: BTreeSet::new(),
+        };
+        // A pool without counter sets has nothing to take off, however many of its devices are in use.
+        if let Some(in_use) = in_use.filter(|_| !read.is_empty()) {
+            if let Some(kept) = in_use.counters_left(pool.stamp()) {
+                sets.restore(kept);
+                return Ok(sets);
+            }
+            let devices =
+                pool.all_slices().flat_map(|slice| slice_devices(slice).iter().map(move |device| (slice, device)));
+            for (number, (slice, device)) in devices.enumerate() {
+                if device.consumes_counters.is_some() && in_use.device(&device.name).is_some() {
+                    sets.take_off(slice, device, number)?;
                 }
             }
-        }
-        sets.number_names();
-        // A pool without counter sets has nothing to take off, however many of its devices are in use.
-        let in_use = in_use.filter(|_| !sets.sets.is_empty());
-        for slice in in_use.iter().flat_map(|_| pool.all_slices()) {
-            let is_in_use = |device: &&Device| in_use.is_some_and(|in_use| in_use.device(&device.name).is_some());
-            for device in slice_devices(slice).iter().filter(is_in_use) {
-                sets.take_off(slice, device)?;
+            if sets.grouped.is_empty() {
+                in_use.keep_counters_left(pool.stamp(), sets.kept());
             }
         }
         sets.is_overcommitted = sets.left.iter().any(|left| *left < 0);
         Ok(sets)
     }
 
-    fn number_names(&mut self) {
-        let mut names = BTreeMap::new();
-        self.name_of = std::iter::repeat_n(CounterNameIx::FIRST, self.left.len()).collect();
-        for ((_, name), counter) in &self.counters {
-            let end = CounterNameIx::from(names.len());
-            self.name_of[*counter] = *names.entry(*name).or_insert(end);
-        }
-        self.names = names.len();
+    fn restore(&mut self, kept: &CountersLeft) {
+        self.left = ByCounter::new(kept.amounts.to_vec());
+        let groups = |is_used: &bool| if *is_used { Groups::Without } else { Groups::Unused };
+        self.groups = kept.is_used.iter().map(groups).collect();
+        self.is_overcommitted = self.left.iter().any(|left| *left < 0);
     }
 
-    fn take_off(&mut self, slice: &'i ResourceSlice, device: &'i Device) -> Result<(), InvalidCounter<'i>> {
-        for consumption in self.consumption(slice, device)? {
+    fn kept(&self) -> CountersLeft {
+        CountersLeft {
+            amounts: self.left.iter().copied().collect(),
+            is_used: self.groups.iter().map(|groups| *groups != Groups::Unused).collect(),
+        }
+    }
+
+    fn take_off(
+        &mut self,
+        slice: &'i ResourceSlice,
+        device: &'i Device,
+        number: usize,
+    ) -> Result<(), InvalidCounter<'i>> {
+        for consumption in self.consumption(slice, device, number)? {
             for (counter, amount) in consumption.amounts {
-                if let Some(left) = self.left.at_mut(counter) {
-                    *left = left.saturating_sub(amount);
+                if let Some(left) = self.left.at_mut(*counter) {
+                    *left = left.saturating_sub(*amount);
                 }
             }
             if let Some(groups) = self.groups.at_mut(consumption.set) {
@@ -142,49 +144,41 @@ impl<'i> CounterSets<'i> {
         Ok(())
     }
 
-    /// Returns the consumption of a device. Ignores counters that the pool does not have: they were reported when the
-    /// pool was validated.
+    /// Returns the consumption of a device, by its number in the pool.
     pub(crate) fn consumption(
         &self,
         slice: &'i ResourceSlice,
         device: &'i Device,
+        number: usize,
     ) -> Result<Vec<Consumption<'i>>, InvalidCounter<'i>> {
-        let consumed = device.consumes_counters.iter().flatten().enumerate();
-        let known =
-            consumed.filter_map(|(index, consumed)| Some((index, consumed, *self.sets.get(&*consumed.counter_set)?)));
-        known
-            .map(|(index, consumed, set)| {
-                let groups = consumed.compatibility_groups.as_deref().unwrap_or_default();
-                Ok(Consumption { set, groups, amounts: self.amounts(slice, device, Index::from(index), consumed)? })
-            })
-            .collect()
-    }
-
-    fn amounts(
-        &self,
-        slice: &'i ResourceSlice,
-        device: &'i Device,
-        index: Index<DeviceCounterConsumption>,
-        consumed: &'i DeviceCounterConsumption,
-    ) -> Result<Vec<(CounterIx, i128)>, InvalidCounter<'i>> {
-        let amounts = consumed.counters.iter().filter_map(|(name, counter)| {
-            let position = *self.counters.get(&(consumed.counter_set.as_str(), name.as_str()))?;
-            let field = || format!("spec.devices[{}].consumesCounters[{index}].counters[{name}].value", device.name);
-            Some(read(slice, counter, field).map(|amount| (position, amount)))
-        });
-        amounts.collect()
+        let consumed = self.read.consumption(number, device).map_err(|bad| InvalidCounter {
+            slice: name_of(slice),
+            field: bad.field.clone(),
+            error: bad.error.clone(),
+        })?;
+        let entries = device.consumes_counters.as_deref().unwrap_or_default();
+        let groups = |consumed: &Consumed| {
+            let entry = consumed.entry.of(entries);
+            entry.and_then(|entry| entry.compatibility_groups.as_deref()).unwrap_or_default()
+        };
+        let consumption = |consumed: &'i Consumed| Consumption {
+            set: consumed.set,
+            groups: groups(consumed),
+            amounts: &consumed.amounts,
+        };
+        Ok(consumed.iter().map(consumption).collect())
     }
 
     /// Returns the first counter of which less is left than a device consumes: set, counter, amount left and amount
     /// consumed, in billionths of a unit.
     pub(crate) fn shortage(&self, device: &[Consumption<'_>]) -> Option<(&'i str, &'i str, i128, i128)> {
         let wanted = |counter: CounterIx| {
-            let amounts = device.iter().flat_map(|consumed| &consumed.amounts);
+            let amounts = device.iter().flat_map(|consumed| consumed.amounts);
             amounts.filter(|(other, _)| *other == counter).fold(0_i128, |sum, (_, amount)| sum.saturating_add(*amount))
         };
-        self.counters.iter().find_map(|((set, name), counter)| {
-            let (left, wanted) = (*self.left.at(*counter)?, wanted(*counter));
-            (wanted > left).then_some((*set, *name, left, wanted))
+        self.read.counters().find_map(|(set, name, counter)| {
+            let (left, wanted) = (*self.left.at(counter)?, wanted(counter));
+            (wanted > left).then_some((set, name, left, wanted))
         })
     }
 
@@ -192,7 +186,7 @@ impl<'i> CounterSets<'i> {
     pub(crate) fn left_by_name(&self, ledger: Option<&Ledger<'_>>) -> ByCounterName<i128> {
         let left = ledger.map_or(&self.left, |ledger| &ledger.left);
         let mut sums = self.zeros();
-        for (name, left) in self.name_of.iter().zip(left) {
+        for (name, left) in self.read.name_of().iter().zip(left) {
             sums[*name] = sums[*name].saturating_add((*left).max(0));
         }
         sums
@@ -201,16 +195,17 @@ impl<'i> CounterSets<'i> {
     /// Returns the amount that a device consumes of the counters of each name.
     pub(crate) fn by_name(&self, device: &[Consumption<'_>]) -> ByCounterName<i128> {
         let mut sums = self.zeros();
-        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
-            let name = self.name_of[*counter];
-            sums[name] = sums[name].saturating_add((*amount).max(0));
+        for (counter, amount) in device.iter().flat_map(|consumed| consumed.amounts) {
+            if let Some(name) = self.read.name_of().get(usize::from(*counter)) {
+                sums[*name] = sums[*name].saturating_add((*amount).max(0));
+            }
         }
         sums
     }
 
     /// Returns the name of each counter, as a number.
     pub(super) fn names(&self) -> impl Iterator<Item = CounterNameIx> {
-        self.name_of.iter().copied()
+        self.read.name_of().iter().copied()
     }
 
     /// Returns true if a device with compatibility groups is allocated from a counter set.
@@ -220,15 +215,25 @@ impl<'i> CounterSets<'i> {
 
     /// Returns a zero for each name of a counter.
     fn zeros(&self) -> ByCounterName<i128> {
-        std::iter::repeat_n(0, self.names).collect()
+        std::iter::repeat_n(0, self.read.names()).collect()
     }
 
     /// Returns false if a device can't be allocated even before any other choice: a counter of the pool is overcommitted,
     /// or less is left of one than the device consumes.
     pub(crate) fn may_serve(&self, device: &[Consumption<'_>]) -> bool {
-        let mut amounts = device.iter().flat_map(|consumed| &consumed.amounts);
+        let mut amounts = device.iter().flat_map(|consumed| consumed.amounts);
         !self.is_overcommitted
             && amounts.all(|(counter, amount)| self.left.at(*counter).is_none_or(|left| amount <= left))
+    }
+
+    /// Returns true if a device is refused for its counters before any other choice, as [`Ledger::reserve`] would. False says
+    /// nothing: a device may consume a counter twice, or a negative amount of it.
+    pub(crate) fn refuse(&self, device: &[Consumption<'_>]) -> bool {
+        let admits = |consumed: &Consumption<'_>| {
+            self.groups.at(consumed.set).is_none_or(|groups| groups.admits(consumed.groups))
+        };
+        let amounts = || device.iter().flat_map(|consumed| consumed.amounts);
+        device.iter().all(admits) && amounts().all(|(_, amount)| *amount >= 0) && !self.may_serve(device)
     }
 
     /// Returns true if the gate `DRADeviceCompatibilityGroups` must be on to allocate a device: the device has groups,
@@ -236,15 +241,6 @@ impl<'i> CounterSets<'i> {
     pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {
         consumption.iter().any(|consumed| !consumed.groups.is_empty() || self.is_grouped(consumed.set))
     }
-}
-
-fn read<'i>(
-    slice: &'i ResourceSlice,
-    counter: &Counter,
-    field: impl Fn() -> String,
-) -> Result<i128, InvalidCounter<'i>> {
-    let quantity = Quantity::from_kube(&counter.value);
-    quantity.map(Quantity::nanos).map_err(|error| InvalidCounter { slice, field: field(), error })
 }
 
 /// Amounts left of a pool's counters during the search for one allocation.
@@ -278,7 +274,7 @@ impl<'i> Ledger<'i> {
     /// Subtracts the consumption of a device. Changes nothing if it returns an error.
     pub(crate) fn reserve(&mut self, device: &[Consumption<'i>]) -> Result<Reserved<'i>, Shortage> {
         let reserved = self.join(device)?;
-        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
+        for (counter, amount) in device.iter().flat_map(|consumed| consumed.amounts) {
             self.change(*counter, amount.wrapping_neg());
         }
         if self.short == 0 {
@@ -290,7 +286,7 @@ impl<'i> Ledger<'i> {
 
     /// Adds back the consumption of a device, and restores the compatibility groups in `reserved`.
     pub(crate) fn release(&mut self, device: &[Consumption<'i>], reserved: Reserved<'i>) {
-        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
+        for (counter, amount) in device.iter().flat_map(|consumed| consumed.amounts) {
             self.change(*counter, *amount);
         }
         self.restore(reserved);

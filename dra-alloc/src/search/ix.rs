@@ -10,13 +10,13 @@ use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceConstrai
 
 use crate::cluster::expression::Expression;
 use crate::cluster::inventory::pool::Pool;
+use crate::cluster::inventory::pool_counters::CounterNames;
+pub(crate) use crate::cluster::inventory::pool_counters::{CounterIx, CounterNameIx, SetIx};
 
 /// Kind of position: alternatives of requests.
 pub(crate) enum Alternatives {}
 /// Kind of position: columns of the table.
 pub(crate) enum Columns {}
-/// Kind of position: names of counters in a pool.
-pub(crate) enum CounterNames {}
 
 /// Position of a claim in the call.
 pub(crate) type ClaimIx = Index<ResourceClaim>;
@@ -36,13 +36,6 @@ pub(crate) type SelectorIx = Index<Expression<'static>>;
 pub(crate) type PoolIx = Index<Pool>;
 /// Position of a device in search order.
 pub(crate) type DeviceIx = Index<Device>;
-
-/// Position of a counter set in its pool.
-pub(crate) type SetIx = Index<CounterSet>;
-/// Position of a counter among those of all counter sets of its pool.
-pub(crate) type CounterIx = Index<Counter>;
-/// Position of a name among those of all counters of a pool.
-pub(crate) type CounterNameIx = Index<CounterNames>;
 
 /// Values by claim.
 pub(crate) type ByClaim<T> = IxVec<ResourceClaim, T>;

@@ -325,6 +325,10 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         if !self.table.has(Gate::DeviceCompatibilityGroups) && counters.needs_groups(consumption) {
             return Err(Rejection::GroupsOff.into());
         }
+        // Most pools that are full stay so for the whole search: they need no ledger.
+        if !self.ledgers.contains_key(&candidate.pool) && counters.refuse(consumption) {
+            return Err(Rejection::Shortage(Shortage::Counters).into());
+        }
         let ledger = self.ledgers.entry(candidate.pool).or_insert_with(|| Ledger::new(counters));
         ledger.reserve(consumption).map(Some).map_err(|shortage| Rejection::Shortage(shortage).into())
     }

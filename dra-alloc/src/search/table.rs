@@ -17,7 +17,7 @@ use super::allocate_error::AllocateError;
 use super::budget::Meter;
 use super::candidates::{Candidate, Candidates, may_admit};
 use super::context::Context;
-use super::counters::{Consumption, CounterSets, InvalidCounter};
+use super::counters::{Consumption, CounterSets};
 use super::elisions::Elision;
 use super::grid::Grid;
 use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
@@ -27,7 +27,7 @@ use crate::cluster::capacity::{Amount, Capacity, Rounding};
 use crate::cluster::expression::{Expression, Owner};
 use crate::cluster::inventory::device::first_list;
 use crate::cluster::inventory::is_for_one_node;
-use crate::cluster::inventory::pool::Pool;
+use crate::cluster::inventory::pool::{InvalidCounter, Pool};
 use crate::cluster::inventory::view::SliceError;
 use crate::cluster::scope::Scope;
 use crate::cluster::state::DeviceUsage;
@@ -547,9 +547,9 @@ impl<'s> Table<'s> {
 
     /// Returns the device's consumption of its pool's counters.
     pub(crate) fn consumption(&self, device: DeviceIx) -> Result<&[Consumption<'s>], AllocateError> {
-        let Candidate { pool, slice, device: object, .. } = self.candidate(device);
-        let counters = self.counters(pool)?;
-        let read = || counters.consumption(slice, object);
+        let candidate = self.candidate(device);
+        let counters = self.counters(candidate.pool)?;
+        let read = || counters.consumption(candidate.slice, candidate.device, candidate.number());
         Ok(self.consumption.get_or_try(Index::FIRST, device, read)?)
     }
 }
@@ -590,7 +590,6 @@ impl From<SliceError<'_>> for AllocateError {
 
 impl From<InvalidCounter<'_>> for AllocateError {
     fn from(invalid: InvalidCounter<'_>) -> Self {
-        let slice = name_of(invalid.slice).to_owned();
-        Self::SliceQuantity { slice, field: invalid.field, source: invalid.error }
+        Self::SliceQuantity { slice: invalid.slice.to_owned(), field: invalid.field, source: invalid.error }
     }
 }

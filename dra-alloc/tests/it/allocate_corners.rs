@@ -1,10 +1,13 @@
 //! Tests of rare inputs of the allocator, and of the order in which problems are reported.
 
-use dra_alloc::{AllocateError, Gate, Index, NodeError, Outcome, RequestError};
+use dra_alloc::{
+    AllocateError, AllocatedState, Allocator, Budget, Classes, Gate, Index, Inventory, NodeError, Outcome, Profile,
+    RequestError,
+};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json, to_value};
 
-use crate::cluster::{Cluster, claim, device, node, pool, request, with};
+use crate::cluster::{Cluster, claim, class, device, node, pool, request, with};
 
 const GPU: &str = "gpu.example.com";
 
@@ -183,4 +186,42 @@ fn admin_access_takes_no_room_from_what_is_asked_beside_it() {
     let claims = [claim("first", requests, near), claim("second", beside, json!([]))];
     let found = cluster.devices("node-1", &claims).unwrap();
     assert_eq!(found, ["a gpu-5", "b gpu-6", "c gpu-7", "admin gpu-7", "plain gpu-8"]);
+}
+
+#[test]
+fn counters_that_are_left_follow_claims_and_slices() {
+    let memory = |amount: &str| json!({"memory": {"value": amount}});
+    let inventory = |total: &str| {
+        let whole = json!({"name": "n", "generation": 1, "resourceSliceCount": 2});
+        let consumed = json!([{"counterSet": "s", "counters": memory("2")}]);
+        let devices: Vec<Value> =
+            (0..8).map(|part| json!({"name": format!("d{part}"), "consumesCounters": consumed})).collect();
+        let sets = json!([{"name": "s", "counters": memory(total)}]);
+        let mut counters = with(pool("gpu.x", "n", json!([])), "sharedCounters", sets);
+        counters["metadata"]["name"] = json!("counters");
+        Cluster::new([pool("gpu.x", "n", json!(devices)), counters].map(|slice| with(slice, "pool", whole.clone())))
+            .inventory()
+    };
+    let (small, large, classes) = (inventory("8"), inventory("10"), Classes::new([class("gpu.x")]));
+    let mut state = AllocatedState::new(Profile::V1_37);
+    let ask = |state: &AllocatedState, inventory: &Inventory, name: &str| {
+        let claim = claim(name, json!([request("r", "gpu", json!({}))]), json!([]));
+        let allocator = Allocator::new(Profile::V1_37, inventory, &classes);
+        let verdict = allocator.allocate(state, &node("n"), [&claim], Budget::default()).unwrap();
+        let Outcome::Allocated(results) = verdict.outcome else { return None };
+        Some((claim, results.into_iter().next().unwrap()))
+    };
+    let take = |state: &mut AllocatedState, inventory: &Inventory, name: &str| {
+        let found = ask(state, inventory, name);
+        found.as_ref().is_some_and(|(claim, result)| state.assume(claim, result).is_ok())
+    };
+    let taken: Vec<bool> = (0..5).map(|number| take(&mut state, &small, &format!("c{number}"))).collect();
+    assert_eq!(taken, [true, true, true, true, false]);
+    // Another version of the pool has room for one more, whichever was asked for first.
+    assert!(ask(&state, &large, "c5").is_some() && ask(&state, &small, "c5").is_none());
+    state.forget(&claim("c2", json!([]), json!([])));
+    assert!(take(&mut state, &small, "c6") && !take(&mut state, &small, "c7"));
+    let copy = state.clone();
+    assert!(take(&mut state, &large, "c8") && !take(&mut state, &large, "c9"));
+    assert!(ask(&copy, &large, "c9").is_some(), "a copy has its own");
 }

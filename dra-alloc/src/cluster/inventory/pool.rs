@@ -3,8 +3,9 @@
 //! Pools are sorted by driver and name, those with binding conditions last. A pool's slices are sorted by name.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use dra_attrs::QuantityError;
 use dra_device::internal::{counter_problem, name_of};
 use dra_device::pool::{PoolProblem, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
@@ -12,9 +13,19 @@ use smallvec::SmallVec;
 
 use super::device::DeviceFacts;
 use super::flags::{Flags, bit};
+use super::pool_counters::{BadAmount, PoolCounters};
 use super::pool_devices::PoolDevices;
 use super::sight::Sight;
 use crate::cluster::stamp::Stamp;
+
+/// A counter value in a slice that is not a valid quantity.
+#[derive(Debug)]
+pub(crate) struct InvalidCounter<'i> {
+    /// Name of the slice.
+    pub(crate) slice: &'i str,
+    pub(crate) field: String,
+    pub(crate) error: QuantityError,
+}
 
 /// State of a pool that decides if devices can be allocated from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +50,8 @@ pub(crate) struct Pool {
     counters: Vec<Arc<ResourceSlice>>,
     /// Facts about the devices that the node can use.
     facts: Box<[DeviceFacts]>,
+    /// Counter sets, and what devices consume of them.
+    read_counters: OnceLock<Result<PoolCounters, (usize, BadAmount)>>,
     flags: Flags,
     soundness: Flags,
     /// Hash of driver and pool name.
@@ -64,6 +77,7 @@ impl Pool {
             elsewhere: slices.collect(),
             counters: Vec::new(),
             facts: Box::default(),
+            read_counters: OnceLock::new(),
             flags: Flags::default(),
             soundness: Flags::default(),
             hash,
@@ -97,9 +111,21 @@ impl Pool {
         slices.sort_by(|left: &Arc<_>, right: &Arc<_>| name_of(left).cmp(name_of(right)));
         let devices = Arc::new(PoolDevices::new(slices));
         let facts = std::iter::repeat_with(DeviceFacts::default).take(devices.len()).collect();
-        let (flags, soundness) = (Flags::default(), Flags::default());
+        let (flags, soundness, read_counters) = (Flags::default(), Flags::default(), OnceLock::new());
         let stamp = Stamp::next();
-        Self { sight, is_complete: true, devices, elsewhere, counters, facts, flags, soundness, hash, stamp }
+        Self {
+            sight,
+            is_complete: true,
+            devices,
+            elsewhere,
+            counters,
+            facts,
+            read_counters,
+            flags,
+            soundness,
+            hash,
+            stamp,
+        }
     }
 
     /// Returns the hash of driver and pool name.
@@ -222,6 +248,16 @@ impl Pool {
     /// Returns the slices that define counter sets.
     pub(crate) fn counter_slices(&self) -> impl Iterator<Item = &ResourceSlice> {
         self.counters.iter().map(|slice| &**slice)
+    }
+
+    /// Returns the counters of the pool. Reads them on first use, and what a device consumes when it is asked for.
+    pub(crate) fn read_counters(&self) -> Result<&PoolCounters, InvalidCounter<'_>> {
+        let devices = || self.all_slices().map(|slice| slice_devices(slice).len()).sum();
+        let read = self.read_counters.get_or_init(|| PoolCounters::new(self.counter_slices(), devices()));
+        read.as_ref().map_err(|(number, bad)| {
+            let slice = self.counter_slices().nth(*number).or_else(|| self.any());
+            InvalidCounter { slice: slice.map_or("", name_of), field: bad.field.clone(), error: bad.error.clone() }
+        })
     }
 
     /// Computes all facts about the pool and its devices now, instead of on first use.

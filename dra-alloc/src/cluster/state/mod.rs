@@ -33,7 +33,7 @@ pub use claim_id::ClaimId;
 pub use device_usage::DeviceUsage;
 pub use layer::Layer;
 pub(crate) use occupancy::Occupancy;
-pub(crate) use pool_use::PoolUse;
+pub(crate) use pool_use::{CountersLeft, PoolUse};
 pub use state_error::StateError;
 
 use device_usage::Holder;

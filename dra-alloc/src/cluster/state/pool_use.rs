@@ -1,6 +1,6 @@
 //! Use of one pool's devices by claims.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::device_usage::{DeviceUsage, Holder};
 use super::holding::Holding;
@@ -20,13 +20,32 @@ pub(crate) struct PoolUse {
     occupancies: Occupancies,
     /// Last change of the pool's use.
     stamp: Stamp,
+    /// Counters that are left, of the pool that was asked for first since then.
+    counters_left: OnceLock<(Stamp, CountersLeft)>,
+}
+
+/// Counters of a pool that are left beside the devices in use.
+#[derive(Clone, Debug)]
+pub(crate) struct CountersLeft {
+    /// Amount left of each counter, in billionths of a unit.
+    pub(crate) amounts: Box<[i128]>,
+    /// True for each counter set that a device in use consumes. None of them has compatibility groups.
+    pub(crate) is_used: Box<[bool]>,
 }
 
 impl PoolUse {
     pub(super) fn new(driver: &str, pool: &str) -> Self {
         let (driver, pool, devices, occupancies) =
             (driver.into(), pool.into(), Trie::default(), Occupancies::default());
-        Self { driver, pool, devices, held_twice: 0, occupancies, stamp: Stamp::default() }
+        Self {
+            driver,
+            pool,
+            devices,
+            held_twice: 0,
+            occupancies,
+            stamp: Stamp::default(),
+            counters_left: OnceLock::new(),
+        }
     }
 
     pub(super) fn is(&self, driver: &str, pool: &str) -> bool {
@@ -41,6 +60,17 @@ impl PoolUse {
     /// Returns the use of the pool's devices, as a node sees them.
     pub(crate) fn occupancy(&self, devices: &Arc<PoolDevices>) -> Arc<Occupancy> {
         self.occupancies.find(devices, |name| self.device(name))
+    }
+
+    /// Returns the counters that are left of a version of the pool, if they were kept since the last change.
+    pub(crate) fn counters_left(&self, pool: Stamp) -> Option<&CountersLeft> {
+        self.counters_left.get().filter(|(kept, _)| *kept == pool).map(|(_, left)| left)
+    }
+
+    /// Keeps the counters that are left of a version of the pool until the next change. Those of another version stay, if
+    /// there are any: nodes may see different slices of a pool.
+    pub(crate) fn keep_counters_left(&self, pool: Stamp, left: CountersLeft) {
+        self.counters_left.get_or_init(|| (pool, left));
     }
 
     /// Returns the number of devices in use.
@@ -89,6 +119,7 @@ impl PoolUse {
     }
 
     fn update(&mut self, device: &str) {
+        self.counters_left = OnceLock::new();
         let usage = self.devices.find(hash(device), |other| *other.name == *device);
         self.occupancies.update(device, usage);
     }
