@@ -1,6 +1,9 @@
 //! The way to a cluster.
 
+use std::time::Duration;
+
 use dra_attrs::{Component, Profile};
+use http_body_util::{BodyExt, Limited};
 use hyper::header::{HeaderValue, USER_AGENT};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -11,6 +14,12 @@ use super::retry::answered_within;
 use super::times::TimesLayer;
 use crate::cluster_args::{ClusterArgs, ClusterPlace};
 use crate::output::say;
+
+/// Longest metrics of an API server that are read: those of a large cluster have some ten million bytes.
+const METRICS_LEN: usize = 64 * 1024 * 1024;
+
+/// Longest time for its metrics.
+const METRICS_TIME: Duration = Duration::from_secs(30);
 
 /// Attempts before a server counts as absent: some seconds.
 const FIRST_ATTEMPTS: u32 = 6;
@@ -51,15 +60,18 @@ impl Cluster {
 
 impl Cluster {
     /// Returns the API server with its gates: read from its metrics, or the defaults of its release if they can't be read,
-    /// since nobody may or a gate is not in them.
+    /// since nobody may, they are too long or too late, or a gate is not in them.
     pub async fn api_server(&self) -> Component {
-        let request = hyper::Request::get("/metrics").body(Vec::new()).ok();
-        let text = match request {
-            Some(request) => self.client.request_text(request).await.ok(),
-            None => None,
-        };
+        let text = tokio::time::timeout(METRICS_TIME, self.metrics()).await.ok().flatten();
         let read = text.and_then(|text| Component::from_metrics(self.release, &text).ok());
         read.unwrap_or_else(|| Component::of(self.release))
+    }
+
+    async fn metrics(&self) -> Option<String> {
+        let request = hyper::Request::get("/metrics").body(kube::client::Body::empty()).ok()?;
+        let answer = self.client.send(request).await.ok().filter(|answer| answer.status().is_success())?;
+        let body = Limited::new(answer.into_body(), METRICS_LEN).collect().await.ok()?;
+        String::from_utf8(body.to_bytes().to_vec()).ok()
     }
 
     /// Says for a program if the API server is of another release than the rules that it follows: those of the other
