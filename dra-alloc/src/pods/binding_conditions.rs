@@ -90,7 +90,9 @@ impl BindingReport {
         }
     }
 
-    /// Returns the binding conditions of a claim's devices, by the timeout and the texts of `options`. Assumes that the gates of the feature are on.
+    /// Returns the binding conditions of a claim's devices, by the timeout and the texts of `options`.
+    ///
+    /// Assumes that the gates of the feature are on.
     ///
     /// Devices are looked at in the order of the results, as kube-scheduler does: one without binding conditions is passed
     /// over, its failure conditions too; a failure counts before readiness; a device that is not ready hides the failure of a

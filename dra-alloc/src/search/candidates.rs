@@ -293,7 +293,7 @@ impl<'s> Candidates<'s> {
     }
 }
 
-/// Returns a number of a device; one that no pool can have for a larger one.
+/// Returns the number of a device in half the space. One that is too large becomes `u32::MAX`, which no pool has.
 fn short(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
