@@ -10,12 +10,14 @@ variant != "" && index($0, variant "::") == 1 {
 }
 { flush_variant() }
 /^impl.* (std::clone::Clone|std::marker::Copy|std::fmt::Debug|std::default::Default|std::cmp::[A-Za-z]*|std::hash::Hash|serde[a-z_]*::.*(Serialize|Deserialize<'de>)|Clone|Copy|Debug|Default|Eq|PartialEq|Ord|PartialOrd|Hash|Serialize|Deserialize<'de>) for / { of_trait = 1; next }
+/^impl.*::Sealed for / { of_trait = 1; next }
 # rustdoc has an implementation at the trait and at the type.
 /^(unsafe )?impl.* for / { of_trait = 1; if (!seen[$0]++) print; next }
 /^impl/ { of_trait = 0; next }
 /^(#\[[a-z_]*\] )?pub (struct|enum|trait|mod|use|union|static) / { of_trait = 0 }
 of_trait && /^pub ((const )?fn|const|type) [a-z_0-9:]+::[A-Z][A-Za-z0-9]*(<[^(]*>)?::/ { next }
-of_trait && /^pub (fn|type) [A-Z][A-Za-z]*::/ { next }
+# Of an implementation for a type of another crate: it has no path.
+of_trait && /^pub ((const )?fn|const|type) / && !/^pub ((const )?fn|const|type) (dra_[a-z]+|nnn|readiness|poolstatus)::/ { next }
 /^pub [a-z_0-9:]+::[A-Z][A-Za-z0-9]*::[A-Z][A-Za-z0-9_]*$/ { variant = $0; next }
 { print }
 END { flush_variant() }

@@ -24,8 +24,8 @@
 //! - **NUMA and PCI** (KEP-6072): [`numa::numa_node_attribute`], [`numa::NumaTopology`] for machines without sysfs, module
 //!   [`numa`]; [`PciAddress`], [`PciAddress::pcie_root_attribute`]; [`Sysfs`], the view of a machine; [`VendorDriver::add_standard_numa_node`]
 //!   for drivers that publish the NUMA node under a name of their own.
-//! - **Attributes**: [`QualifiedName`], [`FullyQualifiedName`], [`AttributeValue`], [`Quantity`], [`Version`], parsed
-//!   strictly; [`check_device_attributes`] for the limits of one device.
+//! - **Attributes**: [`FullyQualifiedName`], [`Quantity`], [`Version`], parsed strictly; [`check_device_attributes`] for
+//!   the values and the limits of one device.
 //! - **Constraints** (KEP-4381, KEP-5491): [`MatchState`] and [`DistinctState`] decide `matchAttribute` and
 //!   `distinctAttribute` over [`ValueSet`]s, read leniently as the allocator of kube-scheduler does.
 //! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`Index`] (a position in a list),
@@ -42,7 +42,7 @@
 //!
 //! - **No IO.** A machine is read through the [`Sysfs`] trait only.
 //! - **Parsing is not validating.** A `DeviceAttribute` that deserialised may carry no value, or two;
-//!   [`AttributeValue::parse`] is the check.
+//!   [`check_device_attributes`] is the check.
 //! - **Deterministic.** The same input gives the same output, byte for byte; lists have a documented order.
 //! - **Bounded, without panics.** Node ids stay below 1,024, CPU ids below 65,536, quantities within an `i128` of
 //!   nano-units.
@@ -79,6 +79,7 @@ mod profile;
 mod quantity;
 mod resources;
 mod semver;
+mod serde_text;
 mod server_version;
 mod standard;
 mod sysfs;
@@ -96,7 +97,7 @@ pub use gates::{GateError, GateMetricsError, GateSet};
 pub use index::Index;
 pub use label_selector::{LabelSelectorError, label_selector_matches};
 pub use matching::{DistinctState, ListTypes, MatchError, MatchState, ValueSet};
-pub use name::{FullyQualifiedName, NameError, QualifiedName, lookup_by_name};
+pub use name::{FullyQualifiedName, NameError, lookup_by_name};
 pub use name_format::NameFormat;
 pub use node_selector::{NodeSelectorError, node_selector_matches};
 pub use pci::{PciAddress, PciAddressError, PcieRootError};
@@ -109,5 +110,5 @@ pub use server_version::ServerVersionError;
 pub use standard::StandardAttribute;
 pub use sysfs::{Sysfs, SysfsError, SysfsMap};
 pub use time_range::{has_saturated_time, saturate_times};
-pub use value::{AttributeValue, DeviceAttributesError, Scalar, ValueError, check_device_attributes};
+pub use value::{DeviceAttributesError, Scalar, ValueError, check_device_attributes};
 pub use vendor::{VendorDriver, VendorMigration};

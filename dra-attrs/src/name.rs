@@ -79,13 +79,13 @@ pub enum NameError {
 /// Key of a device's attributes or capacities: `id` or `domain/id`.
 ///
 /// ```
-/// use dra_attrs::QualifiedName;
+/// use dra_attrs::internal::QualifiedName;
 /// let name = QualifiedName::parse("dra.cpu/numaNodeID")?;
 /// assert_eq!(name.domain(), Some("dra.cpu"));
 /// assert_eq!(name.id(), "numaNodeID");
 ///
 /// let bare = QualifiedName::parse("numa")?;
-/// assert_eq!(bare.domain_or("gpu.nvidia.com"), "gpu.nvidia.com");
+/// assert_eq!(bare.domain(), None);
 /// assert!(QualifiedName::parse("GPU.com/x").is_err());
 /// # Ok::<(), dra_attrs::NameError>(())
 /// ```
@@ -129,12 +129,6 @@ impl<'a> QualifiedName<'a> {
     #[must_use]
     pub const fn id(self) -> &'a str {
         self.id
-    }
-
-    /// Returns the domain, or `driver` if the name has none.
-    #[must_use]
-    pub fn domain_or(self, driver: &'a str) -> &'a str {
-        self.domain.unwrap_or(driver)
     }
 }
 

@@ -6,8 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
+use crate::serde_text::serde_as_text;
 use crate::standard::StandardAttribute;
 use crate::sysfs::{Sysfs, SysfsError};
 
@@ -42,8 +41,7 @@ pub enum PciAddressError {
 /// assert_eq!(PciAddress::parse_extended("10000:00:04.0")?.domain(), 0x10000);
 /// # Ok::<(), dra_attrs::PciAddressError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
 pub struct PciAddress {
     domain: u32,
@@ -190,19 +188,11 @@ impl FromStr for PciAddress {
     }
 }
 
-impl TryFrom<String> for PciAddress {
-    type Error = PciAddressError;
+serde_as_text!(PciAddress, read_any);
 
-    /// Parses an address like [`PciAddress::parse_extended`], so that every serialized address can be read.
-    fn try_from(text: String) -> Result<Self, PciAddressError> {
-        Self::parse(&text).or_else(|_| Self::parse_extended(&text))
-    }
-}
-
-impl From<PciAddress> for String {
-    fn from(address: PciAddress) -> Self {
-        address.to_string()
-    }
+/// Parses an address like [`PciAddress::parse_extended`] too, so that every serialized address can be read.
+fn read_any(text: &str) -> Result<PciAddress, PciAddressError> {
+    PciAddress::parse(text).or_else(|_| PciAddress::parse_extended(text))
 }
 
 /// Reason that the PCI Express root of a device is unknown.

@@ -12,6 +12,8 @@ use std::str::FromStr;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use serde::{Deserialize, Serialize};
 
+use crate::serde_text::serde_as_text;
+
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const BINARY_CAP_NANOS: i128 = (i64::MAX as i128) * NANOS_PER_UNIT;
 
@@ -75,8 +77,7 @@ pub enum QuantityError {
 /// assert!("1i".parse::<Quantity>().is_err());
 /// # Ok::<(), dra_attrs::QuantityError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
 pub struct Quantity {
     nanos: i128,
@@ -373,19 +374,7 @@ fn strip_factors(mut value: i128, factor: i128, most: usize) -> (i128, usize) {
     (value, times)
 }
 
-impl TryFrom<String> for Quantity {
-    type Error = QuantityError;
-
-    fn try_from(text: String) -> Result<Self, QuantityError> {
-        text.trim().parse()
-    }
-}
-
-impl From<Quantity> for String {
-    fn from(quantity: Quantity) -> Self {
-        quantity.to_string()
-    }
-}
+serde_as_text!(Quantity, |text: &str| text.trim().parse());
 
 impl Default for Quantity {
     fn default() -> Self {

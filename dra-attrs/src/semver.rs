@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use crate::serde_text::serde_as_text;
 
 /// Reason that a text is not a semantic version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,8 +34,7 @@ pub struct VersionError {
 /// assert!("01.2.3".parse::<Version>().is_err());
 /// # Ok::<(), dra_attrs::VersionError>(())
 /// ```
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
 pub struct Version(semver::Version);
 
@@ -90,19 +89,7 @@ fn is_oversized(identifier: &str) -> bool {
     is_number && identifier.parse::<u64>().is_err()
 }
 
-impl TryFrom<String> for Version {
-    type Error = VersionError;
-
-    fn try_from(text: String) -> Result<Self, VersionError> {
-        text.parse()
-    }
-}
-
-impl From<Version> for String {
-    fn from(version: Version) -> Self {
-        version.to_string()
-    }
-}
+serde_as_text!(Version, str::parse);
 
 impl PartialEq for Version {
     fn eq(&self, other: &Self) -> bool {

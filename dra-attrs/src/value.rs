@@ -142,7 +142,8 @@ impl<'a> AttributeValue<'a> {
     /// Linear in the length of the list.
     ///
     /// ```
-    /// use dra_attrs::{AttributeValue, ValueError};
+    /// use dra_attrs::ValueError;
+    /// use dra_attrs::internal::AttributeValue;
     /// use k8s_openapi::api::resource::v1::DeviceAttribute;
     ///
     /// let list = DeviceAttribute { ints: Some(vec![6, 4, 5, 7]), ..Default::default() };

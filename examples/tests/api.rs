@@ -33,11 +33,10 @@ const MAX_INTERNAL: usize = 40;
 
 /// Items that nobody names outside of their package but a test, a fuzz target, or the type that has them; each with the
 /// reason why it stays.
-const WITHOUT_USER: [(&str, &str); 5] = [
+const WITHOUT_USER: [(&str, &str); 4] = [
     ("dra_attrs::numa::CpuSetError", "error of a text that is parsed"),
     ("dra_node::kubelet::NodeOperation", "bound of the parameter of a plan"),
     ("dra_alloc::capacity::Rounding", "compared with Kubernetes' own table"),
-    ("dra_alloc::claim_controller::CleanStep", "the rule for one claim, which the controller applies"),
     ("dra_alloc::claim_controller::QueueKeyError", "error of a text that is parsed"),
 ];
 

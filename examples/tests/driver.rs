@@ -13,7 +13,6 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use dra_attrs::numa::NumaNodeValue;
 use dra_attrs::{FieldErrors, StandardAttribute, check_device_attributes};
 use examples::machine::Machine;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
@@ -61,12 +60,9 @@ fn nodes(slice: &ResourceSlice) -> Vec<(&str, Vec<i64>)> {
 }
 
 fn nodes_of(device: &Device) -> Vec<i64> {
-    match attributes(device).get(StandardAttribute::NUMA_NODE).map(|attribute| NumaNodeValue::parse(attribute).unwrap())
-    {
-        None => Vec::new(),
-        Some(NumaNodeValue::Scalar(node)) => vec![node],
-        Some(NumaNodeValue::List(nodes)) => nodes.to_vec(),
-    }
+    let attribute = attributes(device).get(StandardAttribute::NUMA_NODE);
+    let list = attribute.and_then(|attribute| attribute.ints.clone());
+    list.unwrap_or_else(|| attribute.and_then(|attribute| attribute.int).into_iter().collect())
 }
 
 fn is_dns_label(name: &str) -> bool {

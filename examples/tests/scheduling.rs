@@ -6,7 +6,8 @@ mod replies;
 use std::fs;
 use std::path::Path;
 
-use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
+use dra_alloc::Component;
+use dra_alloc::kubelet::ClaimCache;
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -173,7 +174,7 @@ fn both_pods_of_a_shared_claim_are_reserved_and_prepared() {
             status.reserved_for.get_or_insert_default().push(from_value(consumer).unwrap());
         }
     }
-    let options = KubeletOptions::new(Profile::V1_37);
+    let options = Component::of(Profile::V1_37);
     let mut cache = ClaimCache::default();
     for name in ["a", "b"] {
         let plan = cache.plan_prepare(&pod(name), std::slice::from_ref(&claim), |_| true, options);

@@ -9,15 +9,14 @@ use std::sync::Arc;
 use dra_alloc::autoscaler::{ClusterSnapshot, NodeTemplate, ScaleSimulator};
 use dra_alloc::driver::{CdiKind, CdiSpec, DeviceMetadata, Ledger, MetadataVersion};
 use dra_alloc::eviction::{RulePreview, TaintIndex};
-use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
+use dra_alloc::kubelet::ClaimCache;
 use dra_alloc::pods::{ClaimTracker, PodOptions};
 use dra_alloc::selector::{self, Selector, SelectorCache, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{Classes, GateSet, Inventory};
+use dra_attrs::internal::QualifiedName;
 use dra_attrs::numa::CpuSet;
-use dra_attrs::{
-    Component, Gate, PciAddress, Profile, QualifiedName, Quantity, Version, has_saturated_time, saturate_times,
-};
+use dra_attrs::{Component, Gate, PciAddress, Profile, Quantity, Version, has_saturated_time, saturate_times};
 use examples::manifest::Manifests;
 use examples::nominate::{Player, Writers, read_timeline};
 use examples::simulation::{Description, Recorded, Simulation, Statistics};
@@ -88,10 +87,7 @@ const TARGETS: [(&str, Check); 24] = [
     ("alloc_kubelet", |text| {
         type Steps = Vec<(u8, BTreeMap<String, Result<(), String>>)>;
         let (pod, claims, _): (Pod, Vec<ResourceClaim>, Steps) = serde_json::from_str(text).unwrap();
-        let settings = KubeletOptions::new(Component::new(
-            Profile::V1_37,
-            GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations),
-        ));
+        let settings = Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations));
         assert!(ClaimCache::default().plan_prepare(&pod, &claims, |_| true, settings).is_ok());
     }),
     ("alloc_scaling", |text| {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
+use dra_alloc::kubelet::ClaimCache;
 use dra_attrs::{Component, Gate, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -13,7 +13,7 @@ type Input = (Pod, Vec<ResourceClaim>, Vec<(u8, BTreeMap<String, Result<(), Stri
 
 fuzz_target!(|text: &[u8]| {
     let Ok((pod, claims, steps)) = serde_json::from_slice::<Input>(text) else { return };
-    let (mut cache, mut settings) = (ClaimCache::default(), KubeletOptions::new(Profile::V1_37));
+    let (mut cache, mut settings) = (ClaimCache::default(), Component::of(Profile::V1_37));
     for (step, answers) in steps {
         let answer = |driver: &str| {
             if driver.len() % 2 == usize::from(step % 2) {
@@ -24,16 +24,16 @@ fuzz_target!(|text: &[u8]| {
         };
         match step % 6 {
             0 => {
-                settings = KubeletOptions::new(Component::new(
+                settings = Component::new(
                     settings.profile(),
                     settings.gates().with(Gate::OptionalNodeOperations),
-                ))
+                )
             }
             1 => {
-                settings = KubeletOptions::new(Component::new(
+                settings = Component::new(
                     settings.profile(),
                     settings.gates().without(Gate::OptionalNodeOperations),
-                ))
+                )
             }
             2 => cache = ClaimCache::from_checkpoint(cache.to_checkpoint(Profile::V1_37).as_bytes()).expect("readable"),
             3 | 4 => {

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::GateSet;
-use dra_attrs::{FullyQualifiedName, Profile, QualifiedName, lookup_by_name};
+use dra_attrs::internal::QualifiedName;
+use dra_attrs::{FullyQualifiedName, Profile, lookup_by_name};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -21,7 +22,7 @@ fuzz_target!(|text: &str| {
         return assert!(FullyQualifiedName::parse(name).is_err());
     };
     assert_eq!(qualified.to_string(), name);
-    assert_eq!(lookup_by_name(&bare, name, qualified.domain_or(driver)), Some(&"bare"));
+    assert_eq!(lookup_by_name(&bare, name, qualified.domain().unwrap_or(driver)), Some(&"bare"));
 
     let Ok(full) = FullyQualifiedName::parse(name) else { return assert_eq!(qualified.domain(), None) };
     assert_eq!((full.to_string().as_str(), Some(full.domain()), full.id()), (name, qualified.domain(), qualified.id()));

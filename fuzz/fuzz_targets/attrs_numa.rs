@@ -1,7 +1,8 @@
 //! Topologies of any nodes: the local nodes start with the physical one and name no node twice.
 #![no_main]
 
-use dra_attrs::numa::{NumaForm, NumaNode, NumaNodeValue, NumaTopology};
+use dra_attrs::internal::NumaNodeValue;
+use dra_attrs::numa::{NumaForm, NumaNode, NumaTopology};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<(i16, Vec<u8>, Option<i8>)>)| {

@@ -1,7 +1,8 @@
 //! Machines with any text in their files: helpers answer or return an error, in every form.
 #![no_main]
 
-use dra_attrs::numa::{NumaForm, NumaNodeValue, NumaPlace, NumaTopology, numa_node_attribute};
+use dra_attrs::internal::NumaNodeValue;
+use dra_attrs::numa::{NumaForm, NumaPlace, NumaTopology, numa_node_attribute};
 use dra_attrs::{PciAddress, SysfsMap};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,8 +1,8 @@
 //! Values: any combination of the eight fields is read without a panic, and equally by every reader.
 #![no_main]
 
-use dra_attrs::numa::NumaNodeValue;
-use dra_attrs::{AttributeValue, check_device_attributes};
+use dra_attrs::check_device_attributes;
+use dra_attrs::internal::{AttributeValue, NumaNodeValue};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use libfuzzer_sys::fuzz_target;
 

@@ -86,12 +86,6 @@ impl<'a> GatedPodView<'a> {
         Self { pod, requirements: &[] }
     }
 
-    /// Sets the pod's requirements on the node. An empty list is the same as an absent one.
-    #[must_use]
-    pub const fn with_requirements(self, requirements: &'a [NodeReadinessRequirement]) -> Self {
-        Self { requirements, ..self }
-    }
-
     /// Returns true if the pod is controlled by a `DaemonSet` of the group `apps`. Gates do not apply to such pods (KEP-5233,
     /// Non-Goals 4).
     ///

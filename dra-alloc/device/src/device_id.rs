@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Identity of a device in a cluster: driver, pool and device name.
 ///
@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 /// assert!("gpu-0".parse::<DeviceId>().is_err());
 /// # Ok::<(), dra_device::DeviceIdError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[expect(clippy::exhaustive_structs, reason = "these three names identify a device")]
 pub struct DeviceId {
@@ -68,16 +67,14 @@ impl FromStr for DeviceId {
     }
 }
 
-impl TryFrom<String> for DeviceId {
-    type Error = DeviceIdError;
-
-    fn try_from(text: String) -> Result<Self, DeviceIdError> {
-        text.parse()
+impl Serialize for DeviceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
-impl From<DeviceId> for String {
-    fn from(id: DeviceId) -> Self {
-        id.to_string()
+impl<'de> Deserialize<'de> for DeviceId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }

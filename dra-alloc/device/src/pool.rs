@@ -182,14 +182,6 @@ impl<'a, S: Deref<Target = ResourceSlice>> LatestGeneration<'a, S> {
         i64::try_from(self.count()) == Ok(self.expected_slice_count())
     }
 
-    /// Returns the first problem of the pool's counter sets: a device that consumes from a missing set or counter, or a
-    /// counter set that exists twice.
-    #[must_use]
-    pub fn counter_problem(self) -> Option<PoolProblem> {
-        let slices = || self.current().map(Deref::deref);
-        counter_problem(slices(), slices())
-    }
-
     fn current(self) -> impl Iterator<Item = &'a S> + Clone + use<'a, S> {
         let generation = self.generation();
         self.seen.iter().filter(move |slice| slice.spec.pool.generation == generation)

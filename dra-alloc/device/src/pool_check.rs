@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Bound;
 
-use dra_attrs::numa::NumaNodeValue;
+use dra_attrs::internal::NumaNodeValue;
 use dra_attrs::{FieldPath, Index, PciAddress, Quantity, StandardAttribute};
 use k8s_openapi::api::resource::v1::{CounterSet, Device, DeviceAttribute, DeviceCounterConsumption, ResourceSlice};
 

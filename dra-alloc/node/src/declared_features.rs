@@ -7,13 +7,13 @@
 //! already allocated the scheduler uses [`DeclaredFeature::required_by_claim`].
 
 use dra_attrs::internal::release::Inference;
-use dra_attrs::{Gate, Profile, Version};
+use dra_attrs::{Component, Gate, Profile, Version};
 use dra_device::skip::SkipSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::Serialize;
 
-use crate::kubelet::{ClaimCache, KubeletOptions};
+use crate::kubelet::ClaimCache;
 
 /// Reason in the status of a pod that the kubelet rejects for missing node features.
 const POD_FEATURE_UNSUPPORTED: &str = "PodFeatureUnsupported";
@@ -60,16 +60,15 @@ impl DeclaredFeature {
     /// ```
     /// use dra_attrs::Component;
     /// use dra_node::declared_features::DeclaredFeature;
-    /// use dra_node::kubelet::KubeletOptions;
     /// use dra_attrs::Gate;
     /// use dra_attrs::{GateSet, Profile};
     /// let feature = DeclaredFeature::new(Profile::Kep);
-    /// let kubelet = KubeletOptions::new(Component::new(Profile::Kep, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations)));
+    /// let kubelet = Component::new(Profile::Kep, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations));
     /// assert_eq!(feature.declared_by(kubelet, &"1.37.0".parse()?), Some("DraOptionalNodePreparation"));
     /// # Ok::<(), dra_attrs::VersionError>(())
     /// ```
     #[must_use]
-    pub fn declared_by(&self, kubelet: KubeletOptions, version: &Version) -> Option<&'static str> {
+    pub fn declared_by(&self, kubelet: Component, version: &Version) -> Option<&'static str> {
         (kubelet.has(Gate::OptionalNodeOperations) && self.covers(version)).then(|| self.name())
     }
 
@@ -219,7 +218,7 @@ impl Stage {
 }
 
 fn uses_skipping(pod: &Pod, claims: &[ResourceClaim], profile: Profile) -> bool {
-    ClaimCache::claims_of_pod(pod, KubeletOptions::new(profile)).filter_map(Result::ok).any(|used| {
+    ClaimCache::claims_of_pod(pod, Component::of(profile)).filter_map(Result::ok).any(|used| {
         claims.iter().any(|claim| {
             let metadata = &claim.metadata;
             metadata.name.as_ref() == Some(&used.claim.name)

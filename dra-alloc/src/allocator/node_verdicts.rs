@@ -158,11 +158,6 @@ impl<K: Ord> NodeVerdicts<K> {
         self.forget(usize::from(node));
     }
 
-    /// Forgets the refusals of a kind of pods, of which no more will come.
-    pub fn forget_kind(&mut self, kind: &K) {
-        self.kinds.remove(kind);
-    }
-
     /// Returns the keys of what has changed; `None` if that is not known.
     fn changed_keys(&self, inventory: &Inventory, now: &Seen) -> Option<Vec<u64>> {
         if now.rules != self.seen.rules {

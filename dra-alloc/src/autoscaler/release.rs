@@ -19,7 +19,7 @@ pub enum Departure {
     /// The pods lose their node and wait for another one: claims that nobody else has are deallocated.
     Unscheduled,
     /// The pods are deleted, or are done: their own claims are deleted, and other claims are cleaned as
-    /// [`CleanStep::of_claim`] says.
+    /// the controller for claims does.
     Removed,
     /// The same in the simulation of Cluster Autoscaler, where a claim of others stays allocated even if nobody is left.
     RemovedAsClusterAutoscaler,

@@ -8,8 +8,7 @@ use crate::pods::ClaimWrite;
 
 /// Fate of the pod that owns a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum OwnerPhase {
+pub(crate) enum OwnerPhase {
     /// The claim has no owner, its owner is not known, or it may still run: the claim stays, if need be until the garbage
     /// collector takes it.
     #[default]
@@ -20,8 +19,7 @@ pub enum OwnerPhase {
 
 /// Step of the clean-up of a claim. Each is applied to the claim as the call before has left it.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum CleanStep {
+pub(crate) enum CleanStep {
     /// Sets `status.reservedFor`.
     Reserve(Vec<ResourceClaimConsumerReference>),
     /// Clears `status.reservedFor` and the allocation.
@@ -34,8 +32,7 @@ pub enum CleanStep {
 
 impl CleanStep {
     /// Returns the call of the step; `None` if nothing is left to do.
-    #[must_use]
-    pub fn call(&self, claim: &ResourceClaim) -> Option<ControllerCall> {
+    pub(super) fn call(&self, claim: &ResourceClaim) -> Option<ControllerCall> {
         let mut claim = Box::new(claim.clone());
         match self {
             Self::Reserve(consumers) => {
@@ -68,18 +65,7 @@ impl CleanStep {
     /// | none | none | – | nothing: an allocation that was never reserved stays |
     ///
     /// A claim without entries is deleted if its pod is done. Applied to the result, the rule has no further step.
-    ///
-    /// ```
-    /// use dra_alloc::claim_controller::{CleanStep, OwnerPhase};
-    /// use k8s_openapi::api::resource::v1::ResourceClaim;
-    /// use serde_json::{from_value, json};
-    /// let claim: ResourceClaim = from_value(json!({"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]},
-    ///     "spec": {}, "status": {"allocation": {}, "reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]}}))?;
-    /// assert_eq!(CleanStep::of_claim(&claim, |_| true, OwnerPhase::Stays), []);
-    /// assert_eq!(CleanStep::of_claim(&claim, |_| false, OwnerPhase::Stays), [CleanStep::Deallocate, CleanStep::RemoveFinalizer]);
-    /// # Ok::<(), serde_json::Error>(())
-    /// ```
-    pub fn of_claim(
+    pub(crate) fn of_claim(
         claim: &ResourceClaim,
         stays: impl Fn(&ResourceClaimConsumerReference) -> bool,
         owner: OwnerPhase,
@@ -111,4 +97,80 @@ fn has_finalizer(claim: &ResourceClaim) -> bool {
 
 fn is_allocated(claim: &ResourceClaim) -> bool {
     claim.status.as_ref().is_some_and(|status| status.allocation.is_some())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+mod tests {
+    use k8s_openapi::api::resource::v1::AllocationResult;
+    use proptest::prelude::*;
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    const FINALIZER: &str = ClaimWrite::FINALIZER;
+
+    fn claim(status: Value) -> ResourceClaim {
+        let metadata = json!({"namespace": "ns", "name": "c", "finalizers": [FINALIZER]});
+        from_value(json!({"metadata": metadata, "spec": {}, "status": status})).unwrap()
+    }
+
+    #[test]
+    fn a_claim_keeps_its_devices_until_its_last_consumer_goes() {
+        let claim = claim(json!({"allocation": {}, "reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]}));
+        assert_eq!(CleanStep::of_claim(&claim, |_| true, OwnerPhase::Stays), []);
+        let steps = CleanStep::of_claim(&claim, |_| false, OwnerPhase::Stays);
+        assert_eq!(steps, [CleanStep::Deallocate, CleanStep::RemoveFinalizer]);
+    }
+
+    fn any_claim() -> impl Strategy<Value = (ResourceClaim, Vec<bool>, bool)> {
+        let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+        (flags, prop::collection::vec(any::<bool>(), 0..4)).prop_map(
+            |((allocated, finalizer, deleted, owner), stays)| {
+                let consumers: Vec<Value> = (0..stays.len())
+                    .map(|index| json!({"resource": "pods", "name": format!("p{index}"), "uid": format!("{index}")}))
+                    .collect();
+                let mut claim = claim(json!({"reservedFor": consumers}));
+                if allocated {
+                    claim.status.as_mut().unwrap().allocation = Some(AllocationResult::default());
+                }
+                if !finalizer {
+                    claim.metadata.finalizers = None;
+                }
+                if deleted {
+                    claim.metadata.deletion_timestamp = from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+                }
+                (claim, stays, owner)
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn cleaning_twice_is_cleaning_once((claim, stays, is_done) in any_claim()) {
+            let owner = if is_done { OwnerPhase::Done } else { OwnerPhase::Stays };
+            let stays = |consumer: &ResourceClaimConsumerReference| {
+                stays[consumer.uid.parse::<usize>().unwrap()]
+            };
+            let (mut cleaned, mut is_deleted) = (claim.clone(), false);
+            for step in CleanStep::of_claim(&claim, stays, owner) {
+                match step.call(&cleaned) {
+                    Some(ControllerCall::UpdateStatus { claim } | ControllerCall::Update { claim }) => cleaned = *claim,
+                    Some(ControllerCall::DeleteClaim { .. }) => is_deleted = true,
+                    other => prop_assert!(other.is_none() && step == CleanStep::RemoveFinalizer),
+                }
+            }
+            let left = if is_deleted { vec![CleanStep::Delete] } else { Vec::new() };
+            prop_assert_eq!(CleanStep::of_claim(&cleaned, stays, owner), left);
+            // What is reserved keeps its devices, and what is free has no finalizer that it got with them.
+            let status = cleaned.status.unwrap();
+            let kept = claim.status.as_ref().unwrap().reserved_for.iter().flatten().filter(|consumer| stays(consumer)).count();
+            prop_assert_eq!(status.reserved_for.unwrap_or_default().len(), kept);
+            if kept > 0 {
+                prop_assert_eq!(status.allocation.is_some(), claim.status.as_ref().unwrap().allocation.is_some());
+            }
+        }
+    }
 }

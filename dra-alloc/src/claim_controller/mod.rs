@@ -4,7 +4,7 @@
 //! came to a node without a scheduler, and takes back reservations, allocations and claims of pods that are gone or done.
 //! [`ClaimController`] is its memory: what a watch shows goes in, and keys of what is to be looked at come out.
 //! [`ClaimController::sync`] looks at one of them; [`ControllerSync`] has the calls to the API server as values, in their
-//! order. [`CleanStep::of_claim`] is the rule for one claim.
+//! order.
 //!
 //! ```
 //! use dra_alloc::claim_controller::{ClaimController, ControllerResponse, ControllerCall, SyncStep};
@@ -54,7 +54,7 @@ mod step;
 mod sync;
 
 pub use call::{ControllerCall, ControllerResponse, PodGroupVersion};
-pub use clean::{CleanStep, OwnerPhase};
+pub(crate) use clean::{CleanStep, OwnerPhase};
 pub use controller::ClaimController;
 pub use error::{ClaimMakingError, SyncError};
 pub use made_claim::generate_name;

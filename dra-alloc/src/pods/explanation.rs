@@ -245,8 +245,7 @@ impl PodExplanation {
     }
 
     /// Returns the number of nodes that were added.
-    #[must_use]
-    pub fn number_of_nodes(&self) -> usize {
+    fn number_of_nodes(&self) -> usize {
         self.fitting + self.groups.iter().map(|group| group.nodes.len()).sum::<usize>()
     }
 }

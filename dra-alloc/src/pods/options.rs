@@ -66,8 +66,7 @@ impl PodOptions {
     }
 
     /// Returns the time that devices may take to become ready for a binding.
-    #[must_use]
-    pub const fn binding_timeout(self) -> SignedDuration {
+    pub(super) const fn binding_timeout(self) -> SignedDuration {
         self.binding_timeout
     }
 

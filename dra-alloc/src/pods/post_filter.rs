@@ -103,7 +103,7 @@ impl PodCycle {
 
     /// Returns the claims that [`PodCycle::post_filter`] chooses from: allocated, out of reach of a node, and reserved for
     /// nobody or for this pod alone.
-    pub fn deallocatable(&self) -> impl Iterator<Item = &CycleClaim> {
+    fn deallocatable(&self) -> impl Iterator<Item = &CycleClaim> {
         self.out_of_reach().filter(|claim| {
             let reserved = claim.claim.status.as_ref().and_then(|status| status.reserved_for.as_deref());
             let nobody_else = match reserved.unwrap_or_default() {

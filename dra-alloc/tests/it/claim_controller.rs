@@ -3,19 +3,15 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::claim_controller::{
-    ClaimController, CleanStep, ControllerCall, ControllerResponse, OwnerPhase, PodGroupVersion, QueueKey, SyncStep,
-    generate_name,
+    ClaimController, ControllerCall, ControllerResponse, PodGroupVersion, QueueKey, SyncStep, generate_name,
 };
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{Gate, GateSet, Profile};
 use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::resource::v1::{
-    AllocationResult, ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate,
-};
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
-use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 
 const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
@@ -480,54 +476,5 @@ fn generated_names() {
     ];
     for (owner, entry, expected) in rows {
         assert_eq!(generate_name(&owner, &entry), expected, "{owner} {entry}");
-    }
-}
-
-fn any_claim() -> impl Strategy<Value = (ResourceClaim, Vec<bool>, bool)> {
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    (flags, prop::collection::vec(any::<bool>(), 0..4)).prop_map(|((allocated, finalizer, deleted, owner), stays)| {
-        let consumers: Vec<Value> = (0..stays.len())
-            .map(|index| json!({"resource": "pods", "name": format!("p{index}"), "uid": format!("{index}")}))
-            .collect();
-        let mut claim = claim("c", None, json!({"reservedFor": consumers}));
-        if allocated {
-            claim.status.as_mut().unwrap().allocation = Some(AllocationResult::default());
-        }
-        if !finalizer {
-            claim.metadata.finalizers = None;
-        }
-        if deleted {
-            claim.metadata.deletion_timestamp = from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-        }
-        (claim, stays, owner)
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn cleaning_twice_is_cleaning_once((claim, stays, is_done) in any_claim()) {
-        let owner = if is_done { OwnerPhase::Done } else { OwnerPhase::Stays };
-        let stays = |consumer: &ResourceClaimConsumerReference| {
-            stays[consumer.uid.parse::<usize>().unwrap()]
-        };
-        let (mut cleaned, mut is_deleted) = (claim.clone(), false);
-        for step in CleanStep::of_claim(&claim, stays, owner) {
-            match step.call(&cleaned) {
-                Some(ControllerCall::UpdateStatus { claim } | ControllerCall::Update { claim }) => cleaned = *claim,
-                Some(ControllerCall::DeleteClaim { .. }) => is_deleted = true,
-                other => prop_assert!(other.is_none() && step == CleanStep::RemoveFinalizer),
-            }
-        }
-        let left = if is_deleted { vec![CleanStep::Delete] } else { Vec::new() };
-        prop_assert_eq!(CleanStep::of_claim(&cleaned, stays, owner), left);
-        // What is reserved keeps its devices, and what is free has no finalizer that it got with them.
-        let status = cleaned.status.unwrap();
-        let kept = claim.status.as_ref().unwrap().reserved_for.iter().flatten().filter(|consumer| stays(consumer)).count();
-        prop_assert_eq!(status.reserved_for.unwrap_or_default().len(), kept);
-        if kept > 0 {
-            prop_assert_eq!(status.allocation.is_some(), claim.status.as_ref().unwrap().allocation.is_some());
-        }
     }
 }

@@ -122,7 +122,7 @@ fn a_forget_of_what_is_not_there_tells_so_and_takes_nothing() {
     let before = state.clone();
     assert!(!state.forget(&claim("3")));
     assert_eq!(state, before);
-    assert!(state.forget_claim(&ClaimId::from(&claim("1"))));
+    assert!(state.forget(&claim("1")));
     assert!(!state.forget(&claim("1")));
     assert_eq!(memory(&state), "50".parse().unwrap());
 }

@@ -1,6 +1,7 @@
 //! Size limits of the API, as the documentation of its types states them.
 
-use dra_attrs::{AttributeValue, NameFormat, QualifiedName};
+use dra_attrs::NameFormat;
+use dra_attrs::internal::{AttributeValue, QualifiedName};
 use dra_device::MAX_DEVICES_PER_CLAIM;
 use dra_device::internal::{MAX_DEVICES, MAX_REQUESTS_PER_CLAIM};
 use dra_selector::internal::EXPRESSION_LIMIT;

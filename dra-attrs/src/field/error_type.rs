@@ -83,7 +83,7 @@ impl ErrorType {
     /// Returns true if a message of this type shows the value. The API server omits values that are missing or too
     /// long, and those of types where the value is irrelevant.
     #[must_use]
-    pub const fn shows_value(self) -> bool {
+    pub(crate) const fn shows_value(self) -> bool {
         !matches!(
             self,
             Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal | Self::ServerStops

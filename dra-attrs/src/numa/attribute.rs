@@ -301,7 +301,7 @@ impl NumaNodeValue<'_> {
     /// `None` means unknown, never node 0: the attribute has neither form. The list is not sorted before reading.
     ///
     /// ```
-    /// use dra_attrs::numa::NumaNodeValue;
+    /// use dra_attrs::internal::NumaNodeValue;
     /// use k8s_openapi::api::resource::v1::DeviceAttribute;
     /// let list = DeviceAttribute { ints: Some(vec![6, 4, 5, 7]), ..Default::default() };
     /// assert_eq!(NumaNodeValue::physical(&list), Some(6));
@@ -346,7 +346,8 @@ impl<'a> NumaNodeValue<'a> {
     /// Both or neither is set, the list is empty, or the value is of another type.
     ///
     /// ```
-    /// use dra_attrs::numa::{NumaValueError, NumaNodeValue};
+    /// use dra_attrs::internal::NumaNodeValue;
+    /// use dra_attrs::numa::NumaValueError;
     /// use k8s_openapi::api::resource::v1::DeviceAttribute;
     /// let text = DeviceAttribute { string: Some("0".into()), ..Default::default() };
     /// assert_eq!(NumaNodeValue::parse(&text), Err(NumaValueError::Type { field: "string" }));

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
+use crate::serde_text::serde_as_text;
 use crate::sysfs::trimmed;
 
 /// Exclusive upper bound of CPU and node ids; no kernel is built for more CPUs.
@@ -32,8 +31,7 @@ pub struct CpuSetError {
 /// assert!("3-1".parse::<CpuSet>().is_err());
 /// # Ok::<(), dra_attrs::numa::CpuSetError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
 pub struct CpuSet(Vec<(u32, u32)>);
 
@@ -115,16 +113,4 @@ impl fmt::Display for CpuSet {
     }
 }
 
-impl TryFrom<String> for CpuSet {
-    type Error = CpuSetError;
-
-    fn try_from(text: String) -> Result<Self, CpuSetError> {
-        text.parse()
-    }
-}
-
-impl From<CpuSet> for String {
-    fn from(set: CpuSet) -> Self {
-        set.to_string()
-    }
-}
+serde_as_text!(CpuSet, str::parse);

@@ -3,14 +3,13 @@
 //! [`NumaTopology`] holds the kernel's data about a machine's nodes; [`NumaTopology::local_nodes`] is the list
 //! algorithm of the KEP; [`numa_node_attribute`] is the entry point for drivers.
 
-mod attribute;
+pub(crate) mod attribute;
 mod cpu_set;
 mod local_nodes;
 mod topology;
 
 pub use attribute::{
-    NumaError, NumaForm, NumaNodeAttribute, NumaNodeValue, NumaPlace, NumaValueError, numa_node, numa_node_attribute,
-    publish,
+    NumaError, NumaForm, NumaNodeAttribute, NumaPlace, NumaValueError, numa_node, numa_node_attribute, publish,
 };
 pub use cpu_set::{CpuSet, CpuSetError};
 pub use local_nodes::{Diagnostic, LocalNodes};

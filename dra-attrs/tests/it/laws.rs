@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::numa::{CpuSet, Distances, NumaForm, NumaNode, NumaNodeValue, NumaTopology, Socket};
-use dra_attrs::{DistinctState, ListTypes, MatchState, PciAddress, QualifiedName, Quantity, QuantityFormat, ValueSet};
+use dra_attrs::internal::{NumaNodeValue, QualifiedName};
+use dra_attrs::numa::{CpuSet, Distances, NumaForm, NumaNode, NumaTopology, Socket};
+use dra_attrs::{DistinctState, ListTypes, MatchState, PciAddress, Quantity, QuantityFormat, ValueSet};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use proptest::prelude::*;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{FullyQualifiedName, NameError, QualifiedName, StandardAttribute, lookup_by_name};
+use dra_attrs::internal::QualifiedName;
+use dra_attrs::{FullyQualifiedName, NameError, StandardAttribute, lookup_by_name};
 
 #[test]
 fn standard_names() {
@@ -25,7 +26,7 @@ fn valid_names() {
     for name in ["a", "_", "numaNode", "A1_b", "dra.net/numaNode", "a-b.c0/x", "0.example/x", long.as_str()] {
         assert_eq!(QualifiedName::parse(name).unwrap().to_string(), name);
     }
-    let domain = |name| QualifiedName::parse(name).unwrap().domain_or("gpu.example");
+    let domain = |name| QualifiedName::parse(name).unwrap().domain().unwrap_or("gpu.example");
     assert_eq!((domain("a"), domain("dra.net/a")), ("gpu.example", "dra.net"));
 }
 

@@ -1,9 +1,10 @@
 //! Decision table of the list algorithm, and the forms of the attribute.
 
 use dra_attrs::StandardAttribute;
+use dra_attrs::internal::NumaNodeValue;
 use dra_attrs::numa::{
-    CpuSet, Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaNodeValue, NumaTopology,
-    SlitFinding, Socket, SocketUnknown, TopologyError, publish,
+    CpuSet, Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaTopology, SlitFinding, Socket,
+    SocketUnknown, TopologyError, publish,
 };
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use std::collections::BTreeMap;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::numa::{NumaNodeValue, NumaValueError};
-use dra_attrs::{AttributeValue, DeviceAttributesError, Index, Scalar, ValueError, Version, check_device_attributes};
+use dra_attrs::internal::{AttributeValue, NumaNodeValue};
+use dra_attrs::numa::NumaValueError;
+use dra_attrs::{DeviceAttributesError, Index, Scalar, ValueError, Version, check_device_attributes};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::{int, ints, string, version};

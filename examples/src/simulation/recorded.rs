@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use dra_alloc::Component;
 use dra_alloc::claims::{ClaimKey, PodClaimError};
-use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
+use dra_alloc::kubelet::ClaimCache;
 use dra_alloc::{Profile, claims};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
@@ -149,7 +150,7 @@ impl PodReader<'_> {
     fn pod(&mut self, pod: &Pod) -> Result<RecordedPod, RecordedError> {
         let name = name_of(&pod.metadata);
         let mut claims = Vec::new();
-        for claim in ClaimCache::claims_of_pod(pod, KubeletOptions::new(Profile::V1_37)) {
+        for claim in ClaimCache::claims_of_pod(pod, Component::of(Profile::V1_37)) {
             let claims::PodClaim { claim, .. } =
                 claim.map_err(|source| RecordedError::Claim { pod: name.clone(), source })?;
             if !self.used.insert(claim.clone()) {

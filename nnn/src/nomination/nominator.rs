@@ -164,7 +164,7 @@ impl Nominator {
 
     /// Records that a PATCH of the pod's status was sent that leaves the nomination unchanged. Its response goes to
     /// [`Self::write_answered`] too.
-    pub fn other_write_issued(&mut self, uid: &str) {
+    pub(crate) fn other_write_issued(&mut self, uid: &str) {
         self.writes.entry(uid.to_owned()).or_default().issued(None);
     }
 

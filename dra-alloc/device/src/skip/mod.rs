@@ -224,12 +224,6 @@ impl SkipDeclaration {
         }
     }
 
-    /// Returns the names in the list that this version does not know, in the order of the list.
-    pub fn unknown_names(&self) -> impl Iterator<Item = &str> {
-        let names: &[String] = if let Self::List(names) = self { names } else { &[] };
-        names.iter().map(String::as_str).filter(|name| operation(name).is_empty())
-    }
-
     /// Converts the declaration to a wire form. A declaration that already has the form, or is absent, stays unchanged.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use dra_device::internal::{PodFields, is_extended_resource};
 use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::claim_info::{ClaimCache, ClaimInfo};
-use super::options::KubeletOptions;
+use dra_attrs::Component;
 
 /// Reason why the devices of a container can't be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,10 +42,10 @@ impl ClaimCache {
         &self,
         pod: &Pod,
         container: &Container,
-        options: KubeletOptions,
+        kubelet: Component,
     ) -> Result<Vec<&str>, ContainerError> {
         let mut ids = Vec::new();
-        for (key, requests) in wanted(pod, container, options)? {
+        for (key, requests) in wanted(pod, container, kubelet)? {
             let Some(info) = self.claims.get(&key) else {
                 return Err(ContainerError::NoClaimInfo { name: key.name, namespace: key.namespace });
             };
@@ -60,7 +60,7 @@ impl ClaimCache {
 fn wanted<'a>(
     pod: &'a Pod,
     container: &'a Container,
-    options: KubeletOptions,
+    kubelet: Component,
 ) -> Result<BTreeMap<ClaimKey, Vec<&'a str>>, PodClaimError> {
     let mut wanted: BTreeMap<ClaimKey, Vec<&str>> = BTreeMap::new();
     let used = container.resources.as_ref().and_then(|resources| resources.claims.as_deref()).unwrap_or_default();
@@ -76,13 +76,13 @@ fn wanted<'a>(
         }
     }
     let extended = pod.status.as_ref().and_then(|status| status.extended_resource_claim_status.as_ref());
-    if let Some(status) = extended.filter(|_| options.has(Gate::ExtendedResource)) {
+    if let Some(status) = extended.filter(|_| kubelet.has(Gate::ExtendedResource)) {
         let mut requests = status.request_mappings.iter().filter(|mapping| {
             mapping.container_name == container.name && asks_for_extended(container, &mapping.resource_name)
         });
         let claim = || ClaimKey::new(pod.namespace(), &status.resource_claim_name);
         if let Some(first) = requests.next() {
-            let others = match options.profile().rules().kubelet.extended_mappings {
+            let others = match kubelet.profile().rules().kubelet.extended_mappings {
                 ExtendedMappings::First => 0,
                 ExtendedMappings::All => usize::MAX,
             };

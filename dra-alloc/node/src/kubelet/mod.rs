@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use dra_attrs::Component;
-//! use dra_node::kubelet::{Responses, ClaimCache, KubeletOptions};
+//! use dra_node::kubelet::{Responses, ClaimCache};
 //! use dra_attrs::Gate;
 //! use dra_attrs::{GateSet, Profile};
 //! use k8s_openapi::api::core::v1::Pod;
@@ -38,7 +38,7 @@
 //!     },
 //! }))?;
 //!
-//! let options = KubeletOptions::new(Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations)));
+//! let options = Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations));
 //! let registered = |driver: &str| driver == "called.example.com";
 //! let mut cache = ClaimCache::default();
 //! let mut plan = cache.plan_prepare(&pod, &[claim], registered, options)?;
@@ -65,9 +65,9 @@ mod checkpoint;
 mod claim_info;
 mod container;
 mod error;
+mod honored;
 mod metrics;
 mod operation;
-mod options;
 mod plan;
 mod pod_claims;
 mod prepare;
@@ -80,5 +80,4 @@ pub use dra_attrs::Gate;
 pub use error::{CallError, PrepareError, UnprepareError};
 pub use metrics::SkipCounts;
 pub use operation::Operation;
-pub use options::KubeletOptions;
 pub use plan::{ClaimRef, NodeOperation, Plan, Prepare, Responses, Skipped, Unprepare};

@@ -12,9 +12,10 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::claim_info::{ClaimCache, ClaimInfo, PreparedDevice};
 use super::error::{CallError, PrepareError};
+use super::honored::honored;
 use super::operation::Operation;
-use super::options::KubeletOptions;
 use super::plan::{ClaimRef, Plan, Prepare, Responses};
+use dra_attrs::Component;
 
 /// A claim that may be prepared, with the operations that each of its drivers skips.
 struct Checked {
@@ -58,11 +59,11 @@ impl ClaimCache {
         pod: &Pod,
         claims: &[ResourceClaim],
         registered: impl Fn(&str) -> bool,
-        options: KubeletOptions,
+        kubelet: Component,
     ) -> Result<Plan<Prepare>, PrepareError> {
         let mut checked: Vec<Checked> = Vec::new();
-        for pod_claim in Self::claims_of_pod(pod, options) {
-            let claim = self.check(pod, pod_claim?, claims, &registered, options)?;
+        for pod_claim in Self::claims_of_pod(pod, kubelet) {
+            let claim = self.check(pod, pod_claim?, claims, &registered, kubelet)?;
             if checked.iter().all(|known| known.claim.key != claim.claim.key) {
                 checked.push(claim);
             }
@@ -71,7 +72,7 @@ impl ClaimCache {
         for Checked { claim, drivers, devices } in checked {
             let info = self.enter(&claim, &drivers, pod.uid())?;
             if info.prepared {
-                match options.profile().rules().kubelet.prepared_claim {
+                match kubelet.profile().rules().kubelet.prepared_claim {
                     PreparedClaim::PassedOver => continue,
                     PreparedClaim::EndsPreparation => return Ok(Plan::new(pod.uid())),
                 }
@@ -117,7 +118,7 @@ impl ClaimCache {
     /// For a caller that can't store them: the claims remain in the cache, and unprepare calls the driver.
     ///
     /// ```
-    /// use dra_node::kubelet::{Responses, ClaimCache, KubeletOptions, PreparedDevice};
+    /// use dra_node::kubelet::{Responses, ClaimCache, PreparedDevice};
     /// use dra_device::claims::ClaimKey;
     /// use dra_attrs::Profile;
     /// use serde_json::{from_value, json};
@@ -127,7 +128,7 @@ impl ClaimCache {
     ///     "reservedFor": [{"resource": "pods", "name": "p", "uid": "p-1"}],
     ///     "allocation": {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "d0"}]}}}}))?;
     /// let mut cache = ClaimCache::default();
-    /// let mut plan = cache.plan_prepare(&pod, &[claim], |_| true, KubeletOptions::new(Profile::V1_37))?;
+    /// let mut plan = cache.plan_prepare(&pod, &[claim], |_| true, Component::of(Profile::V1_37))?;
     /// let devices = vec![PreparedDevice::default()];
     /// cache.apply_prepare(&mut plan, "d", Ok(Responses::from([("c-1".to_owned(), Ok(devices))])))?;
     /// cache.forget_devices(&mut plan, "d");
@@ -169,7 +170,7 @@ impl ClaimCache {
         PodClaim { claim: key, origin }: PodClaim,
         claims: &[ResourceClaim],
         registered: impl Fn(&str) -> bool,
-        options: KubeletOptions,
+        kubelet: Component,
     ) -> Result<Checked, PrepareError> {
         let is_it = |claim: &&ResourceClaim| {
             let metadata = &claim.metadata;
@@ -180,7 +181,7 @@ impl ClaimCache {
             return Err(PrepareError::NotFound { claim: key.name });
         };
         let claim_uid = claim.metadata.uid.clone().unwrap_or_default();
-        let group = pod.group_name().filter(|_| options.has(Gate::WorkloadResourceClaims));
+        let group = pod.group_name().filter(|_| kubelet.has(Gate::WorkloadResourceClaims));
         if origin == ClaimOrigin::Template && !is_for_pod(pod, claim, group) {
             let owners = missing_owners(group);
             return Err(PrepareError::NotOwner { claim: key.to_string(), pod: pod.full_name(), owners });
@@ -192,9 +193,9 @@ impl ClaimCache {
         let Some(allocation) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else {
             return Err(PrepareError::NotAllocated { claim: key.name });
         };
-        check_gate(pod, &key, allocation, options)?;
+        check_gate(pod, &key, allocation, kubelet)?;
         let claim = ClaimRef { uid: claim_uid, key };
-        let drivers = self.skips(&claim, allocation, options);
+        let drivers = self.skips(&claim, allocation, kubelet);
         for (driver, _) in drivers.iter().filter(|(_, skips)| !skips.prepare) {
             if driver.is_empty() {
                 return Err(PrepareError::NoDriverName);
@@ -208,21 +209,16 @@ impl ClaimCache {
 
     /// Returns the operations that each driver of a claim skips. If an older kubelet has removed the operations from
     /// the checkpoint, the KEP calls the driver, and releases read them from the (immutable) allocation again.
-    fn skips(
-        &self,
-        claim: &ClaimRef,
-        allocation: &AllocationResult,
-        options: KubeletOptions,
-    ) -> BTreeMap<String, SkipSet> {
+    fn skips(&self, claim: &ClaimRef, allocation: &AllocationResult, kubelet: Component) -> BTreeMap<String, SkipSet> {
         let known = self.claims.get(&claim.key).filter(|info| info.uid == claim.uid);
-        let remembered = match options.profile().rules().skip.lost_operations {
+        let remembered = match kubelet.profile().rules().skip.lost_operations {
             LostOperations::Called => known,
             LostOperations::ReadAgain => None,
         };
         let of_driver = |(driver, fresh): (&str, SkipSet)| {
             let skips =
                 remembered.map_or(fresh, |info| info.drivers.get(driver).map(|state| state.skips).unwrap_or_default());
-            (driver.to_owned(), options.honoured(skips))
+            (driver.to_owned(), honored(kubelet, skips))
         };
         SkipSet::by_driver(allocation).into_iter().map(of_driver).collect()
     }
@@ -285,15 +281,15 @@ fn check_gate(
     pod: &Pod,
     key: &ClaimKey,
     allocation: &AllocationResult,
-    options: KubeletOptions,
+    kubelet: Component,
 ) -> Result<(), PrepareError> {
-    if options.has(Gate::OptionalNodeOperations) {
+    if kubelet.has(Gate::OptionalNodeOperations) {
         return Ok(());
     }
     let Some(device) = declaring(allocation).min_by_key(|device| device.driver.as_str()) else { return Ok(()) };
-    let gate = Gate::OptionalNodeOperations.name(options.profile());
+    let gate = Gate::OptionalNodeOperations.name(kubelet.profile());
     let claim = key.name.clone();
-    Err(match WireForm::from_profile(options.profile()) {
+    Err(match WireForm::from_profile(kubelet.profile()) {
         WireForm::List => PrepareError::GateDisabled { claim, gate },
         WireForm::Bool => {
             PrepareError::PreparationDisabled { claim, gate, driver: device.driver.clone(), pod: pod.full_name() }

@@ -8,8 +8,9 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::claim_info::{ClaimCache, ClaimInfo};
 use super::error::UnprepareError;
-use super::options::KubeletOptions;
+use super::honored::honored;
 use super::plan::{ClaimRef, Plan, Responses, Unprepare};
+use dra_attrs::Component;
 
 impl ClaimCache {
     /// Plans to unprepare a pod's claims, from the cache alone: independent of the API server's claims and of the gate
@@ -28,15 +29,15 @@ impl ClaimCache {
         &mut self,
         pod: &Pod,
         registered: impl Fn(&str) -> bool,
-        options: KubeletOptions,
+        kubelet: Component,
     ) -> Result<Plan<Unprepare>, UnprepareError> {
         let mut keys = self.keys_of(pod.uid());
         if keys.is_empty() {
-            keys = Self::claims_of_pod(pod, options)
+            keys = Self::claims_of_pod(pod, kubelet)
                 .map(|claim| claim.map(|claim| claim.claim))
                 .collect::<Result<_, _>>()?;
         }
-        self.plan_release(pod.uid(), keys, registered, options)
+        self.plan_release(pod.uid(), keys, registered, kubelet)
     }
 
     /// Plans to unprepare the claims of every pod in the cache whose UID is not in `active`. Such pods ended while the
@@ -46,7 +47,7 @@ impl ClaimCache {
         &mut self,
         active: &BTreeSet<String>,
         registered: impl Fn(&str) -> bool,
-        options: KubeletOptions,
+        kubelet: Component,
     ) -> Vec<(String, Result<Plan<Unprepare>, UnprepareError>)> {
         let mut claims_of_orphans: BTreeMap<String, Vec<ClaimKey>> = BTreeMap::new();
         for (key, info) in &self.claims {
@@ -55,7 +56,7 @@ impl ClaimCache {
             }
         }
         let plan = |(pod_uid, keys): (String, Vec<ClaimKey>)| {
-            let plan = self.plan_release(&pod_uid, keys, &registered, options);
+            let plan = self.plan_release(&pod_uid, keys, &registered, kubelet);
             (pod_uid, plan)
         };
         claims_of_orphans.into_iter().map(plan).collect()
@@ -103,7 +104,7 @@ impl ClaimCache {
         pod_uid: &str,
         keys: Vec<ClaimKey>,
         registered: impl Fn(&str) -> bool,
-        options: KubeletOptions,
+        kubelet: Component,
     ) -> Result<Plan<Unprepare>, UnprepareError> {
         let mut plan = Plan::new(pod_uid);
         for key in keys {
@@ -113,7 +114,7 @@ impl ClaimCache {
             if info.pods.len() > 1 {
                 info.pods.remove(pod_uid);
             } else {
-                release(&mut plan, key, info, options);
+                release(&mut plan, key, info, kubelet);
             }
         }
         check_registered(plan.calls(), registered)?;
@@ -127,10 +128,10 @@ impl ClaimCache {
 }
 
 /// Adds the driver calls for a claim that no other pod uses to the plan.
-fn release(plan: &mut Plan<Unprepare>, key: ClaimKey, info: &ClaimInfo, options: KubeletOptions) {
+fn release(plan: &mut Plan<Unprepare>, key: ClaimKey, info: &ClaimInfo, kubelet: Component) {
     let claim = ClaimRef { uid: info.uid.clone(), key };
     for (driver, state) in &info.drivers {
-        if options.honoured(state.skips).unprepare {
+        if honored(kubelet, state.skips).unprepare {
             plan.skip(driver, &claim);
         } else {
             plan.call(driver, &claim);

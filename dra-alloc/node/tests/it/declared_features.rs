@@ -3,7 +3,6 @@
 use dra_attrs::{Component, Gate, GateSet, Profile, Version};
 use dra_device::skip::SkipField;
 use dra_node::declared_features::{CandidateNodes, DeclaredFeature, Stage};
-use dra_node::kubelet::KubeletOptions;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};
@@ -45,10 +44,10 @@ fn required(profile: Profile, pod: &Pod, claims: &[ResourceClaim]) -> Vec<&'stat
 fn a_node_declares_the_feature_if_and_only_if_its_gate_is_on() {
     // req: 5945-NDF-1, 5945-NDF-5
     for (profile, name) in [(Profile::Kep, NAME), (Profile::V1_37, "DRAOptionalNodeOperations")] {
-        let (off, feature) = (KubeletOptions::new(profile), DeclaredFeature::new(profile));
+        let (off, feature) = (Component::of(profile), DeclaredFeature::new(profile));
         assert_eq!(
             feature.declared_by(
-                KubeletOptions::new(Component::new(off.profile(), off.gates().with(Gate::OptionalNodeOperations))),
+                Component::new(off.profile(), off.gates().with(Gate::OptionalNodeOperations)),
                 &version("1.37.0")
             ),
             Some(name)
@@ -152,10 +151,7 @@ fn the_last_version_with_the_constraint() {
 
     let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
     let feature = DeclaredFeature::new(Profile::Kep).with_max_version(version("1.38.0"));
-    let on = KubeletOptions::new(Component::new(
-        Profile::Kep,
-        GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations),
-    ));
+    let on = Component::new(Profile::Kep, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations));
     for (text, counts) in
         [("1.38.0", true), ("1.38.0-rc.1", true), ("1.38.1", false), ("1.39.0-alpha.2", false), ("0.0.0-alpha", true)]
     {

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use dra_attrs::{AttributeValue, Version};
+use dra_attrs::Version;
+use dra_attrs::internal::AttributeValue;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
 use crate::device::content::Content;

@@ -200,14 +200,6 @@ impl AllocatedState {
         self.forget_id(claim_id::texts(claim))
     }
 
-    /// Removes a claim by its identity, like [`AllocatedState::forget`].
-    ///
-    /// # Complexity
-    /// That of [`AllocatedState::forget`].
-    pub fn forget_claim(&mut self, claim: &ClaimId) -> bool {
-        self.forget_id(claim.texts())
-    }
-
     /// Marks a device as held exclusively, by a claim that is not known.
     pub fn hold(&mut self, device: &DeviceId) {
         self.add_to(device, Holding::Exclusive);

@@ -1,6 +1,6 @@
 //! Tests of upgrades, downgrades and gate changes while claims exist.
 
-use dra_alloc::kubelet::{KubeletOptions, Operation};
+use dra_alloc::kubelet::Operation;
 use dra_alloc::skip::SkipField;
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{Gate, GateSet, Outcome};
@@ -116,7 +116,7 @@ fn one_operation_in_a_file_is_none_where_the_field_is_a_bool() {
         let object = claim("c", &[(GPU, json!(["NodeUnprepareResources"]))]);
         let mut world = World::new(Profile::V1_37, &[GPU]);
         world.prepare(&pod("p", &["c"]), &[object]).unwrap();
-        world.settings = KubeletOptions::new(profile);
+        world.settings = Component::of(profile);
         world = world.restart();
         let orphans = world.cache.plan_orphans(&[].into(), |_| true, world.settings);
         assert_eq!(orphans[0].1.as_ref().unwrap().calls().len(), calls);

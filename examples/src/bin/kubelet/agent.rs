@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dra_alloc::Component;
 use dra_alloc::declared_features::{AdmissionError, DeclaredFeature};
 use dra_alloc::kubelet::{
-    CheckpointError, ClaimCache, ClaimRef, ContainerError, KubeletOptions, Operation, Plan, Prepare, PrepareError,
-    SkipCounts, Skipped, Unprepare, UnprepareError,
+    CheckpointError, ClaimCache, ClaimRef, ContainerError, Operation, Plan, Prepare, PrepareError, SkipCounts, Skipped,
+    Unprepare, UnprepareError,
 };
 use dra_attrs::Version;
 use k8s_openapi::api::core::v1::{Container, Pod};
@@ -79,7 +80,7 @@ pub(crate) struct Done {
 #[derive(Debug)]
 pub(crate) struct Agent {
     cache: RefCell<ClaimCache>,
-    settings: KubeletOptions,
+    settings: Component,
     file: LockedStateFile,
     /// Time that a driver has for a call.
     timeout: Duration,
@@ -98,7 +99,7 @@ impl Agent {
     /// The file can't be read or is damaged, or another agent has it; the agent does not start with an empty state then.
     pub(crate) fn start(
         file: StateFile,
-        settings: KubeletOptions,
+        settings: Component,
         plugins: BTreeMap<String, PathBuf>,
         timeout: Duration,
     ) -> Result<Self, AgentError> {

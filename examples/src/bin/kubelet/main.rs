@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use agent::{Agent, AgentError, CALL_TIMEOUT, Done};
 use clap::{Parser, Subcommand};
-use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
+use dra_alloc::kubelet::ClaimCache;
 use dra_attrs::{Component, GateError, Profile, Version, VersionError};
 use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::feature_gates::{KUBELET_GATES, feature_gates};
@@ -201,10 +201,8 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         });
         return Ok(serve(listener, &args.driver, on_call).await?);
     }
-    let settings = KubeletOptions::new(Component::new(
-        args.rules.profile,
-        feature_gates(&args.feature_gates, args.rules.profile, &KUBELET_GATES)?,
-    ));
+    let settings =
+        Component::new(args.rules.profile, feature_gates(&args.feature_gates, args.rules.profile, &KUBELET_GATES)?);
     if args.server.live {
         return Ok(live::run(args, settings, args.plugins()?).await?);
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::future::{Ready, ready};
 use std::path::PathBuf;
 
-use dra_alloc::kubelet::KubeletOptions;
 use examples::cluster_args::BuiltWithoutLive;
 
 use super::Args;
@@ -13,6 +12,6 @@ use super::Args;
 pub(crate) type LiveError = BuiltWithoutLive;
 
 /// Refuses to work on a cluster.
-pub(crate) fn run(_: &Args, _: KubeletOptions, _: BTreeMap<String, PathBuf>) -> Ready<Result<(), LiveError>> {
+pub(crate) fn run(_: &Args, _: Component, _: BTreeMap<String, PathBuf>) -> Ready<Result<(), LiveError>> {
     ready(Err(BuiltWithoutLive::new()))
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dra_alloc::GateSet;
-use dra_alloc::kubelet::KubeletOptions;
 use dra_attrs::{Component, Gate, Profile};
 use examples::manifest::Manifests;
 use k8s_openapi::api::core::v1::Pod;
@@ -55,7 +54,7 @@ pub(crate) async fn tell(profile: Profile) -> Result<String, StoryError> {
 }
 
 struct Teller<'a> {
-    settings: KubeletOptions,
+    settings: Component,
     file: StateFile,
     seen: &'a Mutex<Vec<String>>,
     text: String,
@@ -66,10 +65,7 @@ impl<'a> Teller<'a> {
     fn new(profile: Profile, folder: &TempDir, seen: &'a Mutex<Vec<String>>) -> Self {
         let mut manifests = Manifests::default();
         manifests.read("pods.yaml", MANIFEST);
-        let settings = KubeletOptions::new(Component::new(
-            profile,
-            GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations),
-        ));
+        let settings = Component::new(profile, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations));
         let file = StateFile::new(folder.path().join("dra_manager_state"));
         Self { settings, file, seen, text: String::new(), manifests }
     }
@@ -103,10 +99,7 @@ impl<'a> Teller<'a> {
         let gate = Gate::OptionalNodeOperations.name(self.settings.profile());
         self.chapter(&format!("The kubelet restarts with the gate {gate} off"));
         drop(agent);
-        let off = KubeletOptions::new(Component::new(
-            self.settings.profile(),
-            self.settings.gates().without(Gate::OptionalNodeOperations),
-        ));
+        let off = Component::new(self.settings.profile(), self.settings.gates().without(Gate::OptionalNodeOperations));
         let agent = Agent::start(self.file.clone(), off, plugins, CALL_TIMEOUT)?;
         match agent.prepare(&late, &self.manifests.claims).await {
             Err(error @ AgentError::Prepare(_)) => self.line(&format!("late does not start: {error}")),

@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 use dra_alloc::GateSet;
 use dra_alloc::declared_features::DeclaredFeature;
-use dra_alloc::kubelet::{ClaimCache, ClaimRef, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare};
+use dra_alloc::kubelet::{ClaimCache, ClaimRef, Plan, Prepare, PreparedDevice, Skipped, Unprepare};
 use dra_alloc::skip::SkipSet;
 use dra_attrs::{Component, Profile, Version};
 use k8s_openapi::api::core::v1::{Container, Pod};
@@ -240,7 +240,7 @@ impl ContainerStep {
 /// Kubelet that runs through its steps.
 struct Kubelet {
     profile: Profile,
-    settings: KubeletOptions,
+    settings: Component,
     /// Remembered claims; `None` if a checkpoint could not be read.
     cache: Option<ClaimCache>,
     preparing: Option<Plan<Prepare>>,
@@ -446,11 +446,8 @@ impl Kubelet {
 }
 
 /// Returns the kubelet's options; gates that are not named are off.
-fn settings(profile: Profile, gates: &BTreeMap<String, bool>) -> KubeletOptions {
-    KubeletOptions::new(Component::new(
-        profile,
-        GateSet::from_names(profile, |gate| Some(gates.get(gate).copied().unwrap_or(false))),
-    ))
+fn settings(profile: Profile, gates: &BTreeMap<String, bool>) -> Component {
+    Component::new(profile, GateSet::from_names(profile, |gate| Some(gates.get(gate).copied().unwrap_or(false))))
 }
 
 impl<T> Response<T> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::declared_features::{CandidateNodes, DeclaredFeature};
 use dra_alloc::explain::Detail;
-use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
+use dra_alloc::kubelet::ClaimCache;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile, StateError,
@@ -151,7 +151,7 @@ struct Group<'a> {
 
 /// Returns the groups of claims that need one node: the claims of each pod, and each claim that no pod uses.
 fn groups(manifests: &Manifests, profile: Profile) -> Vec<Group<'_>> {
-    let options = KubeletOptions::new(profile);
+    let options = Component::of(profile);
     let mut positions: BTreeMap<ClaimKey, Vec<usize>> = BTreeMap::new();
     for (index, claim) in manifests.claims.iter().enumerate() {
         positions.entry(ClaimKey::from_metadata(&claim.metadata)).or_default().push(index);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::GateSet;
-use dra_alloc::kubelet::{ClaimCache, ClaimRef, KubeletOptions, Responses, Skipped};
+use dra_alloc::kubelet::{ClaimCache, ClaimRef, Responses, Skipped};
 use dra_attrs::{Component, Gate, Profile};
 
 use super::cluster::{Cluster, PROFILE, name};
@@ -15,8 +15,7 @@ const RUNNING: [&str; 2] = ["gpu.example.com", "nic.example.com"];
 
 pub(super) fn prepare(cluster: &Cluster, page: &mut Page) -> Result<(), TourError> {
     page.step("The kubelet prepares the pod's devices");
-    let settings =
-        KubeletOptions::new(Component::new(PROFILE, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations)));
+    let settings = Component::new(PROFILE, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations));
     let is_running = |driver: &str| RUNNING.contains(&driver);
     page.input(format!(
         "pod {} with its claim; drivers on the node: {}",

@@ -1,7 +1,7 @@
 //! Tests of the CDI IDs of a container.
 
 use dra_attrs::{Component, Gate, GateSet, Profile};
-use dra_node::kubelet::{KubeletOptions, PreparedDevice};
+use dra_node::kubelet::PreparedDevice;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use serde_json::{Value, from_value, json};
 
@@ -93,7 +93,7 @@ fn only_the_first_request_of_extended_resources_counts_in_1_34() {
         from_value(json!({"name": "main", "resources": {"requests": {"example.com/x": "2"}}})).unwrap();
     let ids = |profile: Profile| {
         let gates = GateSet::of(profile).with(Gate::ExtendedResource);
-        let options = KubeletOptions::new(Component::new(profile, gates));
+        let options = Component::new(profile, gates);
         world.cache.container_devices(&pod, &container, options).unwrap()
     };
     assert_eq!(ids(Profile::V1_34), ["gpu=all", "nic=0"]);
@@ -121,11 +121,8 @@ fn which_resources_devices_may_stand_behind() {
         let ids = |settings| world.cache.container_devices(&pod, &container, settings).unwrap();
         assert_eq!(ids(world.settings).is_empty(), !stands, "{resource}");
         assert!(
-            ids(KubeletOptions::new(Component::new(
-                world.settings.profile(),
-                world.settings.gates().without(Gate::ExtendedResource)
-            )))
-            .is_empty(),
+            ids(Component::new(world.settings.profile(), world.settings.gates().without(Gate::ExtendedResource)))
+                .is_empty(),
             "{resource}"
         );
     }

@@ -2,7 +2,7 @@
 
 use dra_attrs::{Component, Gate, Profile};
 use dra_device::claims::ClaimKey;
-use dra_node::kubelet::{CallError, KubeletOptions, PrepareError, PreparedDevice, Responses};
+use dra_node::kubelet::{CallError, PrepareError, PreparedDevice, Responses};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};
@@ -324,10 +324,8 @@ fn a_claim_of_the_pods_group_with_its_gate() {
     grouped = changed(&grouped, "/status/reservedFor", reserved);
 
     let mut world = World::new(Profile::V1_37, &[GPU]);
-    world.settings = KubeletOptions::new(Component::new(
-        world.settings.profile(),
-        world.settings.gates().with(Gate::WorkloadResourceClaims),
-    ));
+    world.settings =
+        Component::new(world.settings.profile(), world.settings.gates().with(Gate::WorkloadResourceClaims));
     // The pod belongs to no group, so that it can't use a claim of a group.
     assert!(refusal(&mut world, &made, std::slice::from_ref(&grouped)).contains("Pod is not owner"));
     made.spec.as_mut().unwrap().scheduling_group = from_value(json!({"podGroupName": "other"})).unwrap();
@@ -335,10 +333,8 @@ fn a_claim_of_the_pods_group_with_its_gate() {
     assert!(refused.ends_with("(neither Pod nor PodGroup other is the owner)"), "{refused}");
     made.spec.as_mut().unwrap().scheduling_group = from_value(json!({"podGroupName": "g"})).unwrap();
     world.prepare(&made, std::slice::from_ref(&grouped)).unwrap();
-    world.settings = KubeletOptions::new(Component::new(
-        world.settings.profile(),
-        world.settings.gates().without(Gate::WorkloadResourceClaims),
-    ));
+    world.settings =
+        Component::new(world.settings.profile(), world.settings.gates().without(Gate::WorkloadResourceClaims));
     assert!(refusal(&mut world, &made, &[grouped]).contains("Pod is not owner"));
 }
 
@@ -352,10 +348,7 @@ fn the_claim_for_extended_resources_with_its_gate() {
     world.prepare(&pod, std::slice::from_ref(&object)).unwrap();
     assert_eq!(world.calls.len(), 1);
     let mut off = World::new(Profile::V1_37, &[GPU]);
-    off.settings = KubeletOptions::new(Component::new(
-        off.settings.profile(),
-        off.settings.gates().without(Gate::ExtendedResource),
-    ));
+    off.settings = Component::new(off.settings.profile(), off.settings.gates().without(Gate::ExtendedResource));
     off.prepare(&pod, &[object]).unwrap();
     assert!(off.calls.is_empty());
 }
@@ -393,10 +386,8 @@ fn what_makes_a_group_the_owner_or_consumer_of_a_claim() {
         let mut grouped = changed(&claim("c", &[(GPU, json!(null))]), "/status/reservedFor", consumers);
         grouped.metadata.owner_references = from_value(owners).unwrap();
         let mut world = World::new(Profile::V1_37, &[GPU]);
-        world.settings = KubeletOptions::new(Component::new(
-            world.settings.profile(),
-            world.settings.gates().with(Gate::WorkloadResourceClaims),
-        ));
+        world.settings =
+            Component::new(world.settings.profile(), world.settings.gates().with(Gate::WorkloadResourceClaims));
         match expected {
             None => world.prepare(&made, &[grouped]).unwrap(),
             Some(text) => assert!(refusal(&mut world, &made, &[grouped]).contains(text), "{text}"),

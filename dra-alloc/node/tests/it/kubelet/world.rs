@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dra_attrs::{Component, Gate, GateSet, Profile};
 use dra_device::skip::SkipField;
 use dra_node::kubelet::{
-    ClaimCache, ClaimRef, KubeletOptions, Operation, PrepareError, PreparedDevice, Responses, SkipCounts,
-    UnprepareError,
+    ClaimCache, ClaimRef, Operation, PrepareError, PreparedDevice, Responses, SkipCounts, UnprepareError,
 };
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -60,7 +59,7 @@ pub(super) fn changed<T: SkipField>(object: &T, pointer: &str, value: Value) -> 
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) cache: ClaimCache,
-    pub(super) settings: KubeletOptions,
+    pub(super) settings: Component,
     pub(super) registered: BTreeSet<String>,
     /// Names of the drivers whose calls fail.
     pub(super) failing: BTreeSet<String>,
@@ -80,10 +79,7 @@ impl World {
         let file = cache.to_checkpoint(profile);
         Self {
             cache,
-            settings: KubeletOptions::new(Component::new(
-                profile,
-                GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations),
-            )),
+            settings: Component::new(profile, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations)),
             registered: registered.iter().map(|&driver| driver.to_owned()).collect(),
             failing: BTreeSet::new(),
             calls: Vec::new(),
@@ -98,18 +94,14 @@ impl World {
     }
 
     pub(super) fn gate_off(mut self) -> Self {
-        self.settings = KubeletOptions::new(Component::new(
-            self.settings.profile(),
-            self.settings.gates().without(Gate::OptionalNodeOperations),
-        ));
+        self.settings =
+            Component::new(self.settings.profile(), self.settings.gates().without(Gate::OptionalNodeOperations));
         self
     }
 
     pub(super) fn gate_on(mut self) -> Self {
-        self.settings = KubeletOptions::new(Component::new(
-            self.settings.profile(),
-            self.settings.gates().with(Gate::OptionalNodeOperations),
-        ));
+        self.settings =
+            Component::new(self.settings.profile(), self.settings.gates().with(Gate::OptionalNodeOperations));
         self
     }
 

@@ -16,9 +16,10 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use counts::Counts;
+use dra_alloc::Component;
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::declared_features::DeclaredFeature;
-use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
+use dra_alloc::kubelet::ClaimCache;
 use dra_attrs::{Version, VersionError};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
@@ -76,7 +77,7 @@ pub(crate) enum LiveError {
 struct NodeAgent<'a> {
     cluster: &'a Cluster,
     node: &'a str,
-    options: KubeletOptions,
+    options: Component,
     /// Version against which declared features are compared; `None` without that check.
     admission: Option<Version>,
     form: LineForm,
@@ -112,11 +113,7 @@ struct View {
 ///
 /// # Errors
 /// The checkpoint can't be used, or the cluster can't be reached.
-pub(crate) async fn run(
-    args: &Args,
-    options: KubeletOptions,
-    plugins: BTreeMap<String, PathBuf>,
-) -> Result<(), LiveError> {
+pub(crate) async fn run(args: &Args, options: Component, plugins: BTreeMap<String, PathBuf>) -> Result<(), LiveError> {
     let file = StateFile::new(args.state.clone());
     let agent = Agent::start(file, options, plugins.clone(), args.call_timeout())?;
     let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
@@ -234,7 +231,7 @@ impl View {
 
     /// Chooses what is worked on next: pods that are due, and what has claims but is no pod of the node any more. None of
     /// them shares a claim with another one that is worked on.
-    fn begin(&mut self, agent: &Agent, options: KubeletOptions) -> Vec<(String, Subject)> {
+    fn begin(&mut self, agent: &Agent, options: Component) -> Vec<(String, Subject)> {
         // Before the list is complete, a pod that is not seen is not gone.
         if !self.is_listed {
             return Vec::new();
