@@ -83,8 +83,8 @@ pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, La
 #[doc(no_inline)]
 pub use dra_attrs::{Component, DroppedField, Gate, GateName, GateSet, Index, Profile};
 pub use dra_device::{
-    DeviceId, DeviceIdError, InventoryError, MAX_DEVICES_PER_CLAIM, allocated_devices, claims, pool, skip, taint,
-    version,
+    ApplyOutcome, DeviceId, DeviceIdError, InventoryError, MAX_DEVICES_PER_CLAIM, allocated_devices, claims, pool,
+    skip, taint,
 };
 pub use dra_node::{declared_features, driver, kubelet};
 pub use search::allocate_error::{AllocateError, RequestError};

@@ -38,7 +38,7 @@ pub enum PciAddressError {
 /// assert_eq!(gpu.to_string(), "0000:c1:00.0");
 /// // Intel VMD puts NVMe drives into domains of their own, wider than upstream's helper accepts.
 /// assert!(PciAddress::parse("10000:00:04.0").is_err());
-/// assert_eq!(PciAddress::parse_extended("10000:00:04.0")?.domain(), 0x10000);
+/// assert_eq!(PciAddress::parse_extended("10000:00:04.0")?.to_string(), "10000:00:04.0");
 /// # Ok::<(), dra_attrs::PciAddressError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,30 +94,6 @@ impl PciAddress {
             device: u8::try_from(hex(device, 2..=2)?).ok()?,
             function: u8::try_from(hex(function, 1..=1)?).ok()?,
         })
-    }
-
-    /// Returns the PCI domain (segment) of the address.
-    #[must_use]
-    pub const fn domain(self) -> u32 {
-        self.domain
-    }
-
-    /// Returns the bus number of the address.
-    #[must_use]
-    pub const fn bus(self) -> u8 {
-        self.bus
-    }
-
-    /// Returns the device number (slot) of the address.
-    #[must_use]
-    pub const fn device(self) -> u8 {
-        self.device
-    }
-
-    /// Returns the function number of the address.
-    #[must_use]
-    pub const fn function(self) -> u8 {
-        self.function
     }
 
     /// Returns the attribute `resource.kubernetes.io/pciBusID`.

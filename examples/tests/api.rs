@@ -36,8 +36,8 @@ const MAX_INTERNAL: usize = 40;
 const WITHOUT_USER: [(&str, &str); 4] = [
     ("dra_attrs::numa::CpuSetError", "error of a text that is parsed"),
     ("dra_node::kubelet::NodeOperation", "bound of the parameter of a plan"),
-    ("dra_alloc::capacity::Rounding", "compared with Kubernetes' own table"),
     ("dra_alloc::claim_controller::QueueKeyError", "error of a text that is parsed"),
+    ("dra_alloc::capacity::Rounding", "compared with Kubernetes' own table"),
 ];
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Index<T>`.

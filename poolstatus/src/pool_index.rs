@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dra_attrs::Component;
+use dra_device::ApplyOutcome;
 use dra_device::InventoryError;
+use dra_device::internal::ResourceVersion;
 use dra_device::pool::LatestGeneration;
-use dra_device::version::{ApplyOutcome, ResourceVersion};
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;

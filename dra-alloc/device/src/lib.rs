@@ -22,7 +22,7 @@
 //! - **Devices**: [`taint`] (tolerations), [`allocated_devices`] of a claim, [`DeviceId`].
 //! - **Optional node operations** (KEP-5945): [`skip`] is `skipNodeOperations` in both wire forms.
 //! - **Claims**: [`claims`] has their names and the claims of a pod.
-//! - **Versions** ([`version`]): which of two objects of one name is older.
+//! - **Versions**: [`ApplyOutcome`] tells what an event about an object has changed.
 //!
 //! Nothing here reads a clock or a file, and the same input gives the same output.
 //!
@@ -34,7 +34,6 @@ pub mod claims;
 pub mod pool;
 pub mod skip;
 pub mod taint;
-pub mod version;
 
 mod allocated;
 mod condition;
@@ -49,8 +48,10 @@ mod limits;
 mod places;
 mod pool_check;
 mod slice;
+mod version;
 
 pub use allocated::allocated_devices;
 pub use device_id::{DeviceId, DeviceIdError};
 pub use inventory_error::InventoryError;
 pub use limits::MAX_DEVICES_PER_CLAIM;
+pub use version::ApplyOutcome;

@@ -55,7 +55,7 @@ impl ResourceVersion {
     /// lower version. A version that is not known is not older; an object with another UID is another object.
     ///
     /// ```
-    /// use dra_device::version::ResourceVersion;
+    /// use dra_device::internal::ResourceVersion;
     /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
     ///
     /// let state = |uid: &str, version: &str| ObjectMeta {
@@ -76,7 +76,7 @@ impl ResourceVersion {
     /// not known on either side tells nothing.
     ///
     /// ```
-    /// use dra_device::version::ResourceVersion;
+    /// use dra_device::internal::ResourceVersion;
     /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
     ///
     /// let known = ObjectMeta { uid: Some("2".to_owned()), ..ObjectMeta::default() };

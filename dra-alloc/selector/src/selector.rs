@@ -188,19 +188,6 @@ impl Selector {
         self.estimated
     }
 
-    /// Returns true if the API server refuses the expression because of what it could cost.
-    ///
-    /// ```
-    /// # use dra_selector::{Options, Selector};
-    /// let texts = "device.attributes['gpu.example'].names.exists(name, name.lowerAscii() == 'a')";
-    /// assert!(Selector::compile(texts, &Options::stored())?.is_too_complex());
-    /// # Ok::<(), dra_selector::CompileError>(())
-    /// ```
-    #[must_use]
-    pub const fn is_too_complex(&self) -> bool {
-        self.too_complex.is_some()
-    }
-
     /// Returns the reason that the API server refuses the expression because of what it could cost; `None` if it does not.
     #[must_use]
     pub fn too_complex(&self) -> Option<&TooComplex> {

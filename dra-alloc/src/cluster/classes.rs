@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use dra_device::version::{self, ApplyOutcome};
+use dra_device::ApplyOutcome;
+use dra_device::internal::ResourceVersion;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassConfiguration, DeviceSelector};
 
 use super::extended_resources::{ExtendedResources, named_by};
@@ -48,11 +49,11 @@ impl Classes {
         index
     }
 
-    /// Adds a class, or replaces the stored class of the same name. An older version of the stored class changes nothing
-    /// ([`version::ResourceVersion::is_older`]).
+    /// Adds a class, or replaces the stored class of the same name. An older version of the stored class (the same
+    /// UID with a lower version) changes nothing.
     ///
     /// ```
-    /// use dra_alloc::version::ApplyOutcome;
+    /// use dra_alloc::ApplyOutcome;
     /// use dra_alloc::Classes;
     /// use k8s_openapi::api::resource::v1::DeviceClass;
     ///
@@ -72,8 +73,7 @@ impl Classes {
     pub fn set(&mut self, class: impl Into<Arc<DeviceClass>>) -> ApplyOutcome {
         let class = Class::new(class.into());
         let known = self.by_name.get(class.name());
-        if known.is_some_and(|known| version::ResourceVersion::is_older(&class.object.metadata, &known.object.metadata))
-        {
+        if known.is_some_and(|known| ResourceVersion::is_older(&class.object.metadata, &known.object.metadata)) {
             return ApplyOutcome::Older;
         }
         self.take(class.name());
@@ -90,9 +90,7 @@ impl Classes {
     pub fn remove(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
         match self.by_name.get(name) {
             None => ApplyOutcome::Unknown,
-            Some(known) if !version::ResourceVersion::is_deleted_by(&known.object.metadata, uid) => {
-                ApplyOutcome::OtherObject
-            }
+            Some(known) if !ResourceVersion::is_deleted_by(&known.object.metadata, uid) => ApplyOutcome::OtherObject,
             Some(_) => {
                 self.take(name);
                 ApplyOutcome::Applied

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use dra_device::version::ResourceVersion;
+use dra_device::internal::ResourceVersion;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::lookup::allocation_of;

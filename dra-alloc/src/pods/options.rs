@@ -54,14 +54,12 @@ impl PodOptions {
     }
 
     /// Returns the profile.
-    #[must_use]
-    pub const fn profile(self) -> Profile {
+    pub(crate) const fn profile(self) -> Profile {
         self.scheduler.profile()
     }
 
     /// Returns the feature gates.
-    #[must_use]
-    pub const fn gates(self) -> GateSet {
+    pub(crate) const fn gates(self) -> GateSet {
         self.scheduler.gates()
     }
 
@@ -76,8 +74,7 @@ impl PodOptions {
     }
 
     /// Returns true if a gate is on.
-    #[must_use]
-    pub fn has(self, gate: Gate) -> bool {
+    pub(crate) fn has(self, gate: Gate) -> bool {
         self.scheduler.has(gate)
     }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use dra_attrs::Component;
-use dra_device::version::ResourceVersion;
+use dra_device::internal::ResourceVersion;
 use dra_device::{DeviceId, allocated_devices};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 

@@ -6,7 +6,7 @@ use dra_alloc::autoscaler::{ClusterSnapshot, NodeRemoval, PlacementError, Remova
 use dra_alloc::pods::{ClaimTracker, GroupRound, MemberError, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Budget, Classes, DeviceId, Inventory, Profile, allocated_devices};
-use dra_attrs::{Component, node_selector_matches};
+use dra_attrs::node_selector_matches;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
@@ -177,7 +177,7 @@ impl World {
     }
 
     fn tracker(&self) -> ClaimTracker {
-        let mut tracker = ClaimTracker::new(Component::new(Profile::V1_37, PodOptions::new(Profile::V1_37).gates()));
+        let mut tracker = ClaimTracker::new(Profile::V1_37);
         tracker.replace(self.claims.values().cloned(), None).unwrap();
         self.in_flight.iter().for_each(|claim| tracker.begin_allocation(claim.clone()).unwrap());
         tracker

@@ -206,7 +206,7 @@ fn the_work_does_not_grow_with_the_nodes() {
         };
         let all: Vec<Node> = (0..nodes).map(|index| node(&format!("n{index}"))).collect();
         let versions = |inventory: &Inventory| {
-            let allocator = Allocator::new(options.profile(), inventory, &classes);
+            let allocator = Allocator::new(options.scheduler().profile(), inventory, &classes);
             all.iter().map(|node| allocator.node_version(tracker.state(), node).unwrap()).collect::<Vec<_>>()
         };
         let before = versions(&inventory);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dra_alloc::version::ApplyOutcome::{self, Applied, Older, OtherObject, Unknown};
+use dra_alloc::ApplyOutcome::{self, Applied, Older, OtherObject, Unknown};
 use dra_alloc::{Classes, Inventory, InventoryEvent};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceSlice};
 use proptest::prelude::*;

@@ -52,7 +52,7 @@ use super::{
 /// // In the KEP: the slice is rejected.
 /// let server = ApiServer::new(Component::of(Profile::Kep));
 /// let errors = server.validate_slice(Write::create(&slice)).unwrap_err();
-/// assert_eq!(errors.as_slice()[0].field, "spec.skipNodeOperations");
+/// assert_eq!(errors[0].field, "spec.skipNodeOperations");
 ///
 /// let server = ApiServer::new(Component::new(Profile::Kep, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations)));
 /// assert_eq!(server.validate_slice(Write::create(&slice))?.object.spec, slice.spec);

@@ -40,7 +40,7 @@ impl ValidationContext {
     /// Returns the errors. Where the server stops, nothing else is answered.
     pub(super) fn into_errors(self) -> FieldErrors {
         let is_stop = |error: &&FieldError| error.r#type == ErrorType::ServerStops;
-        match self.errors.as_slice().iter().find(is_stop) {
+        match self.errors.iter().find(is_stop) {
             Some(stop) => std::iter::once(stop.clone()).collect(),
             None => self.errors,
         }

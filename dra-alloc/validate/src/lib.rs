@@ -95,7 +95,7 @@ pub use write::{Accepted, Write};
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
 /// let errors = validate_slice(&ResourceSlice::default());
-/// assert_eq!(errors.as_slice()[0].to_string(), "spec.driver: Required value");
+/// assert_eq!(errors[0].to_string(), "spec.driver: Required value");
 /// ```
 #[must_use]
 pub fn validate_slice(slice: &ResourceSlice) -> FieldErrors {

@@ -50,7 +50,7 @@ pub(super) fn check_expression(
         return context.push(FieldError::too_long(at, limits::CEL_EXPRESSION));
     }
     match compile(expression, &Options::new_expression(context.gates()).with_profile(context.profile)) {
-        Ok(selector) if selector.is_too_complex() => {
+        Ok(selector) if selector.too_complex().is_some() => {
             context.push(FieldError::forbidden(at, "too complex, exceeds cost limit"));
         }
         Ok(_) => {}

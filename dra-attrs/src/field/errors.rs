@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Deref;
 
 use serde::Serialize;
 
@@ -42,29 +43,6 @@ impl FieldErrors {
     /// Appends an error.
     pub fn push(&mut self, error: FieldError) {
         self.errors.push(error);
-    }
-
-    /// Returns true if there are no errors.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.errors.is_empty()
-    }
-
-    /// Returns the number of errors.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.errors.len()
-    }
-
-    /// Returns an iterator over the errors, in the order in which they were found.
-    pub fn iter(&self) -> std::slice::Iter<'_, FieldError> {
-        self.errors.iter()
-    }
-
-    /// Returns the errors, in the order in which they were found.
-    #[must_use]
-    pub fn as_slice(&self) -> &[FieldError] {
-        &self.errors
     }
 
     /// Returns the API server's text with all errors, however many there are.
@@ -122,6 +100,14 @@ impl fmt::Display for Whole<'_> {
 }
 
 impl std::error::Error for FieldErrors {}
+
+impl Deref for FieldErrors {
+    type Target = [FieldError];
+
+    fn deref(&self) -> &[FieldError] {
+        &self.errors
+    }
+}
 
 impl Extend<FieldError> for FieldErrors {
     fn extend<T: IntoIterator<Item = FieldError>>(&mut self, errors: T) {

@@ -79,7 +79,7 @@ impl GateSet {
 
     /// Parses a list of changes to the defaults, as `--feature-gates` takes it: `A=true,B=false`. Empty parts are
     /// skipped, and the last value of a gate counts. A gate that Kubernetes has and [`Gate`] does not is accepted, so that the
-    /// list of a real component can be used, and has no effect; see [`GateSet::without_effect`].
+    /// list of a real component can be used, and has no effect; see [`GateSet::find`].
     ///
     /// # Errors
     /// A part that is no assignment, a name that neither `profile` nor Kubernetes has, a gate that the release does not
@@ -93,21 +93,6 @@ impl GateSet {
             }
             Ok(gates.with_value(gate, is_on))
         })
-    }
-
-    /// Returns the names in a list of changes that Kubernetes has and [`Gate`] does not, each once, in their order.
-    ///
-    /// # Errors
-    /// As for [`GateSet::parse`].
-    pub fn without_effect(list: &str, profile: Profile) -> Result<Vec<&str>, GateError> {
-        let mut names = Vec::new();
-        for part in parts(list) {
-            let (name, _) = assignment(part)?;
-            if Self::find(name, profile)?.is_none() && !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        Ok(names)
     }
 
     /// Returns the gate of a name; `None` for a gate that Kubernetes has and [`Gate`] does not.

@@ -104,7 +104,7 @@ fn a_list_says_each_text_once_and_brackets_several() {
     let nine: FieldErrors = (0..9).map(|index| FieldError::required(&path.index(index), "")).collect();
     assert!(nine.to_string().ends_with("f[7]: Required value and 1 more]"), "{nine}");
     assert!(nine.whole().ends_with("f[7]: Required value, f[8]: Required value]"), "{}", nine.whole());
-    assert_eq!((nine.as_slice().len(), (&nine).into_iter().count()), (9, 9));
+    assert_eq!((nine.len(), (&nine).into_iter().count()), (9, 9));
     assert_eq!(list(&[]).into_result(), Ok(()));
     assert_eq!(list(&[&two]).into_result(), Err(list(&[&two])));
 }

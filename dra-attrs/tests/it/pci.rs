@@ -9,7 +9,7 @@ fn strict_addresses() {
         assert_eq!(PciAddress::parse(text).unwrap().to_string(), text);
     }
     let address = PciAddress::parse("0001:c2:03.4").unwrap();
-    assert_eq!((address.domain(), address.bus(), address.device(), address.function()), (1, 0xc2, 3, 4));
+    assert_eq!(address.to_string(), "0001:c2:03.4");
     assert_eq!(PciAddress::parse(""), Err(PciAddressError::Empty));
     let bad =
         ["0000:C1:00.0", "10000:00:04.0", "c1:00.0", "0000:c1:00", "0000:c1:0.0", "0000:c1:00.00", " 0000:c1:00.0"];
@@ -25,7 +25,10 @@ fn extended_addresses() {
         assert_eq!(PciAddress::parse_extended(text).unwrap().to_string(), text);
     }
     let address = PciAddress::parse_extended("000A:0B:0C.1").unwrap();
-    assert_eq!((address.to_string().as_str(), String::from(address).as_str()), ("000a:0b:0c.1", "000a:0b:0c.1"));
+    assert_eq!(
+        (address.to_string().as_str(), serde_json::to_value(address).unwrap()),
+        ("000a:0b:0c.1", "000a:0b:0c.1".into())
+    );
     for text in ["0000:00:20.0", "0000:00:00.8", "000:00:00.0", "100000000:00:00.0", "00001:00:00.0", ""] {
         assert!(PciAddress::parse_extended(text).is_err(), "{text}");
     }

@@ -82,11 +82,10 @@ pub(super) struct Scheduler<'s> {
 
 impl<'s> Scheduler<'s> {
     pub(super) fn new(simulation: &'s Simulation) -> Self {
-        let (cluster, gates) = (&simulation.cluster, simulation.options.gates());
+        let (cluster, component) = (&simulation.cluster, simulation.options.scheduler());
         let allocator =
-            Allocator::new(Component::new(simulation.options.profile(), gates), &cluster.inventory, &cluster.classes)
-                .with_selector_cache(&cluster.selectors);
-        let tracker = ClaimTracker::new(Component::new(Profile::V1_37, gates));
+            Allocator::new(component, &cluster.inventory, &cluster.classes).with_selector_cache(&cluster.selectors);
+        let tracker = ClaimTracker::new(Component::new(Profile::V1_37, component.gates()));
         allocator.prepare(tracker.state(), &cluster.nodes);
         let mut scheduler = Self {
             simulation,

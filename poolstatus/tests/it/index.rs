@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_attrs::Profile;
+use dra_device::ApplyOutcome;
 use dra_device::InventoryError;
-use dra_device::version::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use poolstatus::{AvailabilityReport, Cluster, Component, Gate, GateSet, PoolIndex, PoolIndexEvent, Query};

@@ -29,7 +29,7 @@ pub struct ValidationReport {
 impl ValidationReport {
     /// Returns true if there are no errors.
     #[must_use]
-    pub const fn is_valid(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         self.errors.is_empty()
     }
 }
@@ -52,7 +52,7 @@ impl ValidationReport {
 /// use readiness::validate::{ValidationOptions, validate_gates};
 /// let gates = [NodeReadinessGate::new("datadog.com/AgentReady", 0).with_bypass_warning()];
 /// let report = validate_gates(&gates, &ValidationOptions::default());
-/// let error = &report.errors.as_slice()[0];
+/// let error = &report.errors[0];
 /// assert_eq!(error.r#type, ErrorType::Invalid);
 /// assert_eq!(error.field, "spec.readinessGates[0].timeoutSeconds");
 /// ```

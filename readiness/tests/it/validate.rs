@@ -51,7 +51,7 @@ fn the_example_of_the_kep_is_valid() {
     assert_eq!(node.gates, config.node_readiness_gates);
     let broken =
         validate_gates(&[NodeReadinessGate::default()], &ValidationOptions::default().with_path("nodeReadinessGates"));
-    assert_eq!(broken.errors.as_slice()[0].to_string(), "nodeReadinessGates[0].conditionType: Required value");
+    assert_eq!(broken.errors[0].to_string(), "nodeReadinessGates[0].conditionType: Required value");
 }
 
 #[test]
@@ -115,12 +115,12 @@ fn the_length_of_a_type() {
     }
     let report = validate_gates(&[named(&type_of_length(300, 1))], &ValidationOptions::default());
     assert_eq!(
-        report.errors.as_slice()[0].to_string(),
+        report.errors[0].to_string(),
         "spec.readinessGates[0].conditionType: Too long: may not be more than 238 bytes"
     );
     let report =
         validate_gates(&[named(&type_of_length(239, 1))], &ValidationOptions::default().with_limit_of_domain());
-    assert!(report.errors.as_slice()[0].to_string().ends_with("Too long: the domain may not be more than 238 bytes"));
+    assert!(report.errors[0].to_string().ends_with("Too long: the domain may not be more than 238 bytes"));
     assert_eq!("readiness-gate.".len() + 238, 253);
 }
 
@@ -182,7 +182,7 @@ fn failure_actions() {
     assert_eq!(cordon[0].releases_after(), None);
     let report = validate_gates(&with(json!("TaintNode")), &ValidationOptions::default());
     assert_eq!(
-        report.errors.as_slice()[0].to_string(),
+        report.errors[0].to_string(),
         "spec.readinessGates[0].failureAction: Unsupported value: \"TaintNode\": supported values: \
          \"BypassWithWarning\", \"Taint\"; did you mean \"Taint\"?"
     );
@@ -300,7 +300,7 @@ fn two_gates_share_a_taint_only_with_its_value() {
     let conflict = [first.clone(), gate(second, "y", "NoSchedule")];
     let report = validate_gates(&conflict, &ValidationOptions::default());
     assert_eq!(
-        report.errors.as_slice()[0].to_string(),
+        report.errors[0].to_string(),
         "spec.readinessGates[1].readinessTaint: Duplicate value: \"a=y:NoSchedule\": taints must be unique by key and \
          effect pair"
     );
@@ -395,7 +395,7 @@ fn a_node_may_not_bring_taints_after_its_registration() {
     assert_eq!(by_node(&[gate_a().with_bypass_warning()], &[gate_a()]), taint_of(0));
     let report = validate_gate_update(&[], &[gate_a()], &ValidationOptions::default().by_node());
     assert_eq!(
-        report.errors.as_slice()[0].to_string(),
+        report.errors[0].to_string(),
         "spec.readinessGates[0].readinessTaint: Forbidden: a node may not choose the taint of its gate \"a.example/Ready\""
     );
     assert!(by_node(&[], &[gate_a().with_bypass_warning()]).is_empty(), "ignored with this action");

@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use dra_device::ApplyOutcome;
 use dra_device::InventoryError;
-use dra_device::version::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceSlice};
 
 use super::lists::SliceIndex;

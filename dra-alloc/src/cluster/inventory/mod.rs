@@ -28,10 +28,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use changes::{Changed, Changes, node_key, pool_key};
+use dra_device::ApplyOutcome;
+use dra_device::internal::ResourceVersion;
 use dra_device::internal::may_select;
 use dra_device::pool::slice_devices;
 use dra_device::taint::taint_by_rule;
-use dra_device::version::{self, ApplyOutcome};
 use dra_device::{DeviceId, InventoryError};
 use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, ResourceSlice};
 use kept::Kept;
@@ -71,7 +72,7 @@ pub enum InventoryEvent {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dra_alloc::version::ApplyOutcome;
+/// use dra_alloc::ApplyOutcome;
 /// use dra_alloc::{Inventory, InventoryEvent};
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
@@ -179,7 +180,7 @@ impl Inventory {
     /// Applies one event, and tells what came of it. Afterwards the inventory equals one that is built from the changed
     /// objects.
     ///
-    /// Events may be repeated and late. An older version of a known object changes nothing ([`version::ResourceVersion::is_older`]), nor does
+    /// Events may be repeated and late. An older version of a known object changes nothing (the lower version of one UID), nor does
     /// the deletion of an object that is not known, or has been created anew with another UID. An object whose version is
     /// not known replaces the one of its name. A late version of an object that is deleted adds it again.
     ///
@@ -279,7 +280,7 @@ impl Inventory {
     fn set_slice(&mut self, slice: Arc<ResourceSlice>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("ResourceSlice", slice.metadata.name.as_deref())?;
         let known = self.named(&name);
-        if self.at(&known).any(|known| version::ResourceVersion::is_older(&slice.metadata, &known.metadata)) {
+        if self.at(&known).any(|known| ResourceVersion::is_older(&slice.metadata, &known.metadata)) {
             return Ok(ApplyOutcome::Older);
         }
         for index in &known {
@@ -294,7 +295,7 @@ impl Inventory {
         let mut known = self.named(name);
         let is_known = !known.is_empty();
         known.retain(|index| {
-            self.slice(*index).is_some_and(|slice| version::ResourceVersion::is_deleted_by(&slice.metadata, uid))
+            self.slice(*index).is_some_and(|slice| ResourceVersion::is_deleted_by(&slice.metadata, uid))
         });
         for index in &known {
             self.remove(*index);
@@ -305,7 +306,7 @@ impl Inventory {
     fn set_rule(&mut self, rule: Arc<DeviceTaintRule>) -> Result<ApplyOutcome, InventoryError> {
         let name = name_of("DeviceTaintRule", rule.metadata.name.as_deref())?;
         let mut known = self.rules.get(&name).into_iter().flatten();
-        if known.any(|known| version::ResourceVersion::is_older(&rule.metadata, &known.metadata)) {
+        if known.any(|known| ResourceVersion::is_older(&rule.metadata, &known.metadata)) {
             return Ok(ApplyOutcome::Older);
         }
         self.rules.insert(name, vec![rule]);
@@ -316,7 +317,7 @@ impl Inventory {
     fn delete_rule(&mut self, name: &str, uid: Option<&str>) -> ApplyOutcome {
         let Some(known) = self.rules.get_mut(name) else { return ApplyOutcome::Unknown };
         let before = known.len();
-        known.retain(|rule| !version::ResourceVersion::is_deleted_by(&rule.metadata, uid));
+        known.retain(|rule| !ResourceVersion::is_deleted_by(&rule.metadata, uid));
         let is_changed = known.len() < before;
         if known.is_empty() {
             self.rules.remove(name);

@@ -102,7 +102,7 @@ fn a_failed_binding_has_the_text_of_its_release() {
     let failed: &[(&str, &str)] = &[("failed", "True")];
     let text = |profile: Profile, devices: &[Device<'_>]| {
         let mut world = World::new(1, [with_devices(devices)]);
-        world.options = PodOptions::new(Component::new(profile, world.options.gates()));
+        world.options = PodOptions::new(Component::new(profile, world.options.scheduler().gates()));
         let mut cycle = world.begin(&pod("p", &["c"], None), None);
         let mut binding = PreBind::default();
         binding.next(&mut cycle, &mut world.tracker, at(0));

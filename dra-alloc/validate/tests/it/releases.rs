@@ -93,7 +93,7 @@ fn an_unknown_field_goes_before_all_else() {
     let typed: ResourceSlice = serde_json::from_value(slice.clone()).unwrap();
     // Without its list the attribute has no value, although the stored slice has the list.
     let refused = server(Profile::V1_35).validate_slice(Write::update(&typed, &typed)).unwrap_err();
-    assert_eq!(refused.as_slice()[0].field, "spec.devices[0].attributes[numa]");
+    assert_eq!(refused[0].field, "spec.devices[0].attributes[numa]");
     slice["spec"]["skipNodeOperations"] = json!(["*"]);
     slice["spec"]["devices"][0]["attributes"]["numa"] = json!({"int": 1});
     let typed: ResourceSlice = serde_json::from_value(slice).unwrap();
@@ -116,7 +116,7 @@ fn fields_whose_gate_is_off_are_dropped_by_default() {
     let class: DeviceClass = serde_json::from_value(json!({"spec": {"extendedResourceName": "a b"}})).unwrap();
     let answer = |release: Profile| ApiServer::new(Component::of(release)).validate_class(Write::create(&class));
     assert_eq!(answer(Profile::V1_35).unwrap().object.spec.unwrap().extended_resource_name, None);
-    assert_eq!(answer(Profile::V1_36).unwrap_err().as_slice()[0].r#type, ErrorType::Invalid);
+    assert_eq!(answer(Profile::V1_36).unwrap_err()[0].r#type, ErrorType::Invalid);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn decode<T: Resource>(field: &str, mut object: Value, profile: Profile) -> Resu
         fields.entry("kind").or_insert_with(|| json!(T::KIND));
     }
     let read = dra_alloc::validate::read(object, profile).map_err(|errors| {
-        let first = errors.as_slice().first().map(|error| error.field.as_str()).unwrap_or_default();
+        let first = errors.first().map(|error| error.field.as_str()).unwrap_or_default();
         Refusal::field(first, errors.to_string()).below(field)
     })?;
     Ok(read.object)

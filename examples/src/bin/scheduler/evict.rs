@@ -51,8 +51,8 @@ pub(crate) fn run(
     options: PodOptions,
     output: Format,
 ) -> Result<ExitCode, EvictError> {
-    let rules = read_rules(&args.rules, options.profile())?;
-    let mut cluster = Manifests::of_arguments(&args.files, built_in, options.profile());
+    let rules = read_rules(&args.rules, options.scheduler().profile())?;
+    let mut cluster = Manifests::of_arguments(&args.files, built_in, options.scheduler().profile());
     cluster.fill_pod_uids();
     reserve_for_named_pods(&mut cluster);
     cluster.problems.iter().chain(&cluster.notes).for_each(say);

@@ -25,7 +25,7 @@ pub(super) fn validate(cluster: &Cluster, page: &mut Page) -> Result<(), TourErr
     let off = GateSet::of(Profile::V1_37).without(Gate::OptionalNodeOperations);
     for profile in [PROFILE, Profile::Kep] {
         if let Err(errors) = ApiServer::new(Component::new(profile, off)).validate_slice(Write::create(&broken)) {
-            let errors: Vec<String> = errors.as_slice().iter().map(ToString::to_string).collect();
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             page.decision(format!("refused, profile {profile}:\n{}", errors.join("\n")));
         }
     }
