@@ -11,6 +11,7 @@ variant != "" && index($0, variant "::") == 1 {
 { flush_variant() }
 /^impl.* (std::clone::Clone|std::marker::Copy|std::fmt::Debug|std::default::Default|std::cmp::[A-Za-z]*|std::hash::Hash|serde[a-z_]*::.*(Serialize|Deserialize<'de>)|Clone|Copy|Debug|Default|Eq|PartialEq|Ord|PartialOrd|Hash|Serialize|Deserialize<'de>) for / { of_trait = 1; next }
 /^impl.*::Sealed for / { of_trait = 1; next }
+/^impl Drop for / { of_trait = 1; next }
 # rustdoc has an implementation at the trait and at the type.
 /^(unsafe )?impl.* for / { of_trait = 1; if (!seen[$0]++) print; next }
 /^impl/ { of_trait = 0; next }

@@ -6,12 +6,13 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use dra_attrs::Resources;
 use dra_attrs::{Profile, Quantity, QuantityFormat};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions};
 use nnn::{
     Assumed, Behavior, NodeFit, NominatingInfo, Nomination, NominationOptions, NominationTracker, Nominator,
-    PodSnapshot, Resources, TrackerInput,
+    PodSnapshot, TrackerInput,
 };
 use serde_json::{from_value, json};
 

@@ -6,9 +6,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Profile, Query};
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
 use serde_json::{Value, from_value, json};
 
 const DRIVER: &str = "gpu.example.com";

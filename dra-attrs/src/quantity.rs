@@ -118,12 +118,6 @@ impl Quantity {
         self.format
     }
 
-    /// Returns true if the value is zero.
-    #[must_use]
-    pub const fn is_zero(self) -> bool {
-        self.nanos == 0
-    }
-
     /// Returns the sum, or `None` on overflow. A zero takes the format of the other operand, as upstream.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
@@ -188,7 +182,7 @@ impl Quantity {
     }
 
     const fn format_with(self, other: Self) -> QuantityFormat {
-        if self.is_zero() { other.format } else { self.format }
+        if self.nanos == 0 { other.format } else { self.format }
     }
 
     /// Parses a quantity of an API object like the API server: white space around the text is ignored.
@@ -328,7 +322,7 @@ fn split_digits(text: &str) -> (&str, &str) {
 
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_zero() {
+        if self.nanos == 0 {
             return f.write_str("0");
         }
         match self.format {

@@ -31,9 +31,6 @@ pub enum VendorDriver {
 }
 
 impl VendorDriver {
-    /// All drivers, in the order of the KEP's table.
-    pub const ALL: [Self; 6] = [Self::NvidiaGpu, Self::AmdGpu, Self::Dranet, Self::SriovNic, Self::Cpu, Self::Memory];
-
     /// Returns the names of the attribute in which the driver publishes a device's NUMA node: the primary name, then
     /// the aliases. A name without a domain is in the driver's own domain.
     ///

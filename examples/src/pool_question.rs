@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::{Component, GateSet, Profile};
 use dra_attrs::{FieldErrors, PoolStatusForm};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{
-    AvailabilityReport, Cluster, Component, GateSet, PoolIndex, Profile, Query, RequestOutcome, StatusRequest, kep,
-};
+use poolstatus::{AvailabilityReport, Cluster, PoolIndex, Query, RequestOutcome, StatusRequest, kep};
 use serde_json::{Value, json};
 
 use crate::held_twice::{HeldTwice, held_twice};

@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use dra_attrs::PoolStatusForm;
-use poolstatus::{AvailabilityReport, DeviceCounts, PoolReport, Profile};
+use dra_attrs::Profile;
+use poolstatus::{AvailabilityReport, DeviceCounts, PoolReport};
 
 use crate::held_twice::{HeldTwice, lines};
 

@@ -16,12 +16,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use dra_attrs::Profile;
 use futures_util::StreamExt;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestStatus};
 use kube::api::{DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Api, Resource};
-use poolstatus::{Cluster, Profile, Query, RequestOutcome};
+use poolstatus::{Cluster, Query, RequestOutcome};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 use tempfile::TempDir;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use libfuzzer_sys::fuzz_target;
-use nnn::Resources;
+use dra_attrs::Resources;
 
 fn list(cpu: String) -> BTreeMap<String, Quantity> {
     [("cpu".to_owned(), Quantity(cpu))].into()

@@ -32,7 +32,11 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = match step[0] % 11 {
             0 => tracker.handle(TrackerInput::PodObserved(pod)),
             1 => tracker.handle(TrackerInput::PodObserved(pod.with_nomination(&node))),
-            2 => tracker.handle(TrackerInput::PodObserved(pod.with_node(&node))),
+            2 => {
+                let mut bound = pod;
+                bound.node = Some(node);
+                tracker.handle(TrackerInput::PodObserved(bound))
+            }
             3 => tracker.handle(TrackerInput::PodDeleted { uid }),
             4 => tracker.handle(TrackerInput::MemberFailed {
                 queued_pod,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Profile, Query};
+use dra_attrs::Profile;
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
 
 type Input = (Vec<ResourceSlice>, Vec<ResourceClaim>, Vec<DeviceTaintRule>, Option<String>);
 

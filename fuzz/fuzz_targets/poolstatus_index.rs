@@ -9,7 +9,8 @@ use dra_alloc::ApplyOutcome;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Profile, Query};
+use dra_attrs::Profile;
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
 use serde_json::Value;
 
 fuzz_target!(|text: &[u8]| {

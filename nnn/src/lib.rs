@@ -66,8 +66,6 @@ pub use binding::failed_stage::FailedStage;
 pub use binding::start::PreFlight;
 pub use commands::{Command, NoPatchReason};
 pub use config::{Behavior, NominationOptions};
-#[doc(no_inline)]
-pub use dra_attrs::{Component, Gate, GateSet, Index, Profile, Resources};
 pub use nomination::{NodeFit, NominatingInfo, Nomination, NominationState, Nominator, TransitionError};
 pub use pod::{PodError, PodKey, PodSnapshot, ScheduledCondition};
 pub use scheduling::cycle_result::CycleOutcome;

@@ -54,7 +54,8 @@ impl AvailabilityReport {
     /// Builds the status in the KEP's form. Inconsistent pools are listed too, and add validation errors.
     ///
     /// ```
-    /// use poolstatus::{PoolIndex, Profile, Query};
+    /// use dra_attrs::Profile;
+    /// use poolstatus::{PoolIndex, Query};
     /// let now = "2026-02-07T10:30:00Z".parse()?;
     /// let status = PoolIndex::new(Profile::V1_37).report(&Query::new("gpu.example.com"), now).to_kep();
     /// assert_eq!(status.conditions[0].message, "Processed 0 pools");
@@ -80,7 +81,8 @@ impl AvailabilityReport {
     /// status must not be written yet.
     ///
     /// ```
-    /// use poolstatus::{PoolIndex, Profile, Query, RequestOutcome};
+    /// use dra_attrs::Profile;
+    /// use poolstatus::{PoolIndex, Query, RequestOutcome};
     /// let now = "2026-02-07T10:30:00Z".parse()?;
     /// let outcome = PoolIndex::new(Profile::V1_37).report(&Query::new("gpu.example.com"), now).to_v1alpha3();
     /// let RequestOutcome::Ready(status) = outcome else { panic!("no pool is incomplete") };

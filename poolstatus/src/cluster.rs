@@ -38,7 +38,8 @@ impl<'a> Cluster<'a> {
     /// use std::sync::Arc;
     /// use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{Cluster, Profile, Query};
+    /// use dra_attrs::Profile;
+    /// use poolstatus::{Cluster, Query};
     /// use serde_json::{from_value, json};
     ///
     /// let mut slices: BTreeMap<&str, Arc<ResourceSlice>> = BTreeMap::new();
@@ -87,7 +88,8 @@ impl<'a> Cluster<'a> {
     /// ```
     /// use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{Cluster, Profile, Query};
+    /// use dra_attrs::Profile;
+    /// use poolstatus::{Cluster, Query};
     /// use serde_json::{from_value, json};
     ///
     /// let slice = |generation: i64| from_value(json!({"metadata": {"name": format!("gen-{generation}")}, "spec": {

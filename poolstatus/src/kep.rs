@@ -76,7 +76,7 @@ impl ResourcePoolStatusRequest {
     ///
     /// ```
     /// use k8s_openapi::Resource;
-    /// use poolstatus::Profile;
+    /// use dra_attrs::Profile;
     /// use poolstatus::kep::ResourcePoolStatusRequest;
     /// assert_eq!(ResourcePoolStatusRequest::short_names(Profile::Kep), ["rpsr"]);
     /// assert_eq!(ResourcePoolStatusRequest::API_VERSION, "resource.k8s.io/v1alpha1");

@@ -6,7 +6,8 @@
 //! ```
 //! use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 //! use k8s_openapi::jiff::Timestamp;
-//! use poolstatus::{Cluster, Profile, Query, RequestOutcome};
+//! use dra_attrs::Profile;
+//! use poolstatus::{Cluster, Query, RequestOutcome};
 //! # let slice = serde_json::json!({"metadata": {"name": "node-1-gpus"}, "spec": {
 //! #     "driver": "gpu.example.com", "nodeName": "node-1", "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
 //! #     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
@@ -86,9 +87,6 @@ pub use availability_report::AvailabilityReport;
 pub use cluster::Cluster;
 pub use device_counts::DeviceCounts;
 pub use device_totals::DeviceTotals;
-pub use dra_attrs::Gate;
-#[doc(no_inline)]
-pub use dra_attrs::{Component, GateSet, Profile};
 pub use pool_index::{PoolIndex, PoolIndexEvent};
 pub use pool_report::PoolReport;
 pub use query::Query;

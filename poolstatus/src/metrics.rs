@@ -24,7 +24,7 @@ impl MetricIncrements {
     /// request stays pending; Kubernetes 1.37 writes a `Failed` condition, and counts the request as processed.
     ///
     /// ```
-    /// use poolstatus::Profile;
+    /// use dra_attrs::Profile;
     /// use poolstatus::metrics::MetricIncrements;
     /// let counts = |profile| {
     ///     let increments = MetricIncrements::from_list_error("gpu.example.com", profile);
@@ -46,7 +46,8 @@ impl MetricIncrements {
     ///
     /// ```
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{PoolIndex, Profile, Query};
+    /// use dra_attrs::Profile;
+    /// use poolstatus::{PoolIndex, Query};
     /// let report = PoolIndex::new(Profile::V1_37).report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
     /// let failed = |profile| report.metric_increments(profile).with_failed_write(profile);
     /// assert_eq!((failed(Profile::Kep).processed, failed(Profile::Kep).errors), (0, 1));
@@ -84,7 +85,7 @@ impl Metric {
     /// Returns the name of the metric, which differs between the profiles.
     ///
     /// ```
-    /// use poolstatus::Profile;
+    /// use dra_attrs::Profile;
     /// use poolstatus::metrics::Metric;
     /// assert_eq!(Metric::Errors.name(Profile::Kep), "resourcepoolstatus_request_processing_errors_total");
     /// ```

@@ -69,7 +69,8 @@ type ClaimId = u64;
 /// ```
 /// use std::sync::Arc;
 /// use k8s_openapi::jiff::Timestamp;
-/// use poolstatus::{PoolIndex, PoolIndexEvent, Profile, Query};
+/// use dra_attrs::Profile;
+/// use poolstatus::{PoolIndex, PoolIndexEvent, Query};
 /// use serde_json::{from_value, json};
 ///
 /// let mut index = PoolIndex::new(Profile::V1_37);
@@ -141,7 +142,8 @@ impl PoolIndex {
     /// use std::sync::Arc;
     /// use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{PoolIndex, Profile, Query};
+    /// use dra_attrs::Profile;
+    /// use poolstatus::{PoolIndex, Query};
     /// use serde_json::{from_value, json};
     ///
     /// let mut slices: BTreeMap<&str, Arc<ResourceSlice>> = BTreeMap::new();
@@ -203,7 +205,8 @@ impl PoolIndex {
     /// Returns the names of the drivers that have slices, sorted.
     ///
     /// ```
-    /// use poolstatus::{PoolIndex, Profile};
+    /// use dra_attrs::Profile;
+    /// use poolstatus::PoolIndex;
     /// use serde_json::{from_value, json};
     /// let mut index = PoolIndex::new(Profile::V1_37);
     /// let slice: k8s_openapi::api::resource::v1::ResourceSlice = from_value(json!({"metadata": {"name": "node-1-gpus"},
@@ -219,7 +222,8 @@ impl PoolIndex {
     /// Returns the claims of the index, sorted by namespace and name. They are the caller's own objects: no report names them.
     ///
     /// ```
-    /// use poolstatus::{PoolIndex, Profile};
+    /// use dra_attrs::Profile;
+    /// use poolstatus::PoolIndex;
     /// use serde_json::{from_value, json};
     /// let mut index = PoolIndex::new(Profile::V1_37);
     /// let claim: k8s_openapi::api::resource::v1::ResourceClaim =

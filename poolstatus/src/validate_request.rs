@@ -17,7 +17,8 @@ impl StatusRequest<'_> {
     /// ```
     /// use dra_attrs::Profile;
     /// use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
-    /// use poolstatus::{GateSet, StatusRequest};
+    /// use dra_attrs::GateSet;
+    /// use poolstatus::StatusRequest;
     /// let mut request = ResourcePoolStatusRequest::default();
     /// request.metadata.name = Some("gpus".into());
     /// request.spec.limit = Some(1001);

@@ -250,8 +250,8 @@ impl EvaluationError {
     }
 }
 
-impl From<Box<Fault>> for EvaluationError {
-    fn from(fault: Box<Fault>) -> Self {
+impl EvaluationError {
+    pub(crate) fn from_fault(fault: Box<Fault>) -> Self {
         let message = shortened(&fault.to_string());
         match *fault {
             Fault::NoSuchKey(key) => Self::NoSuchKey { key: shortened(&key) },

@@ -74,13 +74,7 @@ pub enum Value {
 
 impl Value {
     /// Returns the name of the value's type.
-    ///
-    /// ```
-    /// # use dra_selector::Value;
-    /// assert_eq!(Value::Uint(1).type_name(), "uint");
-    /// ```
-    #[must_use]
-    pub const fn type_name(&self) -> &'static str {
+    const fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null_type",
             Self::Bool(_) => "bool",

@@ -277,7 +277,7 @@ impl Selector {
                 let (result, cost) = self.run(&input, result::truth);
                 (result.map(Value::Bool), cost)
             }
-            Ok(()) => self.run(&input, |value, meter| Value::of(value, meter).map_err(EvaluationError::from)),
+            Ok(()) => self.run(&input, |value, meter| Value::of(value, meter).map_err(EvaluationError::from_fault)),
         };
         Evaluation { result, cost }
     }
@@ -331,7 +331,7 @@ impl Selector {
         read: impl FnOnce(&value::Value<'_>, &mut Meter<'_>) -> Result<T, EvaluationError>,
     ) -> Result<T, EvaluationError> {
         meter.reserve(self.program.compilation());
-        read(&self.program.run(input, meter)?, meter)
+        read(&self.program.run(input, meter).map_err(EvaluationError::from_fault)?, meter)
     }
 }
 

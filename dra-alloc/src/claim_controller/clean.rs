@@ -110,14 +110,14 @@ mod tests {
 
     const FINALIZER: &str = ClaimWrite::FINALIZER;
 
-    fn claim(status: Value) -> ResourceClaim {
+    fn claim(status: &Value) -> ResourceClaim {
         let metadata = json!({"namespace": "ns", "name": "c", "finalizers": [FINALIZER]});
         from_value(json!({"metadata": metadata, "spec": {}, "status": status})).unwrap()
     }
 
     #[test]
     fn a_claim_keeps_its_devices_until_its_last_consumer_goes() {
-        let claim = claim(json!({"allocation": {}, "reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]}));
+        let claim = claim(&json!({"allocation": {}, "reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]}));
         assert_eq!(CleanStep::of_claim(&claim, |_| true, OwnerPhase::Stays), []);
         let steps = CleanStep::of_claim(&claim, |_| false, OwnerPhase::Stays);
         assert_eq!(steps, [CleanStep::Deallocate, CleanStep::RemoveFinalizer]);
@@ -130,7 +130,7 @@ mod tests {
                 let consumers: Vec<Value> = (0..stays.len())
                     .map(|index| json!({"resource": "pods", "name": format!("p{index}"), "uid": format!("{index}")}))
                     .collect();
-                let mut claim = claim(json!({"reservedFor": consumers}));
+                let mut claim = claim(&json!({"reservedFor": consumers}));
                 if allocated {
                     claim.status.as_mut().unwrap().allocation = Some(AllocationResult::default());
                 }

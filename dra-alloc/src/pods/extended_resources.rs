@@ -62,7 +62,7 @@ impl ResourceProvider {
         let allocatable = allocatable.map(Quantity::from_kube).transpose()?;
         Ok(match allocatable {
             None if has_class => Self::DeviceClass,
-            Some(amount) if has_class && amount.is_zero() => Self::DeviceClass,
+            Some(amount) if has_class && amount == Quantity::ZERO => Self::DeviceClass,
             None => Self::Nobody,
             Some(_) => Self::Node,
         })

@@ -28,6 +28,8 @@ pub(crate) enum Elision {
     EquivalentSearches,
     /// Devices with equal values share the results of selectors.
     EqualValues,
+    /// A request starts behind the devices that were refused to one that asks the same.
+    RefusedBefore,
 }
 
 /// Set of [`Elision`]s.
@@ -36,7 +38,7 @@ pub(crate) struct Elisions(u16);
 
 impl Elisions {
     /// Number of elisions.
-    pub(crate) const COUNT: u8 = 12;
+    pub(crate) const COUNT: u8 = 13;
 
     /// Returns the set of elisions whose bits are set.
     #[cfg(test)]

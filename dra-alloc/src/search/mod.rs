@@ -37,6 +37,7 @@ pub(crate) mod outcome;
 mod partial_assignment;
 mod prune;
 mod pruning_rules;
+mod refused_before;
 pub(crate) mod request;
 mod results;
 mod risk;

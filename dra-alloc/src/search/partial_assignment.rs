@@ -18,6 +18,7 @@ use super::distinct_memory::LastOfRequests;
 use super::ix::{
     AlternativeIx, ByConstraint, ByCounterName, ClaimIx, ConstraintIx, CounterIx, DeviceIx, Indexed, PoolIx, SetIx,
 };
+use super::refused_before::Lasting;
 use super::request::{Claim, ConstraintKind};
 use super::table::{CapacityCheck, CapacityMiss, Table};
 use crate::cluster::state::DeviceUsage;
@@ -48,6 +49,16 @@ pub(crate) enum Rejection<'s> {
         violation: MatchError,
     },
     NoCapacity,
+}
+
+impl Rejection<'_> {
+    /// Returns how long the device stays refused to requests that ask the same.
+    pub(crate) const fn lasting(self) -> Lasting {
+        match self {
+            Self::SkipsOperations | Self::CountersOff | Self::Tainted(_) => Lasting::Stays,
+            Self::GroupsOff | Self::Shortage(_) | Self::Constraint { .. } | Self::NoCapacity => Lasting::Unknown,
+        }
+    }
 }
 
 /// First capacity of a device that is too small for an alternative.

@@ -82,6 +82,9 @@ pub(crate) struct Alternative<'p> {
     /// First alternative that asks the same of a device: class, selectors and capacity. What was found for that one holds
     /// here, too.
     pub(crate) like: AlternativeIx,
+    /// Nearest earlier request of the claim that asks the same of a device, with the same tolerations. Requests with
+    /// alternatives, with admin access and for all devices have none, and are none.
+    pub(crate) same: Option<AlternativeIx>,
     asked: Asked<'p>,
     /// Selectors of the request itself, which apply in addition to those of the class.
     own_selectors: Selectors<'p>,
@@ -266,13 +269,14 @@ impl<'p> Plan<'p> {
         let (mode, capacity) = (asked.mode()?, asked.amounts()?);
         let constraints = self.constraints_on(claim, request, &name, asked);
         let like = self.like(class, asked);
-        self.alternatives.push(Alternative {
+        let mut added = Alternative {
             claim: self.claims.end(),
             name,
             request: &request.name,
             subrequest: asked.subrequest(),
             class,
             like,
+            same: None,
             asked,
             own_selectors: Selectors::new(Owner::Claim, own),
             results: KnownResults::default(),
@@ -281,8 +285,28 @@ impl<'p> Plan<'p> {
             tolerations: asked.tolerations(),
             capacity,
             constraints,
-        });
+        };
+        added.same = self.same(&added);
+        self.alternatives.push(added);
         Ok(())
+    }
+
+    /// Returns the nearest earlier request that asks the same as one that is to be added.
+    fn same(&self, added: &Alternative<'p>) -> Option<AlternativeIx> {
+        let is_plain = |it: &Alternative<'_>| it.subrequest.is_none() && !it.admin_access && it.mode != Mode::All;
+        let is_same = |other: &Alternative<'_>| {
+            is_plain(other) && other.like == added.like && other.tolerations == added.tolerations
+        };
+        let mut earlier = self.alternatives.enumerate().rev().take_while(|(_, other)| other.claim == added.claim);
+        if !is_plain(added) {
+            return None;
+        }
+        earlier.find(|(_, other)| is_same(other)).map(|(at, _)| at)
+    }
+
+    /// Returns true if a request asks the same as an earlier one of its claim.
+    pub(crate) fn has_same_requests(&self) -> bool {
+        self.alternatives.iter().any(|asked| asked.same.is_some())
     }
 
     /// Returns the first alternative that asks the same of a device; the one to be added if there is none.

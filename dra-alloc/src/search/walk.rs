@@ -16,9 +16,11 @@ use smallvec::SmallVec;
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
 use super::demand::OpenRequest;
+use super::elisions::Elision;
 use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, next};
-use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
+use super::partial_assignment::{Chosen, Insufficient, PartialAssignment, Placed, Refusal, Rejection};
 use super::prune::{Attempts, Prune};
+use super::refused_before::{Lasting, RefusedBefore};
 use super::request::{Claim, ConstraintKind, Mode, Plan};
 use super::stopped::{Limit, Stopped};
 use super::table::{DevicesOfAll, Table};
@@ -107,6 +109,7 @@ pub(crate) struct Walk<'t, 's> {
     frames: SmallVec<[Frame<'s>; 2]>,
     pruning: Pruning<'t, 's>,
     selected: Selected,
+    refused_before: RefusedBefore,
     /// First claim that is not searched.
     end: ClaimIx,
 }
@@ -194,12 +197,30 @@ impl<'t, 's> Walk<'t, 's> {
     pub(crate) fn new(table: &'t Table<'s>, all: &'t DevicesOfAll) -> Self {
         let selected = Selected::firsts(&table.plan.claims);
         let start = table.context.pruning.start_after();
+        let is_prunable = is_prunable(table);
         let (assignment, pruning) =
-            (PartialAssignment::new(table), if is_prunable(table) { Pruning::After(start) } else { Pruning::Never });
+            (PartialAssignment::new(table), if is_prunable { Pruning::After(start) } else { Pruning::Never });
+        let has_same = table.context.elisions.has(Elision::RefusedBefore) && table.plan.has_same_requests();
+        let refused_before = if is_prunable && has_same {
+            RefusedBefore::new(table.plan.alternatives.len())
+        } else {
+            RefusedBefore::default()
+        };
         let position = Position::claim(ClaimIx::FIRST);
         let end = table.plan.claims.end();
         let meter = table.meter;
-        Self { table, all, meter, assignment, position, frames: SmallVec::new(), pruning, selected, end }
+        Self {
+            table,
+            all,
+            meter,
+            assignment,
+            position,
+            frames: SmallVec::new(),
+            pruning,
+            selected,
+            refused_before,
+            end,
+        }
     }
 
     /// Searches the first solution. Returns false if there is none.
@@ -277,6 +298,7 @@ impl<'t, 's> Walk<'t, 's> {
                 frames: SmallVec::new(),
                 pruning,
                 selected: Selected::firsts(&self.table.plan.claims),
+                refused_before: RefusedBefore::default(),
                 end: next(claim),
             };
             let found = self.meter.limited(WORK_FOR_A_CLAIM_ALONE, || {
@@ -347,13 +369,18 @@ impl<'t, 's> Walk<'t, 's> {
         }
     }
 
-    /// Starts a request at the first device position that symmetry allows (variable symmetry).
+    /// Starts a request at the first device position that symmetry allows (variable symmetry), or behind the devices that
+    /// were refused before.
     fn begin(&mut self, alternative: AlternativeIx) {
-        if let Pruning::On(prune) = &self.pruning
-            && self.position.taken == 0
-        {
-            self.position.from = prune.begin(&self.assignment, alternative);
+        if self.position.taken > 0 {
+            return;
         }
+        self.position.from = match &self.pruning {
+            Pruning::On(prune) => prune.begin(&self.assignment, alternative),
+            Pruning::After(_) | Pruning::Never => {
+                self.refused_before.begin(alternative, self.table.alternative(alternative).same)
+            }
+        };
     }
 
     fn wanted(&self, alternative: AlternativeIx) -> usize {
@@ -387,17 +414,34 @@ impl<'t, 's> Walk<'t, 's> {
             };
         }
         let is_admin = self.table.alternative(alternative).admin_access;
+        let mut is_gapless = self.refused_before.end(alternative) == self.position.from;
         for device in self.table.devices_from(alternative, self.position.from) {
-            if !is_admin && self.table.is_held(device) {
+            let lasting = if !is_admin && self.table.is_held(device) {
                 self.meter.work(1)?;
-                continue;
-            }
-            self.meter.step()?;
-            if let Some(placed) = self.try_device(alternative, device)? {
-                return Ok(self.descend(placed, None));
+                Lasting::Stays
+            } else {
+                self.meter.step()?;
+                match self.try_device(alternative, device)? {
+                    Ok(placed) => return Ok(self.descend_from(placed, is_gapless)),
+                    Err(lasting) => lasting,
+                }
+            };
+            is_gapless &= lasting == Lasting::Stays;
+            if is_gapless {
+                self.refused_before.set(alternative, next(device));
             }
         }
         Ok(Step::Back(Answer::No))
+    }
+
+    /// Goes on after a device. `is_gapless`: all devices before it are refused, or taken.
+    fn descend_from(&mut self, placed: Placed<'s>, is_gapless: bool) -> Step {
+        let Chosen { alternative, device } = placed.chosen;
+        if is_gapless {
+            // A device that can be shared is not taken for a later request.
+            self.refused_before.set(alternative, if self.table.is_shareable(device) { device } else { next(device) });
+        }
+        self.descend(placed, None)
     }
 
     /// Runs the pruning rules at the current position.
@@ -434,7 +478,7 @@ impl<'t, 's> Walk<'t, 's> {
             let device = attempts.candidates.first_from(want.from).filter(|_| !prune.is_exhausted(&attempts, want));
             let Some(device) = device else { return Ok(self.fail(attempts)) };
             self.meter.step()?;
-            if let Some(placed) = self.try_device(alternative, device)? {
+            if let Ok(placed) = self.try_device(alternative, device)? {
                 attempts.candidates.remove(device);
                 return Ok(self.descend(placed, Some(attempts)));
             }
@@ -458,17 +502,23 @@ impl<'t, 's> Walk<'t, 's> {
         self.position.from = next(device);
     }
 
-    /// Gives a device to an alternative; `None` if a check refuses it.
-    fn try_device(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<Option<Placed<'s>>, Halt> {
-        if self.assignment.is_taken(alternative, device)
-            || !self.table.is_selectable(alternative, device)?
-            || self.assignment.short_capacity(alternative, device)?.is_some()
-        {
-            return Ok(None);
+    /// Gives a device to an alternative. The inner error tells how long a check refuses it.
+    fn try_device(
+        &mut self,
+        alternative: AlternativeIx,
+        device: DeviceIx,
+    ) -> Result<Result<Placed<'s>, Lasting>, Halt> {
+        if self.assignment.is_taken(alternative, device) || !self.table.is_selectable(alternative, device)? {
+            return Ok(Err(Lasting::Stays));
+        }
+        match self.assignment.short_capacity(alternative, device)? {
+            None => {}
+            Some(Insufficient::Never(_)) => return Ok(Err(Lasting::Stays)),
+            Some(Insufficient::Now { .. }) => return Ok(Err(Lasting::Unknown)),
         }
         match self.assignment.place(alternative, device) {
-            Ok(placed) => Ok(Some(placed)),
-            Err(Refusal::Rejected(_)) => Ok(None),
+            Ok(placed) => Ok(Ok(placed)),
+            Err(Refusal::Rejected(rejection)) => Ok(Err(rejection.lasting())),
             Err(Refusal::Failed(error)) => Err(error.into()),
         }
     }
@@ -512,6 +562,7 @@ impl<'t, 's> Walk<'t, 's> {
             Frame::Device { position, placed, attempts } => {
                 let Chosen { alternative, device } = placed.chosen;
                 self.assignment.undo(placed)?;
+                self.refused_before.give_back(alternative, device);
                 let is_all = self.table.alternative(alternative).mode == Mode::All;
                 if is_all || answer == Answer::TooMany {
                     return Ok(Step::Back(answer));

@@ -453,6 +453,15 @@ fn lists_are_packed_with_what_each_takes_in_view() {
 // The next tests backtrack often enough to start pruning, which must not cut off the branch with the solution.
 
 #[test]
+fn requests_that_ask_the_same_look_at_a_device_once() {
+    let cluster = gpus(64);
+    let requests: Vec<Value> = (0..32).map(|number| request(&format!("r-{number}"), "gpu", json!({}))).collect();
+    let verdict = cluster.try_allocate(&node("node-1"), &[claim("claim", json!(requests), json!([]))]).unwrap();
+    assert!(matches!(verdict.outcome, Outcome::Allocated(_)));
+    assert!(verdict.steps <= 100, "32 devices of 64, one a request: {}", verdict.steps);
+}
+
+#[test]
 fn a_device_that_was_shared_is_not_like_one_that_is_free() {
     let part = |name: &str| json!({"name": name, "capacity": {"memory": {"value": "10"}}});
     let mut cluster = Cluster::new([pool(GPU, "node-1", json!([part("gpu-0"), part("gpu-1"), part("gpu-2")]))]);

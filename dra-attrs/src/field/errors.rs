@@ -26,7 +26,8 @@ use super::FieldError;
 /// assert!(FieldErrors::new().into_result().is_ok());
 /// assert!(errors.into_result().is_err());
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{}", printed(self))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct FieldErrors {
@@ -76,13 +77,12 @@ impl FieldErrors {
 /// Largest number of errors that are printed.
 const MOST_PRINTED: usize = 8;
 
-impl fmt::Display for FieldErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let texts = self.texts();
-        match texts.split_at_checked(MOST_PRINTED) {
-            Some((first, rest)) if !rest.is_empty() => write!(f, "[{} and {} more]", first.join(", "), rest.len()),
-            _ => write!(f, "{}", Whole(&texts)),
-        }
+/// Displays the first texts.
+fn printed(errors: &FieldErrors) -> String {
+    let texts = errors.texts();
+    match texts.split_at_checked(MOST_PRINTED) {
+        Some((first, rest)) if !rest.is_empty() => format!("[{} and {} more]", first.join(", "), rest.len()),
+        _ => Whole(&texts).to_string(),
     }
 }
 
@@ -98,8 +98,6 @@ impl fmt::Display for Whole<'_> {
         }
     }
 }
-
-impl std::error::Error for FieldErrors {}
 
 impl Deref for FieldErrors {
     type Target = [FieldError];

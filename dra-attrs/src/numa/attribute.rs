@@ -130,12 +130,6 @@ impl NumaNodeAttribute {
         }
         Ok(Self { value: DeviceAttribute { ints: Some(nodes), ..DeviceAttribute::default() }, diagnostics })
     }
-
-    /// Returns the value together with the attribute's full name, for publishing.
-    #[must_use]
-    pub fn into_standard(self) -> StandardAttribute {
-        StandardAttribute::new(StandardAttribute::NUMA_NODE, self.value)
-    }
 }
 
 impl NumaTopology {

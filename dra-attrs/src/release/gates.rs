@@ -22,8 +22,7 @@ pub enum GateStage {
 
 impl GateStage {
     /// Returns true if the gate is on unless it is switched off.
-    #[must_use]
-    pub const fn is_default(self) -> bool {
+    pub(crate) const fn is_default(self) -> bool {
         matches!(self, Self::BetaOn | Self::Stable | Self::Locked)
     }
 

@@ -341,9 +341,10 @@ fn publishing_leaves_other_attributes_alone() {
 #[test]
 fn a_value_made_by_hand_is_the_same_value() {
     // req: 6072-NAME-3
-    let computed = epyc().attribute(4, NumaForm::Scalar).unwrap().into_standard();
-    assert_eq!(computed.name, StandardAttribute::NUMA_NODE);
-    assert_eq!(computed.value, DeviceAttribute { int: Some(4), ..DeviceAttribute::default() });
+    let mut published = BTreeMap::new();
+    publish(&mut published, epyc().attribute(4, NumaForm::Scalar)).unwrap();
+    let by_hand = DeviceAttribute { int: Some(4), ..DeviceAttribute::default() };
+    assert_eq!(published, BTreeMap::from([(StandardAttribute::NUMA_NODE.to_owned(), by_hand)]));
 }
 
 #[test]

@@ -22,7 +22,6 @@ fn every_row_of_the_keps_table() {
         (VendorDriver::Cpu, "dra.cpu", &["dra.cpu/numaNodeID", "dra.net/numaNode"]),
         (VendorDriver::Memory, "dra.memory", &["dra.memory/numaNode", "dra.cpu/numaNodeID", "dra.net/numaNode"]),
     ];
-    assert_eq!(rows.map(|(driver, ..)| driver), VendorDriver::ALL);
     for (driver, driver_name, names) in rows {
         assert_eq!(driver.names(), names);
         for name in names {

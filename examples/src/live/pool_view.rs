@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::InventoryError;
+use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::runtime::watcher::{Config, Event};
-use poolstatus::{Component, InputKind, PoolIndex, PoolIndexEvent};
+use poolstatus::{InputKind, PoolIndex, PoolIndexEvent};
 
 use super::connect::Cluster;
 use super::failure::LiveError;

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
+use dra_attrs::Resources;
 use dra_attrs::{Component, Gate, GateError, QuantityError};
 use nnn::external::{ExternalNominationState, NominationOwner, NominationWriter, WritePermission};
 use nnn::scheduling::{FeasibleNodes, FilterInput, NominatedNodeStatus};
 use nnn::{
     Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominationOptions, NominationTracker, PodError, PodSnapshot,
-    PreFlight, Resources, ScheduledCondition, TrackerInput, TransitionError,
+    PreFlight, ScheduledCondition, TrackerInput, TransitionError,
 };
 
 use super::metrics::{AttemptResult, Metrics};

@@ -126,7 +126,8 @@ impl<'a> BindingStart<'a> {
     ///
     /// ```
     /// use nnn::binding::BindingStart;
-    /// use nnn::{NoPatchReason, PreFlight, Profile};
+    /// use dra_attrs::Profile;
+    /// use nnn::{NoPatchReason, PreFlight};
     /// let start = |pre_flight| BindingStart::new(Profile::V1_37, &[pre_flight], "node-1").no_patch_reason();
     /// assert_eq!(start(PreFlight::Success), Ok(None));
     /// assert_eq!(start(PreFlight::Skip), Ok(Some(NoPatchReason::NothingToWaitFor)));

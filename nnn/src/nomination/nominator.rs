@@ -38,8 +38,7 @@ impl Nomination {
     }
 
     /// Builds a nomination with priority 0 and no requests, as kube-scheduler has for a pod in none of its queues.
-    #[must_use]
-    pub fn stub(pod: &PodKey, node: &str) -> Self {
+    fn stub(pod: &PodKey, node: &str) -> Self {
         Self { pod: pod.clone(), node: node.to_owned(), priority: 0, requests: Resources::default() }
     }
 }
@@ -204,7 +203,7 @@ impl Nominator {
     }
 
     /// Returns the nominations to a node as kube-scheduler does: `queued` looks a pod up in the scheduling queues, and
-    /// a pod in none of them becomes a [`Nomination::stub`].
+    /// a pod in none of them has priority 0 and no requests.
     #[must_use]
     pub fn resolve_on_node<'a>(
         &self,

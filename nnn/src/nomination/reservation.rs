@@ -77,7 +77,8 @@ impl PodSnapshot {
     ///
     /// ```
     /// use dra_attrs::{Quantity, QuantityFormat};
-    /// use nnn::{Nomination, PodSnapshot, Resources};
+    /// use dra_attrs::Resources;
+    /// use nnn::{Nomination, PodSnapshot};
     /// let cpu = |units| Resources::new([("cpu", Quantity::from_units(units, QuantityFormat::DecimalSi))]);
     /// let promised = Nomination::new(&PodSnapshot::pending("default", "a").with_requests(cpu(3)), "node-1");
     /// let pod = PodSnapshot::pending("default", "b").with_requests(cpu(2));

@@ -235,8 +235,8 @@ impl PodSnapshot {
     }
 
     /// Sets `spec.nodeName`.
-    #[must_use]
-    pub fn with_node(self, node: &str) -> Self {
+    #[cfg(test)]
+    pub(crate) fn with_node(self, node: &str) -> Self {
         Self { node: parse_node_name(Some(node)), ..self }
     }
 }

@@ -28,7 +28,8 @@ impl PodSnapshot {
     /// ```
     /// use nnn::scheduling::NominatedNodeStatus;
     /// use nnn::{CycleOutcome, PodSnapshot};
-    /// let mut victim = PodSnapshot::pending("default", "victim").with_node("node-1");
+    /// let mut victim = PodSnapshot::pending("default", "victim");
+    /// victim.node = Some("node-1".to_owned());
     /// (victim.deleting, victim.preempted) = (true, true);
     /// let pod = PodSnapshot::pending("default", "pod").with_priority(1).with_nomination("node-1");
     /// let refusal = pod.preemption_refusal(NominatedNodeStatus::Unschedulable, &[victim]);

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{ClaimAmounts, Index, QuantityError, Resources, node_selector_matches};
+use dra_attrs::{Index, QuantityError, Resources, node_selector_matches};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -84,8 +84,6 @@ pub struct ClusterObjects<'a> {
     slices: Vec<&'a ResourceSlice>,
     /// Nodes of assumed pods, by pod UID, from a scheduler's own memory. Empty for readers of the API.
     assumed: &'a BTreeMap<String, String>,
-    /// Node resources of claims, by pod UID, of pods whose status has them in another form than that of the types.
-    claim_amounts: &'a BTreeMap<String, Vec<ClaimAmounts>>,
     /// Current time, at which terminating pods are checked for being overdue; without it no pod is overdue.
     now: Option<Timestamp>,
 }
@@ -99,11 +97,10 @@ impl<'a> ClusterObjects<'a> {
         P: Borrow<Pod> + 'a,
     {
         static NONE: BTreeMap<String, String> = BTreeMap::new();
-        static NO_AMOUNTS: BTreeMap<String, Vec<ClaimAmounts>> = BTreeMap::new();
         let nodes = nodes.into_iter().map(Borrow::borrow).collect();
         let pods = pods.into_iter().map(Borrow::borrow).collect();
         let (claims, slices) = (Vec::new(), Vec::new());
-        Self { nodes, pods, claims, slices, assumed: &NONE, claim_amounts: &NO_AMOUNTS, now: None }
+        Self { nodes, pods, claims, slices, assumed: &NONE, now: None }
     }
 
     /// Sets the resource slices and resource claims of the cluster.
@@ -126,13 +123,6 @@ impl<'a> ClusterObjects<'a> {
     #[must_use]
     pub fn with_assumed(self, assumed: &'a BTreeMap<String, String>) -> Self {
         Self { assumed, ..self }
-    }
-
-    /// Sets the node resources that claims take (KEP-5517), by pod UID. They replace those of the pod's status, of which
-    /// the types know the form of Kubernetes 1.37 only.
-    #[must_use]
-    pub fn with_claim_amounts(self, amounts: &'a BTreeMap<String, Vec<ClaimAmounts>>) -> Self {
-        Self { claim_amounts: amounts, ..self }
     }
 
     /// Sets the current time.
@@ -197,7 +187,6 @@ impl ClusterView {
             now: objects.now,
             nodes,
             claims: Claims::new(&objects.claims),
-            claim_amounts: objects.claim_amounts,
             counted: BTreeSet::new(),
             mapped: BTreeSet::new(),
         };
@@ -338,7 +327,6 @@ struct Counter<'a> {
     now: Option<Timestamp>,
     nodes: BTreeMap<&'a str, &'a Node>,
     claims: Claims<'a>,
-    claim_amounts: &'a BTreeMap<String, Vec<ClaimAmounts>>,
     /// UIDs of claims whose devices are counted.
     counted: BTreeSet<&'a str>,
     /// Namespaces and names of claims whose shared node resources are counted.
@@ -376,11 +364,7 @@ impl Counter<'_> {
     /// Returns the requests of a pod plus the node resources of its claims. A claim shared by several pods counts for
     /// the first pod only.
     fn requests(&mut self, pod: &PodSnapshot, raw: &Pod) -> Result<Resources, QuantityError> {
-        let amounts = match (self.claim_amounts.get(&pod.key.uid), &raw.status) {
-            (Some(amounts), _) => amounts.clone(),
-            (None, Some(status)) => claim_amounts(status)?,
-            (None, None) => Vec::new(),
-        };
+        let amounts = raw.status.as_ref().map(claim_amounts).transpose()?.unwrap_or_default();
         let mut of_claims = Resources::default();
         for claim in amounts {
             of_claims.add(&claim.own());

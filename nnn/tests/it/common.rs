@@ -1,9 +1,10 @@
 //! Builders of pods, options and events.
 
+use dra_attrs::Resources;
 use dra_attrs::{Profile, Quantity, QuantityFormat};
 use nnn::{
-    Assumed, Behavior, Command, CycleOutcome, NominationOptions, NominationTracker, PodSnapshot, Resources,
-    ScheduledCondition, TrackerInput, TrackerOutput,
+    Assumed, Behavior, Command, CycleOutcome, NominationOptions, NominationTracker, PodSnapshot, ScheduledCondition,
+    TrackerInput, TrackerOutput,
 };
 
 /// Returns options of the KEP's profile with the safe behavior.
@@ -71,4 +72,17 @@ pub(crate) fn patches(output: &TrackerOutput) -> Vec<&Command> {
 /// Returns the values written into `nominatedNodeName`, by pod name.
 pub(crate) fn written(output: &TrackerOutput) -> Vec<(&str, Option<&str>)> {
     output.commands.iter().filter_map(Command::written_nnn).map(|(pod, node)| (pod.name.as_str(), node)).collect()
+}
+
+/// A pod on a node, for tests.
+pub(crate) trait OnNode {
+    /// Sets `spec.nodeName`.
+    fn with_node(self, node: &str) -> Self;
+}
+
+impl OnNode for PodSnapshot {
+    fn with_node(mut self, node: &str) -> Self {
+        self.node = Some(node.to_owned());
+        self
+    }
 }

@@ -2,7 +2,7 @@ use dra_attrs::{Component, Gate, GateSet, Profile};
 use nnn::scheduling::NominatedNodeStatus;
 use nnn::{Behavior, Command, CycleOutcome, NominatingInfo, NominationOptions, TrackerInput};
 
-use super::common::{fails, handle, kube_scheduler, nominated, pod, safe, tracker, version, with, written};
+use super::common::{OnNode, fails, handle, kube_scheduler, nominated, pod, safe, tracker, version, with, written};
 
 /// Lists each outcome with the nominations of both profiles.
 fn outcomes() -> Vec<(CycleOutcome, NominatingInfo, NominatingInfo)> {

@@ -1,7 +1,7 @@
 use nnn::{Behavior, NominatingInfo, Nomination, Nominator};
 use proptest::prelude::*;
 
-use super::common::{cpu, pod, with};
+use super::common::{OnNode, cpu, pod, with};
 
 fn on(nominator: &Nominator, node: &str) -> Vec<String> {
     nominator.on_node(node).map(|nomination| nomination.pod.name.clone()).collect()

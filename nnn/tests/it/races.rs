@@ -7,7 +7,9 @@ use nnn::{
     ScheduledCondition, TrackerInput, TrackerOutput,
 };
 
-use super::common::{cpu, fails, handle, kube_scheduler, nominated, patches, pod, safe, tracker, version, with};
+use super::common::{
+    OnNode, cpu, fails, handle, kube_scheduler, nominated, patches, pod, safe, tracker, version, with,
+};
 
 /// Plays with the behavior of kube-scheduler, then with the safe one.
 fn both<T>(play: impl Fn(NominationOptions) -> T) -> (T, T) {

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use dra_attrs::Resources;
 use dra_attrs::{Gate, Quantity, QuantityFormat};
 use nnn::scheduling::{FeasibleNodes, FilterInput, NodeEvaluation, NominatedNodeStatus};
 use nnn::{
     Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominatingInfo, NominationOptions, NominationState,
-    NominationTracker, PodKey, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput, TrackerNotice,
-    TrackerOutput,
+    NominationTracker, PodKey, PodSnapshot, PreFlight, ScheduledCondition, TrackerInput, TrackerNotice, TrackerOutput,
 };
 
 use super::common::{cpu, unschedulable, with};

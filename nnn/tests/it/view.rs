@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_attrs::Index;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use nnn::Index;
 use nnn::view::{
     AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
     NodeWarning, ReservedBy, UnremovableReason,

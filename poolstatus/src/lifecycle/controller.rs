@@ -33,7 +33,8 @@ pub enum RequestDecision {
 /// use dra_attrs::Profile;
 /// use poolstatus::kep::ResourcePoolStatusRequest;
 /// use poolstatus::lifecycle::{RequestController, RequestDecision};
-/// use poolstatus::{Gate, GateSet, InputKind};
+/// use dra_attrs::{Gate, GateSet};
+/// use poolstatus::InputKind;
 ///
 /// let on = GateSet::of(Profile::V1_37).with(Gate::ResourcePoolStatus);
 /// let mut controller = RequestController::new(on, on);

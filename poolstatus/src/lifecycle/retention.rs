@@ -62,7 +62,8 @@ impl kep::Status {
     ///
     /// ```
     /// use k8s_openapi::jiff::Timestamp;
-    /// use poolstatus::{PoolIndex, Profile, Query};
+    /// use dra_attrs::Profile;
+    /// use poolstatus::{PoolIndex, Query};
     /// use std::time::Duration;
     /// let (observed, now) = ("2026-11-21T12:00:00Z".parse()?, "2026-11-21T12:00:07Z".parse()?);
     /// let status = PoolIndex::new(Profile::V1_37).report(&Query::new("gpu.example.com"), observed).to_kep();

@@ -1,8 +1,9 @@
 //! Objects that no API server would store: nothing panics, and unreadable values count as zero.
 
+use dra_attrs::Profile;
 use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::{Cluster, Profile, Query};
+use poolstatus::{Cluster, Query};
 use serde_json::{Value, from_value, json};
 
 use crate::cluster::{DRIVER, claim_with, gpus, kep_counts, now, query, report, slice};

@@ -1,9 +1,10 @@
 //! Small clusters for tests.
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{PoolStatus, ResourcePoolStatusRequestStatus};
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{AvailabilityReport, Cluster, Profile, Query, RequestOutcome};
+use poolstatus::{AvailabilityReport, Cluster, Query, RequestOutcome};
 use serde_json::{Value, from_value, json};
 
 pub(crate) const DRIVER: &str = "gpu.example.com";

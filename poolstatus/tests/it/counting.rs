@@ -1,7 +1,8 @@
 //! Device counts in both forms of a status.
 
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::{Cluster, Component, Gate, GateSet, Profile};
+use poolstatus::Cluster;
 use serde_json::json;
 
 use crate::cluster::{

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_attrs::Profile;
+use dra_attrs::{Component, Gate, GateSet};
 use dra_device::ApplyOutcome;
 use dra_device::InventoryError;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use poolstatus::{AvailabilityReport, Cluster, Component, Gate, GateSet, PoolIndex, PoolIndexEvent, Query};
+use poolstatus::{AvailabilityReport, Cluster, PoolIndex, PoolIndexEvent, Query};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;

@@ -3,9 +3,10 @@
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use std::collections::BTreeSet;
 
+use dra_attrs::Profile;
 use k8s_openapi::{ClusterResourceScope, Resource};
+use poolstatus::Cluster;
 use poolstatus::kep::ResourcePoolStatusRequest;
-use poolstatus::{Cluster, Profile};
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, NOW, claim, devices, gpus, node, now, query, report, slice};

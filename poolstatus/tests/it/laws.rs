@@ -1,7 +1,8 @@
 //! Properties that hold for every cluster.
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::{AvailabilityReport, Cluster, Profile, Query, RequestOutcome};
+use poolstatus::{AvailabilityReport, Cluster, Query, RequestOutcome};
 use proptest::prelude::*;
 
 use crate::cluster::{kep_counts, now, shipped_counts};

@@ -3,13 +3,14 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use dra_attrs::{Gate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision, RequestPhase, TtlError};
 use poolstatus::metrics::{Metric, MetricIncrements};
-use poolstatus::{Gate, GateSet, InputKind, Profile, RequestOutcome, StatusRequest, kep};
+use poolstatus::{InputKind, RequestOutcome, StatusRequest, kep};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,7 +1,8 @@
 //! Limits on the number of listed pools, and sums over the listed pools.
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::{Cluster, DeviceTotals, Profile, RequestOutcome};
+use poolstatus::{Cluster, DeviceTotals, RequestOutcome};
 use serde_json::json;
 
 use crate::cluster::{claim, node, now, query, ready, slice};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::Profile;
 use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{Device, DeviceRequestAllocationResult, ResourceSlice};
-use poolstatus::{Cluster, Profile, Query, RequestOutcome};
+use poolstatus::{Cluster, Query, RequestOutcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! Partition summary: partitions that could still be allocated.
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::{Cluster, Profile};
+use poolstatus::Cluster;
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, claim, gpus, kep_counts, now, pool, query, report, slice};

@@ -1,8 +1,9 @@
 //! Validation of requests, and the queries that they ask.
 
 use dra_attrs::Profile;
+use dra_attrs::{Gate, GateSet};
 use k8s_openapi::api::resource::v1alpha3;
-use poolstatus::{Gate, GateSet, Query, StatusRequest, kep};
+use poolstatus::{Query, StatusRequest, kep};
 use serde_json::{Value, from_value, json};
 
 use crate::cluster::DRIVER;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim};
-use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Profile};
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent};
 use proptest::prelude::*;
 use serde_json::{from_value, json};
 

@@ -1,7 +1,8 @@
 //! Shareable summary: remaining capacity of devices that claims share.
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::{PoolWarning, Profile};
+use poolstatus::PoolWarning;
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, claim_with, pool, report, slice};

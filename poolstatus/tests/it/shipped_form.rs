@@ -1,7 +1,8 @@
 //! Status in the form of Kubernetes 1.37, `v1alpha3`.
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::{Cluster, InputKind, Profile, RequestOutcome};
+use poolstatus::{Cluster, InputKind, RequestOutcome};
 use serde_json::json;
 
 use crate::cluster::{DRIVER, NOW, claim, gpus, node, now, query, ready, report, slice};

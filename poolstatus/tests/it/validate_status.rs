@@ -1,7 +1,8 @@
 //! Validation of a status by the API server's rules.
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequestStatus;
-use poolstatus::{Cluster, Profile, validate_status};
+use poolstatus::{Cluster, validate_status};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 

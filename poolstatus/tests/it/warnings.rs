@@ -1,7 +1,8 @@
 //! Warnings about the objects of a pool.
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::{Cluster, PoolWarning, Profile};
+use poolstatus::{Cluster, PoolWarning};
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, claim, claim_with, devices, gpus, node, report, slice};

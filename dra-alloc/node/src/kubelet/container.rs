@@ -99,7 +99,7 @@ fn asks_for_extended(container: &Container, resource: &str) -> bool {
     let requests = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
     let amount = requests.and_then(|requests| requests.get(resource));
     let amount = amount.and_then(|amount| Quantity::from_kube(amount).ok());
-    amount.is_some_and(|amount| !amount.is_zero()) && is_extended_resource(resource)
+    amount.is_some_and(|amount| amount != Quantity::ZERO) && is_extended_resource(resource)
 }
 
 fn cdi_ids<'a>(info: &'a ClaimInfo, request: &str) -> impl Iterator<Item = &'a str> {

@@ -76,7 +76,6 @@ mod unprepare;
 pub use checkpoint::CheckpointError;
 pub use claim_info::{ClaimCache, ClaimInfo, DriverState, PreparedDevice};
 pub use container::ContainerError;
-pub use dra_attrs::Gate;
 pub use error::{CallError, PrepareError, UnprepareError};
 pub use metrics::SkipCounts;
 pub use operation::Operation;

@@ -23,7 +23,7 @@ pub(super) type Holder = Option<Arc<ClaimId>>;
 /// state.share(&nic, "share-1");
 /// state.consume(&nic, "bandwidth", "10Gi".parse()?);
 /// let usage = state.device(&nic).unwrap();
-/// assert!(usage.is_shared() && !usage.is_exclusive());
+/// assert!(usage.is_shared());
 /// assert_eq!(usage.consumed("bandwidth"), "10Gi".parse()?);
 /// # Ok::<(), dra_attrs::QuantityError>(())
 /// ```
@@ -71,8 +71,7 @@ impl DeviceUsage {
     }
 
     /// Returns true if a claim holds the device exclusively.
-    #[must_use]
-    pub fn is_exclusive(&self) -> bool {
+    pub(crate) fn is_exclusive(&self) -> bool {
         !self.holders.is_empty()
     }
 

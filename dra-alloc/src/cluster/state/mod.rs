@@ -248,7 +248,7 @@ impl AllocatedState {
     ///
     /// # Complexity
     /// `n log n` in the number of these devices.
-    pub fn devices_of_pool(&self, driver: &str, pool: &str) -> impl Iterator<Item = &DeviceUsage> {
+    pub(crate) fn devices_of_pool(&self, driver: &str, pool: &str) -> impl Iterator<Item = &DeviceUsage> {
         self.pool(driver, pool).map(PoolUse::sorted).into_iter().flatten()
     }
 

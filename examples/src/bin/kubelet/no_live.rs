@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::{Ready, ready};
 use std::path::PathBuf;
 
+use dra_alloc::Component;
 use examples::cluster_args::BuiltWithoutLive;
 
 use super::Args;

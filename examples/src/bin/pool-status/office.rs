@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use dra_alloc::{Component, InventoryError};
+use dra_attrs::{Gate, GateSet, Profile};
 use examples::manifest::{Manifests, PoolStatusRequest, name_of};
 use examples::pool_question::{Question, incomplete_pools};
 use examples::pool_table::tables;
@@ -11,10 +12,7 @@ use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision, RequestPhase};
 use poolstatus::metrics::{Metric, MetricIncrements};
-use poolstatus::{
-    AvailabilityReport, DeviceTotals, Gate, GateSet, InputKind, PoolIndex, Profile, Query, RequestOutcome,
-    StatusRequest,
-};
+use poolstatus::{AvailabilityReport, DeviceTotals, InputKind, PoolIndex, Query, RequestOutcome, StatusRequest};
 use serde_json::{Value, json};
 
 use super::PoolStatusError;

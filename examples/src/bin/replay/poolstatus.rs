@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::FieldErrors;
+use dra_attrs::{Component, GateSet, Profile};
 use k8s_openapi::Resource;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::metrics::MetricIncrements;
-use poolstatus::{AvailabilityReport, Cluster, Component, GateSet, Profile, Query, RequestOutcome, StatusRequest, kep};
+use poolstatus::{AvailabilityReport, Cluster, Query, RequestOutcome, StatusRequest, kep};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use dra_attrs::{Component, Gate, GateSet, Profile};
 use examples::live::connect::Cluster;
 use examples::live::lease::work_alone;
 use examples::live::now;
@@ -15,7 +16,7 @@ use examples::pool_question::Question;
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision};
-use poolstatus::{Component, Gate, GateSet, Profile, Query, RequestOutcome, StatusRequest};
+use poolstatus::{Query, RequestOutcome, StatusRequest};
 use tokio::time::Instant;
 
 use super::super::args::Args;

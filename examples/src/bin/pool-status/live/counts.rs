@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use dra_attrs::Profile;
 use examples::live::metrics::{Histogram, Metrics, Series};
-use poolstatus::Profile;
 use poolstatus::metrics::{Metric, MetricIncrements};
 
 /// Metrics of a controller, with the names of KEP-5677.
