@@ -56,7 +56,8 @@ impl Rejection<'_> {
     pub(crate) const fn lasting(self) -> Lasting {
         match self {
             Self::SkipsOperations | Self::CountersOff | Self::Tainted(_) => Lasting::Stays,
-            Self::GroupsOff | Self::Shortage(_) | Self::Constraint { .. } | Self::NoCapacity => Lasting::Unknown,
+            Self::Constraint { .. } => Lasting::Conflict,
+            Self::GroupsOff | Self::Shortage(_) | Self::NoCapacity => Lasting::Unknown,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Pruning rules: they skip branches of the search that have no solution, or that repeat a failed one.
 //!
-//! Easy searches pay nothing: pruning starts after `START_AFTER_BACKTRACKS` backtracks. It first checks every device for
+//! Easy searches pay nothing: pruning starts after `START_AFTER_BACKTRACKS` backtracks, or when a constraint refuses many
+//! devices one after the other. It first checks every device for
 //! every alternative ([`Domains`]). Only branches are left out in which the search would find no solution *and* end in no
 //! error; then the first solution, and the first error, stay the same.
 //!

@@ -20,6 +20,11 @@ pub(crate) enum PruningRule {
 /// Number of backtracks before pruning starts. Most satisfiable searches never reach it.
 const START_AFTER_BACKTRACKS: usize = 3;
 
+/// Devices that a constraint refuses one after the other before pruning starts: so many, and one of so many that there are.
+/// Looking ahead costs as much as passing over all devices once.
+const START_AFTER_CONFLICTS: usize = 32;
+const START_AFTER_SHARE: usize = 8;
+
 /// Set of [`PruningRule`]s, with the time at which they start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PruningRules(u16);
@@ -28,7 +33,7 @@ impl PruningRules {
     /// Number of pruning rules.
     pub(crate) const COUNT: u8 = 12;
 
-    /// Returns the set of rules whose bits are set, active from the first backtrack on.
+    /// Returns the set of rules whose bits are set, active from the first backtrack or conflict on.
     #[cfg(test)]
     pub(crate) const fn from_start(bits: u16) -> Self {
         Self(bits | 1 << Self::COUNT)
@@ -37,6 +42,11 @@ impl PruningRules {
     /// Returns the number of backtracks before pruning starts.
     pub(crate) const fn start_after(self) -> usize {
         if self.0 >> Self::COUNT == 0 { START_AFTER_BACKTRACKS } else { 0 }
+    }
+
+    /// Returns the number of devices that a constraint refuses one after the other before pruning starts.
+    pub(crate) fn start_after_conflicts(self, devices: usize) -> usize {
+        if self.start_after() == 0 { 0 } else { START_AFTER_CONFLICTS.max(devices / START_AFTER_SHARE) }
     }
 
     pub(super) const fn has(self, rule: PruningRule) -> bool {

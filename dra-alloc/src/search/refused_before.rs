@@ -19,11 +19,13 @@ use super::ix::{AlternativeIx, DeviceIx};
 #[derive(Default)]
 pub(crate) struct RefusedBefore(SmallVec<[DeviceIx; 4]>);
 
-/// Duration of a refusal.
+/// How long a device stays refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lasting {
     /// As long as the choices stay that were made before.
     Stays,
+    /// As long as a constraint has its values.
+    Conflict,
     /// Perhaps for this request alone.
     Unknown,
 }

@@ -68,6 +68,8 @@ enum Step {
     /// Continue at the current position.
     On,
     Back(Answer),
+    /// Pruning proves that there is no solution.
+    End,
 }
 
 /// A pending choice on the search stack, resumed when the branches below it have been searched.
@@ -230,6 +232,7 @@ impl<'t, 's> Walk<'t, 's> {
             step = match step {
                 Step::On => self.enter()?,
                 Step::Back(Answer::Found) => return Ok(true),
+                Step::End => return Ok(false),
                 Step::Back(answer) => match self.frames.pop() {
                     Some(frame) if !self.is_over()? => self.resume(frame, answer)?,
                     _ => return Ok(false),
@@ -274,6 +277,11 @@ impl<'t, 's> Walk<'t, 's> {
             *turns = left;
             return Ok(false);
         }
+        self.start_pruning()
+    }
+
+    /// Starts pruning. Returns true if it proves that the claims can't be satisfied.
+    fn start_pruning(&mut self) -> Result<bool, Halt> {
         let Some(prune) = Prune::new(self.table, self.all, self.table.context.pruning, self.meter)? else {
             self.pruning = Pruning::Never;
             return Ok(false);
@@ -415,23 +423,42 @@ impl<'t, 's> Walk<'t, 's> {
         }
         let is_admin = self.table.alternative(alternative).admin_access;
         let mut is_gapless = self.refused_before.end(alternative) == self.position.from;
+        let (mut conflicts, most_conflicts) = (0, self.most_conflicts());
         for device in self.table.devices_from(alternative, self.position.from) {
-            let lasting = if !is_admin && self.table.is_held(device) {
+            let refused = if !is_admin && self.table.is_held(device) {
                 self.meter.work(1)?;
                 Lasting::Stays
             } else {
                 self.meter.step()?;
                 match self.try_device(alternative, device)? {
                     Ok(placed) => return Ok(self.descend_from(placed, is_gapless)),
-                    Err(lasting) => lasting,
+                    Err(refused) => refused,
                 }
             };
-            is_gapless &= lasting == Lasting::Stays;
+            is_gapless &= refused == Lasting::Stays;
             if is_gapless {
                 self.refused_before.set(alternative, next(device));
             }
+            conflicts += usize::from(refused == Lasting::Conflict);
+            if conflicts > most_conflicts {
+                self.position.from = next(device);
+                return self.look_ahead(alternative);
+            }
         }
         Ok(Step::Back(Answer::No))
+    }
+
+    /// Goes on with pruning, since a constraint refuses many devices.
+    fn look_ahead(&mut self, alternative: AlternativeIx) -> Result<Step, Halt> {
+        if self.start_pruning()? { Ok(Step::End) } else { self.next_of_any(alternative) }
+    }
+
+    /// Returns the number of devices that a constraint may refuse before pruning starts.
+    fn most_conflicts(&self) -> usize {
+        match self.pruning {
+            Pruning::After(_) => self.table.context.pruning.start_after_conflicts(self.table.candidates.end().into()),
+            Pruning::On(_) | Pruning::Never => usize::MAX,
+        }
     }
 
     /// Goes on after a device. `is_gapless`: all devices before it are refused, or taken.

@@ -57,6 +57,22 @@ fn a_late_solution_around_the_limit_of_results_is_found() {
     }
 }
 
+/// Four GPUs of one root in a pool of 1,024, four of a root, of which each root has one held but the last.
+#[test]
+fn a_match_in_a_large_pool_is_found_in_few_steps() {
+    let roots = gpus(1_024, |number| json!({ROOT: {"string": format!("pci0000:{:02x}", number / 4)}}));
+    let mut cluster = Cluster::new(roots);
+    for root in 0..255 {
+        cluster.state.hold(&format!("{GPU}/node-1/gpu-{}", root * 4 + root % 4).parse().unwrap());
+    }
+    let constraint = json!([{"requests": ["r"], "matchAttribute": ROOT}]);
+    let verdict = cluster
+        .try_allocate(&node("node-1"), &[claim("claim", json!([request("r", "gpu", json!({"count": 4}))]), constraint)])
+        .unwrap();
+    assert!(matches!(verdict.outcome, Outcome::Allocated(_)));
+    assert!(verdict.steps <= 900, "all devices are looked at once: {} steps", verdict.steps);
+}
+
 /// Four alternatives on a node whose devices are all held.
 #[test]
 fn a_full_node_is_known_at_once() {
