@@ -30,6 +30,8 @@ pub(crate) enum Elision {
     EqualValues,
     /// A request starts behind the devices that were refused to one that asks the same.
     RefusedBefore,
+    /// The search on a node is that of a node before it with the same pools.
+    SamePools,
 }
 
 /// Set of [`Elision`]s.
@@ -38,7 +40,7 @@ pub(crate) struct Elisions(u16);
 
 impl Elisions {
     /// Number of elisions.
-    pub(crate) const COUNT: u8 = 13;
+    pub(crate) const COUNT: u8 = 14;
 
     /// Returns the set of elisions whose bits are set.
     #[cfg(test)]

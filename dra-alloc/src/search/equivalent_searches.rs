@@ -29,6 +29,7 @@ use super::ix::{AlternativeIx, ByColumn, ColumnIx, DeviceIx, IxRange, PoolIx};
 use super::kinds::{Space, Value, spaces};
 use super::partial_assignment::Chosen;
 use super::request::Mode;
+use super::same_pools::SamePools;
 use super::table::{CapacityCheck, Table};
 use super::walk::{Selected, Solution};
 use crate::cluster::capacity::Capacity;
@@ -45,6 +46,8 @@ const LEAST_WORK: (u64, u64) = (64, 1);
 /// Searches of one attempt, with the facts of the nodes that they were made on.
 #[derive(Debug)]
 pub(crate) struct EquivalentSearches {
+    /// Searches on nodes that see the very same pools.
+    pub(super) same_pools: SamePools,
     known: Mutex<Vec<Arc<Search>>>,
     /// Number of facts that may still be read in vain.
     credit: AtomicU64,
@@ -76,7 +79,8 @@ pub(crate) struct NodeFacts(Vec<i128>);
 
 impl Default for EquivalentSearches {
     fn default() -> Self {
-        Self { known: Mutex::default(), credit: AtomicU64::new(0), least_work: LEAST_WORK }
+        let (known, credit) = (Mutex::default(), AtomicU64::new(0));
+        Self { same_pools: SamePools::default(), known, credit, least_work: LEAST_WORK }
     }
 }
 

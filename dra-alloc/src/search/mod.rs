@@ -41,6 +41,7 @@ mod refused_before;
 pub(crate) mod request;
 mod results;
 mod risk;
+mod same_pools;
 pub(crate) mod share;
 pub(crate) mod stopped;
 mod table;

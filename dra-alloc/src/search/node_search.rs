@@ -32,8 +32,7 @@ const PAIRS_OF_UNIT: usize = 32;
 /// Number of pools of a node beyond which each is a unit of work.
 const FEW_POOLS: usize = 16;
 
-/// Allocates the claims of a plan on one node. What `like` knows of other nodes is of the same plan, and of contexts that
-/// differ by the inventory and the state only.
+/// Allocates the claims of a plan on one node. What `like` knows of other nodes is of the same plan and state.
 pub(crate) fn allocate_on(
     context: &Context<'_>,
     plan: &Plan<'_>,
@@ -138,6 +137,14 @@ fn search<T>(
     }
     let derived = Grid::new(plan.columns.end(), candidates.end());
     let table = Table::new(context, plan, node, &candidates, &derived, meter);
+    if let Some(known) = like.and_then(|like| like.same_pools.find(&view, &table))
+        && meter.spare(known.effort)?
+    {
+        let solution = known.solution();
+        let last = solution.and_then(|solution| solution.chosen.iter().map(|chosen| chosen.device).max());
+        last.map(|device| candidates.reach(device));
+        return end(&table, solution, build);
+    }
     let (facts_of_node, dear) = like.map_or((None, 0), |like| like.read(&table));
     if let Some((like, facts_of_node)) = like.zip(facts_of_node.as_ref())
         && let Some(known) = like.find(facts_of_node)
@@ -155,15 +162,29 @@ fn search<T>(
         fresh = Table::new(context, plan, node, &candidates, &derived, meter);
         &fresh
     };
-    own_search(table, like, facts_of_node, build)
+    own_search(table, like.map(|like| Memory { like, view: &view, facts_of_node }), build)
 }
 
-/// Makes the search on a node itself. `facts_of_node` are the facts of the node if they were read.
+/// What is remembered of a search for other nodes.
+struct Memory<'l, 'i> {
+    like: &'l EquivalentSearches,
+    view: &'l View<'i>,
+    /// Facts of the node if they were read.
+    facts_of_node: Option<NodeFacts>,
+}
+
+impl Memory<'_, '_> {
+    fn keep(self, table: &Table<'_>, effort: Effort, solution: Option<Solution<'_>>) {
+        self.like.same_pools.remember(self.view, table, effort, solution);
+        self.like.remember(table, self.facts_of_node, effort, solution);
+    }
+}
+
+/// Makes the search on a node itself.
 #[inline]
 fn own_search<T>(
     table: &Table<'_>,
-    like: Option<&EquivalentSearches>,
-    facts_of_node: Option<NodeFacts>,
+    memory: Option<Memory<'_, '_>>,
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {
     let meter = table.meter;
@@ -175,10 +196,9 @@ fn own_search<T>(
     match found.map_err(|halt| meter.resolve(halt)) {
         Ok(is_found) => {
             let solution = is_found.then(|| walk.solution());
-            if let Some(like) = like {
+            if let Some(memory) = memory {
                 let effort = meter.effort();
-                let own = Effort { work: effort.work.saturating_sub(before), ..effort };
-                like.remember(table, facts_of_node, own, solution);
+                memory.keep(table, Effort { work: effort.work.saturating_sub(before), ..effort }, solution);
             }
             end(table, solution, build)
         }

@@ -184,6 +184,11 @@ impl<'s> Table<'s> {
         self.plan.claims.at(asked.claim).map(Claim::name).unwrap_or_default()
     }
 
+    /// Returns true if the node may skip operations of drivers.
+    pub(super) const fn skips_allowed(&self) -> bool {
+        self.skips_allowed
+    }
+
     /// Returns the devices from a position on, without those of pools whose driver the alternative's selectors reject.
     pub(crate) fn devices_from(
         &self,

@@ -184,6 +184,11 @@ impl Pool {
         self.soundness() & LISTS != 0
     }
 
+    /// Returns true if the slices choose the nodes of the pool, and no device does.
+    pub(crate) fn is_for_its_nodes(&self) -> bool {
+        self.devices.slices.iter().all(|slice| slice.spec.per_device_node_selection != Some(true))
+    }
+
     fn soundness(&self) -> u8 {
         self.soundness.get_or_find(|| {
             let facts = || self.known_devices().flat_map(|(slice, facts)| slice_devices(slice).iter().zip(facts));
@@ -193,8 +198,7 @@ impl Pool {
                     && device.allow_multiple_allocations != Some(true)
                     && device.consumes_counters.as_ref().is_none_or(Vec::is_empty)
             };
-            let for_its_nodes = |slice: &Arc<ResourceSlice>| slice.spec.per_device_node_selection != Some(true);
-            let is_plain = is_sound && self.devices.slices.iter().all(for_its_nodes) && facts().all(is_plain);
+            let is_plain = is_sound && self.is_for_its_nodes() && facts().all(is_plain);
             let is_bare = |device: &Device| {
                 device.taints.as_ref().is_none_or(Vec::is_empty) && device.binding_conditions.is_none()
             };

@@ -77,6 +77,16 @@ impl<'i> View<'i> {
         own.iter().chain(mixed.iter().map(PoolRef::pool))
     }
 
+    /// Returns the pools if none is the node's own.
+    pub(crate) fn shared(&self) -> Option<impl Iterator<Item = &Arc<Pool>>> {
+        let Self::Mixed { pools, .. } = self else { return None };
+        let shared = |pool| match pool {
+            &PoolRef::Own(_) => None,
+            PoolRef::Shared(pool) => Some(pool),
+        };
+        pools.iter().all(|pool| shared(pool).is_some()).then(|| pools.iter().filter_map(shared))
+    }
+
     pub(crate) fn pool(&self, position: usize) -> Option<&Pool> {
         match self {
             Self::Own(own) => own.pools.get(position),

@@ -1,7 +1,6 @@
 //! Comparison of searches that are taken over from a like node with the node's own, on random nodes and their twins: some with
 //! other names, some with one random difference.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
@@ -26,7 +25,7 @@ const SORTS: [(Make, u64); 4] = [(random::case, 4), (random::tight, 1), (random:
 impl EquivalentSearches {
     /// Remembers each search, and reads the facts of each node.
     fn eager() -> Self {
-        Self { known: Mutex::default(), credit: AtomicU64::new(u64::MAX / 2), least_work: (0, 0) }
+        Self { credit: AtomicU64::new(u64::MAX / 2), least_work: (0, 0), ..Self::default() }
     }
 }
 
