@@ -214,25 +214,38 @@ impl ClaimController {
         if pod.metadata.deletion_timestamp.is_some() {
             return false;
         }
-        for entry in pod_entries(pod) {
-            let Ok(named) = PodClaim::of_entry(pod, entry) else { return true };
-            let Some(named) = named else {
-                match self.rules().unneeded_entry {
-                    UnneededEntry::EndsTheLook => return false,
-                    UnneededEntry::PassedOver => continue,
+        let mut answers = pod_entries(pod).iter().filter_map(|entry| {
+            let has_template = entry.resource_claim_template_name.is_some();
+            self.entry_needs_work(PodClaim::of_entry(pod, entry), has_template, |claim, origin| {
+                if origin == ClaimOrigin::Template && check_owner(pod, claim, self.options).is_err() {
+                    return Some(false);
                 }
+                let is_missed = is_on_node(pod) && is_allocated(claim) && !is_reserved_for(pod, claim, self.options);
+                is_missed.then_some(true)
+            })
+        });
+        answers.next().unwrap_or(false)
+    }
+
+    /// Tells if the claim of an entry must be made or recorded, or, if it is there, asks `of_claim`; `None` if the next entry
+    /// tells.
+    fn entry_needs_work<E>(
+        &self,
+        named: Result<Option<PodClaim>, E>,
+        has_template: bool,
+        of_claim: impl FnOnce(&ResourceClaim, ClaimOrigin) -> Option<bool>,
+    ) -> Option<bool> {
+        let Ok(named) = named else { return Some(true) };
+        let Some(named) = named else {
+            return match self.rules().unneeded_entry {
+                UnneededEntry::EndsTheLook => Some(false),
+                UnneededEntry::PassedOver => None,
             };
-            let Some(claim) = self.claims.get(&named.claim) else {
-                return entry.resource_claim_template_name.is_some();
-            };
-            if named.origin == ClaimOrigin::Template && check_owner(pod, claim, self.options).is_err() {
-                return false;
-            }
-            if is_on_node(pod) && is_allocated(claim) && !is_reserved_for(pod, claim, self.options) {
-                return true;
-            }
+        };
+        match self.claims.get(&named.claim) {
+            Some(claim) => of_claim(claim, named.origin),
+            None => Some(has_template),
         }
-        false
     }
 
     fn add_group(&self, group: &PodGroup, keys: &mut DistinctKeys) {
@@ -245,22 +258,13 @@ impl ClaimController {
         if group.metadata.deletion_timestamp.is_some() || !self.has_groups() {
             return false;
         }
-        for entry in group_entries(group) {
-            let Ok(named) = claim_of_group_entry(group, entry) else { return true };
-            let Some(named) = named else {
-                match self.rules().unneeded_entry {
-                    UnneededEntry::EndsTheLook => return false,
-                    UnneededEntry::PassedOver => continue,
-                }
-            };
-            let Some(claim) = self.claims.get(&named.claim) else {
-                return entry.resource_claim_template_name.is_some();
-            };
-            if named.origin == ClaimOrigin::Template && check_group_owner(group, claim).is_err() {
-                return false;
-            }
-        }
-        false
+        let mut answers = group_entries(group).iter().filter_map(|entry| {
+            let has_template = entry.resource_claim_template_name.is_some();
+            self.entry_needs_work(claim_of_group_entry(group, entry), has_template, |claim, origin| {
+                (origin == ClaimOrigin::Template && check_group_owner(group, claim).is_err()).then_some(false)
+            })
+        });
+        answers.next().unwrap_or(false)
     }
 }
 
