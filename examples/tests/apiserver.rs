@@ -92,7 +92,7 @@ async fn writes_of_old_versions_and_of_other_objects_are_conflicts() {
     let other = Preconditions { uid: Some("another".to_owned()), resource_version: None };
     let (code, text) = refusal(claims.delete("one", &DeleteParams::default().preconditions(other)).await);
     assert_eq!(code, 409);
-    assert!(text.contains("Precondition failed: UID in precondition: another"), "{text}");
+    assert!(text.contains("the UID in the precondition (another) does not match the UID in record"), "{text}");
     // A patch of the status of another claim of the name, as kube-scheduler sends it.
     let patch = json!({"metadata": {"uid": "another"}, "status": {"reservedFor": [{"$patch": "delete", "uid": "p"}]}});
     let patched = claims.patch_status("one", &PatchParams::default(), &Patch::Strategic(patch)).await;

@@ -4,7 +4,7 @@
 //! and leases only the types of the fields and the names are checked, and what may not change of a pod.
 
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
-use dra_attrs::{Component, ErrorType, FieldError, FieldErrors, FieldPath, GateSet, NameFormat, Profile};
+use dra_attrs::{Component, ErrorType, FieldError, FieldErrors, FieldPath, Gate, GateSet, NameFormat, Profile};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod};
 use k8s_openapi::api::resource::v1::{
@@ -85,7 +85,7 @@ impl Door {
                 device(self, attempt, |write| server.validate_taint_rule_status(write))
             }
             ("ResourcePoolStatusRequest", _) => self.pool_status_request(attempt),
-            ("Pod", _) => plain::<Pod>(attempt),
+            ("Pod", _) => self.pod(attempt),
             ("Node", _) => plain::<Node>(attempt),
             ("Event", _) => plain::<Event>(attempt),
             ("Lease", _) => plain::<Lease>(attempt),
@@ -108,6 +108,21 @@ impl Door {
             let (name, version) = (kind.name, kind.version);
             Refusal::bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {errors}"))
         })
+    }
+
+    /// Checks a pod: a nomination of a bound pod would be a promise that nobody can keep.
+    fn pod(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
+        let nominated = |pod: &Value| pod.text("/status/nominatedNodeName").to_owned();
+        let bound = attempt.old.filter(|old| attempt.part == Part::Status && !old.text("/spec/nodeName").is_empty());
+        let is_new =
+            bound.is_some_and(|old| !nominated(attempt.new).is_empty() && nominated(attempt.new) != nominated(old));
+        if is_new && self.gates.has(Gate::ClearingNominatedNodeNameAfterBinding) {
+            let field = FieldPath::new("status").child("nominatedNodeName").to_string();
+            let detail = "may not be set on pods that are already bound to a node";
+            let error = FieldError::forbidden(&FieldPath::new(&field), detail);
+            return Err(Refusal::invalid(attempt.kind, attempt.new.metadata("name"), &[error].into_iter().collect()));
+        }
+        plain::<Pod>(attempt)
     }
 
     fn pool_status_request(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
@@ -141,7 +156,11 @@ fn device<T: DeserializeOwned + Serialize>(
         let stop = stop.map(|error| Refusal::stop(format!("{} {name}: {error}", attempt.kind.name)));
         stop.unwrap_or_else(|| Refusal::invalid(attempt.kind, name, &errors))
     })?;
-    Ok(Admitted { object: as_json(&accepted.object)?, warnings: accepted.warnings })
+    let mut object = as_json(&accepted.object)?;
+    if attempt.kind.name == "ResourceClaim" {
+        object.fields().entry("status").or_insert_with(|| json!({}));
+    }
+    Ok(Admitted { object, warnings: accepted.warnings })
 }
 
 /// Checks an object whose rules are not of interest here: its types and name, and what keeps pods as they are.
@@ -154,12 +173,11 @@ fn plain<T: DeserializeOwned + Serialize>(attempt: Attempt<'_>) -> Result<Admitt
     }
     match (attempt.kind.name, attempt.old) {
         ("Pod", None) => new_pod(&mut object),
-        ("Pod", Some(old)) if attempt.part == Part::Main && fixed(old) != fixed(&object) => {
-            let detail = format!(
-                "pod updates may not change fields other than `spec.containers[*].image`, {}",
-                CHANGEABLE.map(|field| format!("`spec.{field}`")).join(", ")
-            );
-            errors.push(FieldError::forbidden(&FieldPath::new("spec"), detail));
+        ("Pod", Some(old)) if attempt.part == Part::Main && old.get("spec") != object.get("spec") => {
+            next_generation(&mut object);
+            if fixed(old) != fixed(&object) {
+                errors.push(pod_is_fixed());
+            }
         }
         ("Namespace", None) => object
             .fields()
@@ -167,6 +185,18 @@ fn plain<T: DeserializeOwned + Serialize>(attempt: Attempt<'_>) -> Result<Admitt
             .or_insert_with(|| json!({}))
             .fields()
             .extend([("phase".to_owned(), "Active".into())]),
+        ("Event", _) if object.text("/involvedObject/namespace") != namespace_of_event(&object) => {
+            let field = FieldPath::new("involvedObject").child("namespace").to_string();
+            let found = object.text("/involvedObject/namespace");
+            errors.push(FieldError::invalid(&FieldPath::new(&field), found, "does not match event.namespace"));
+        }
+        ("Lease", _)
+            if object.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64).is_some_and(|it| it <= 0) =>
+        {
+            let spec = FieldPath::new("spec");
+            let found = object.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64).unwrap_or_default();
+            errors.push(FieldError::invalid(&spec.child("leaseDurationSeconds"), found, "must be greater than 0"));
+        }
         ("Lease", Some(_)) if attempt.new.metadata("resourceVersion").is_empty() => {
             errors.push(FieldError::invalid(&metadata.child("resourceVersion"), 0, "must be specified for an update"));
         }
@@ -174,6 +204,14 @@ fn plain<T: DeserializeOwned + Serialize>(attempt: Attempt<'_>) -> Result<Admitt
     }
     valid(attempt, &errors)?;
     Ok(Admitted { object, warnings: Vec::new() })
+}
+
+/// Returns the namespace that the object of an event must have. Events about objects of the cluster are in `default`.
+fn namespace_of_event(event: &Value) -> &str {
+    match (event.text("/involvedObject/namespace"), event.metadata("namespace")) {
+        ("", "default") => "",
+        (_, namespace) => namespace,
+    }
 }
 
 fn valid(attempt: Attempt<'_>, errors: &FieldErrors) -> Result<(), Refusal> {
@@ -200,8 +238,47 @@ fn with_parts(attempt: Attempt<'_>) -> Value {
     object
 }
 
+fn pod_is_fixed() -> FieldError {
+    let changeable = CHANGEABLE.map(|field| format!("`spec.{field}`")).join(", ");
+    let detail = format!("pod updates may not change fields other than `spec.containers[*].image`, {changeable}");
+    FieldError::forbidden(&FieldPath::new("spec"), detail)
+}
+
+/// Counts a change of an object.
+pub(crate) fn next_generation(object: &mut Value) {
+    let generation = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default();
+    object.set_metadata("generation", generation.saturating_add(1));
+}
+
+/// Returns the class of a pod by its requests and limits of CPU and memory.
+fn qos_class(pod: &Value) -> &'static str {
+    let containers = ["containers", "initContainers"].map(|list| pod.pointer(&format!("/spec/{list}")));
+    let containers: Vec<&Value> = containers.into_iter().flatten().filter_map(Value::as_array).flatten().collect();
+    let amount = |container: &&Value, kind: &str, resource: &str| {
+        container.pointer(&format!("/resources/{kind}/{resource}")).cloned()
+    };
+    let asks = |container: &&Value| {
+        ["requests", "limits"]
+            .iter()
+            .any(|kind| ["cpu", "memory"].iter().any(|it| amount(container, kind, it).is_some()))
+    };
+    let is_guaranteed = |container: &&Value| {
+        ["cpu", "memory"].iter().all(|resource| {
+            let limit = amount(container, "limits", resource);
+            limit.is_some() && amount(container, "requests", resource).is_none_or(|request| Some(request) == limit)
+        })
+    };
+    match (containers.iter().any(asks), containers.iter().all(is_guaranteed)) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}
+
 fn new_pod(pod: &mut Value) {
-    pod.fields().insert("status".to_owned(), json!({"phase": "Pending"}));
+    let class = qos_class(pod);
+    pod.set_field("status", json!({"phase": "Pending", "qosClass": class}));
+    pod.set_metadata("generation", 1);
     let spec = pod.fields().entry("spec").or_insert_with(|| json!({})).fields();
     for (field, default) in [
         ("restartPolicy", json!("Always")),

@@ -8,6 +8,7 @@
 //! a gate hides, and everything that is not in the table of kinds. Nothing is kept when it ends.
 
 mod apply;
+mod chunk;
 mod discovery;
 mod door;
 mod gate_metrics;

@@ -15,6 +15,7 @@ pub(crate) trait Object {
     fn has_finalizers(&self) -> bool;
     /// Returns the fields; an object that has none gets them.
     fn fields(&mut self) -> &mut Map<String, Value>;
+    fn set_field(&mut self, field: &str, value: impl Into<Value>);
 }
 
 impl Object for Value {
@@ -58,5 +59,9 @@ impl Object for Value {
             Self::Object(fields) => fields,
             _ => unreachable!("it was made an object"),
         }
+    }
+
+    fn set_field(&mut self, field: &str, value: impl Into<Self>) {
+        self.fields().insert(field.to_owned(), value.into());
     }
 }

@@ -51,15 +51,7 @@ impl Patch {
                 });
                 parsed.map(Self::Apply)
             }
-            other => Err(Refusal::new(
-                415,
-                "UnsupportedMediaType",
-                format!(
-                    "the body of the request was in an unknown format ({other}) - accepted media types include: \
-                    application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
-                    application/apply-patch+yaml"
-                ),
-            )),
+            _ => Err(Refusal::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")),
         }
     }
 
@@ -70,12 +62,8 @@ impl Patch {
     pub(crate) fn patched(self, kind: &Kind, object: &Value) -> Result<Value, Refusal> {
         let mut object = object.clone();
         match self {
-            Self::Json(patch) => json_patch::patch(&mut object, &patch).map_err(|error| {
-                Refusal::new(
-                    422,
-                    "Invalid",
-                    format!("the server rejected our request due to an error in our request: {error}"),
-                )
+            Self::Json(patch) => json_patch::patch(&mut object, &patch).map_err(|_| {
+                Refusal::new(422, "Invalid", "the server rejected our request due to an error in our request")
             })?,
             Self::Merge(patch) | Self::Apply(patch) => json_patch::merge(&mut object, &patch),
             Self::Strategic(patch) => strategic::merge(kind.name, &mut object, patch),

@@ -4,6 +4,7 @@ use dra_attrs::FieldErrors;
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
+use super::object::Object;
 
 /// A "no", as the client gets it.
 #[derive(Clone, Debug)]
@@ -20,11 +21,20 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: json!({}), retry_after: None, stop: None }
+        Self { code, reason, message: message.into(), details: Value::Null, retry_after: None, stop: None }
     }
 
     fn about(self, kind: &Kind, name: &str) -> Self {
-        Self { details: json!({"group": kind.group, "kind": kind.plural, "name": name}), ..self }
+        self.about_resource(kind.group, kind.plural, name)
+    }
+
+    /// The core group is not named.
+    fn about_resource(self, group: &str, resource: &str, name: &str) -> Self {
+        let mut details = json!({"kind": resource, "name": name});
+        if !group.is_empty() {
+            details.set_field("group", group);
+        }
+        Self { details, ..self }
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -33,7 +43,8 @@ impl Refusal {
 
     /// Nothing is at the path.
     pub(crate) fn no_path() -> Self {
-        Self::new(404, "NotFound", "the server could not find the requested resource")
+        let message = "the server could not find the requested resource";
+        Self { details: json!({}), ..Self::new(404, "NotFound", message) }
     }
 
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
@@ -55,10 +66,39 @@ impl Refusal {
         Self::conflict(kind, name, detail)
     }
 
+    /// The subresource of an object is not as the client expects.
+    pub(crate) fn conflict_on(kind: &Kind, subresource: &str, name: &str, detail: &str) -> Self {
+        let resource = format!("{}/{subresource}", kind.plural);
+        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {detail}");
+        Self::new(409, "Conflict", message).about_resource(kind.group, &resource, name)
+    }
+
     /// The object is another one than the client means.
     pub(crate) fn precondition(kind: &Kind, name: &str, what: &str, wanted: &str, stored: &str) -> Self {
         let detail = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {stored}");
         Self::conflict(kind, name, &detail)
+    }
+
+    /// The object is another one than the client wants to delete. Upstream names the kind here.
+    pub(crate) fn not_to_delete(kind: &Kind, name: &str, what: &str, wanted: &str, stored: &str) -> Self {
+        let hint = match what {
+            "UID" => "The object might have been deleted and then recreated",
+            _ => "The object might have been modified",
+        };
+        let of = if kind.group.is_empty() { kind.name.to_owned() } else { format!("{}.{}", kind.name, kind.group) };
+        let message = format!(
+            "Operation cannot be fulfilled on {of} {name:?}: the {what} in the precondition ({wanted}) does not match the {what} \
+            in record ({stored}). {hint}"
+        );
+        Self::new(409, "Conflict", message).about_resource(kind.group, kind.name, name)
+    }
+
+    /// The version that a list shall have is none that the server has come to.
+    pub(crate) fn future_version(wanted: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
+        let cause = json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
+        let details = json!({"causes": [cause]});
+        Self { details, retry_after: Some(1), ..Self::new(504, "Timeout", message) }
     }
 
     pub(crate) fn forbidden(kind: &Kind, name: &str, detail: &str) -> Self {
@@ -76,10 +116,8 @@ impl Refusal {
         let message = format!("{}.{} {name:?} is invalid: {}", kind.name, kind.group, errors.whole());
         let message = if kind.group.is_empty() { message.replacen(". ", " ", 1) } else { message };
         let mut refusal = Self::new(422, "Invalid", message).about(kind, name);
-        if let Some(details) = refusal.details.as_object_mut() {
-            details.insert("kind".to_owned(), kind.name.into());
-            details.insert("causes".to_owned(), causes.into());
-        }
+        refusal.details.set_field("kind", kind.name);
+        refusal.details.set_field("causes", causes);
         refusal
     }
 
@@ -99,20 +137,25 @@ impl Refusal {
 
     pub(crate) fn body(&self) -> Value {
         let mut details = self.details.clone();
-        if let (Some(seconds), Some(details)) = (self.retry_after, details.as_object_mut()) {
-            details.insert("retryAfterSeconds".to_owned(), seconds.into());
+        if let Some(seconds) = self.retry_after {
+            details.set_field("retryAfterSeconds", seconds);
         }
-        json!({
+        let mut body = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "details": details, "code": self.code,
-        })
+            "message": self.message, "reason": self.reason, "code": self.code,
+        });
+        if !details.is_null() {
+            body.set_field("details", details);
+        }
+        body
     }
 }
 
 /// Returns the answer of a request that has nothing else to return.
 pub(crate) fn success(kind: &Kind, name: &str, uid: &str) -> Value {
-    json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-        "details": {"group": kind.group, "kind": kind.plural, "name": name, "uid": uid},
-    })
+    let mut details = json!({"kind": kind.plural, "name": name, "uid": uid});
+    if !kind.group.is_empty() {
+        details.set_field("group", kind.group);
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }

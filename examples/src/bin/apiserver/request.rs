@@ -68,6 +68,10 @@ pub(crate) struct Options {
     pub(crate) is_forced: bool,
     pub(crate) validation: FieldValidation,
     pub(crate) grace_period: Option<i64>,
+    /// Largest number of objects of a list; 0 for all.
+    pub(crate) limit: usize,
+    /// Token at which a list goes on; empty for a new one.
+    pub(crate) continue_from: String,
 }
 
 /// Treatment of unknown fields.
@@ -101,6 +105,8 @@ impl Options {
                 "dryRun" => return Err(unusable(&parameter, &value)),
                 "fieldManager" => options.manager = value.into_owned(),
                 "force" => options.is_forced = is_true(),
+                "limit" => options.limit = usize::try_from(number()?).unwrap_or(usize::MAX),
+                "continue" => options.continue_from = value.into_owned(),
                 "gracePeriodSeconds" => options.grace_period = Some(number()?.into()),
                 "fieldValidation" => {
                     options.validation = match &*value {
@@ -114,6 +120,10 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    pub(crate) const fn has_selector(&self) -> bool {
+        !self.labels.is_empty() || !self.fields.is_empty()
     }
 
     /// Returns the objects that a list or watch is about.

@@ -14,6 +14,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::chunk::Chunk;
 use super::discovery::{self, ServerVersion};
 use super::gate_metrics::gate_metrics;
 use super::misbehave::{Fault, Misbehaviour, Moment};
@@ -186,12 +187,15 @@ impl Server {
                 Ok(response)
             }
             ("GET", None, _) => self.list(call),
+            ("DELETE", None, Subresource::None) if target.kind.plural != "namespaces" => self.delete_collection(call),
             ("GET", Some(name), Subresource::None | Subresource::Status) => {
                 let api = self.api();
                 let found = api.store.get(&place(target, name)).ok_or_else(|| Refusal::not_found(target.kind, name))?;
                 let answer = match form {
                     Form::Object => json_response(200, &shown(target.kind, self.profile, found), &[]),
-                    Form::Table => table_response(target, [found], found.metadata("resourceVersion")),
+                    Form::Table => {
+                        table_response(target, [found], json!({"resourceVersion": found.metadata("resourceVersion")}))
+                    }
                 };
                 Ok(answer)
             }
@@ -208,19 +212,48 @@ impl Server {
         let Call { target, options, form, .. } = call;
         let selector = options.selector(target)?;
         let api = self.api();
-        let version = api.store.revision().to_string();
         let objects = api.store.list(target.kind, selector.namespace()).filter(|object| selector.matches(object));
+        let Chunk { objects, metadata } = Chunk::of(objects, &api.store, options)?;
         Ok(match form {
-            Form::Table => table_response(target, objects, &version),
-            Form::Object => {
-                let items: Vec<_> = objects.map(|object| shown(target.kind, self.profile, object)).collect();
-                let (kind, api_version) = (format!("{}List", target.kind.name), target.kind.api_version());
-                let list = json!({
-                    "kind": kind, "apiVersion": api_version, "metadata": {"resourceVersion": version}, "items": items,
-                });
-                json_response(200, &list, &[])
-            }
+            Form::Table => table_response(target, objects, metadata),
+            Form::Object => json_response(200, &self.list_of(target, objects, &metadata), &[]),
         })
+    }
+
+    /// Returns a list. Its items have neither kind nor version: the list says them.
+    fn list_of<'o>(
+        &self,
+        target: &Target,
+        objects: impl IntoIterator<Item = &'o Arc<Value>>,
+        metadata: &Value,
+    ) -> Value {
+        let item = |object: &'o Arc<Value>| {
+            let mut item = shown(target.kind, self.profile, object).into_owned();
+            for field in ["kind", "apiVersion"] {
+                item.fields().remove(field);
+            }
+            item
+        };
+        let items: Vec<Value> = objects.into_iter().map(item).collect();
+        let (kind, version) = (format!("{}List", target.kind.name), target.kind.api_version());
+        json!({"kind": kind, "apiVersion": version, "metadata": metadata, "items": items})
+    }
+
+    /// Deletes the objects that a list would have, and returns them.
+    fn delete_collection(&self, call: &Call) -> Result<Response<Body>, Refusal> {
+        let Call { target, options, .. } = call;
+        let selector = options.selector(target)?;
+        let (body, mut api) = (read(&call.body)?, self.api());
+        let objects = api.store.list(target.kind, selector.namespace()).filter(|object| selector.matches(object));
+        let objects: Vec<Arc<Value>> = objects.cloned().collect();
+        for object in &objects {
+            let namespace = Some(object.metadata("namespace").to_owned()).filter(|namespace| !namespace.is_empty());
+            let target = Target { namespace, ..target.clone() };
+            api.delete(&target, object.metadata("name"), &body, options, now())?;
+        }
+        self.changed.send_replace(api.store.revision());
+        let metadata = json!({"resourceVersion": api.store.revision().to_string()});
+        Ok(json_response(200, &self.list_of(target, &objects, &metadata), &[]))
     }
 }
 
@@ -252,15 +285,19 @@ fn read(body: &[u8]) -> Result<Value, Refusal> {
     if body.is_empty() {
         return Ok(json!({}));
     }
-    serde_json::from_slice(body).map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+    serde_json::from_slice(body).map_err(|error| {
+        Refusal::bad_request(format!(
+            "the object provided is unrecognized: couldn't get version/kind; json parse error: {error}"
+        ))
+    })
 }
 
 fn table_response<'a>(
     target: &Target,
     objects: impl IntoIterator<Item = &'a Arc<Value>>,
-    version: &str,
+    metadata: Value,
 ) -> Response<Body> {
-    json_response(200, &table(target.kind, objects.into_iter().map(|object| &**object), version, now()), &[])
+    json_response(200, &table(target.kind, objects.into_iter().map(|object| &**object), metadata, now()), &[])
 }
 
 fn refused(refusal: &Refusal) -> Response<Body> {

@@ -56,8 +56,13 @@ fn columns(kind: &Kind) -> &'static [Column] {
     }
 }
 
-/// Returns the table of some objects, with the version of their list.
-pub(crate) fn table<'a>(kind: &Kind, objects: impl Iterator<Item = &'a Value>, version: &str, now: Timestamp) -> Value {
+/// Returns the table of some objects, with the metadata of their list.
+pub(crate) fn table<'a>(
+    kind: &Kind,
+    objects: impl Iterator<Item = &'a Value>,
+    metadata: Value,
+    now: Timestamp,
+) -> Value {
     let columns = columns(kind);
     let has_age = kind.name != "Event";
     let definition = |name: &str, kind: &str, importance: Importance| {
@@ -88,7 +93,7 @@ pub(crate) fn table<'a>(kind: &Kind, objects: impl Iterator<Item = &'a Value>, v
     };
     let rows: Vec<Value> = objects.map(row).collect();
     json!({
-        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": version},
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
         "columnDefinitions": definitions, "rows": rows,
     })
 }

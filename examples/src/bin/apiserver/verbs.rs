@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use dra_attrs::Gate;
 use examples::random::Random;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::apply::{ApplyError, apply};
-use super::door::{Admitted, Attempt, Door, Part};
+use super::door::{Admitted, Attempt, Door, Part, next_generation};
 use super::kinds::{KINDS, Kind};
 use super::object::Object;
 use super::patch::Patch;
@@ -23,6 +24,10 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 
 /// Number of names that are tried for an object with `generateName`.
 const NAME_ATTEMPTS: usize = 8;
+
+/// Kinds of which a delete returns the object.
+const RETURNED: [&str; 5] =
+    ["Pod", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "ResourcePoolStatusRequest"];
 
 /// Answer to a write.
 #[derive(Debug)]
@@ -222,7 +227,7 @@ impl Api {
             [("UID", "uid", &wanted.uid), ("ResourceVersion", "resourceVersion", &wanted.version)]
         {
             if !wanted.is_empty() && wanted != old.metadata(field) {
-                return Err(Refusal::precondition(kind, name, what, wanted, old.metadata(field)));
+                return Err(Refusal::not_to_delete(kind, name, what, wanted, old.metadata(field)));
             }
         }
         let mut kinds = KINDS.iter().filter(|other| kind.plural == "namespaces" && other.is_namespaced());
@@ -232,11 +237,12 @@ impl Api {
         }
         let grace = grace_period(kind, &old, wanted.grace_period);
         if grace == 0 && !old.has_finalizers() {
-            let answer = success(kind, name, old.metadata("uid"));
             if !wanted.is_dry_run {
                 self.store.remove(kind, &place);
             }
-            return Ok(Answer { code: 200, object: Arc::new(answer), warnings: Vec::new() });
+            let object =
+                if RETURNED.contains(&kind.name) { old } else { Arc::new(success(kind, name, old.metadata("uid"))) };
+            return Ok(Answer { code: 200, object, warnings: Vec::new() });
         }
         if old.is_terminating() && (kind.plural != "pods" || grace > 0) {
             return Ok(Answer { code: 200, object: old, warnings: Vec::new() });
@@ -245,6 +251,9 @@ impl Api {
         let end = now.checked_add(SignedDuration::from_secs(grace)).unwrap_or(now);
         new.set_metadata("deletionTimestamp", seconds(end));
         new.set_metadata("deletionGracePeriodSeconds", grace);
+        if kind.name == "Pod" {
+            next_generation(&mut new);
+        }
         let object = self.put(kind, &place, new, wanted.is_dry_run)?;
         Ok(Answer { code: 200, object, warnings: Vec::new() })
     }
@@ -262,7 +271,7 @@ impl Api {
         now: Timestamp,
     ) -> Result<Answer, Refusal> {
         let old = self.found(target, name)?;
-        let conflict = |detail: String| Refusal::conflict(target.kind, name, &detail);
+        let conflict = |detail: String| Refusal::conflict_on(target.kind, "binding", name, &detail);
         let node = binding.text("/target/name");
         if node.is_empty() {
             return Err(Refusal::new(
@@ -289,8 +298,13 @@ impl Api {
         if let Some(spec) = new.get_mut("spec") {
             spec.fields().insert("nodeName".to_owned(), node.into());
         }
-        let condition = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": seconds(now)});
+        let condition = json!({
+            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": seconds(now),
+        });
         let status = new.fields().entry("status").or_insert_with(|| json!({})).fields();
+        if self.door.gates.has(Gate::ClearingNominatedNodeNameAfterBinding) {
+            status.remove("nominatedNodeName");
+        }
         let conditions = status.entry("conditions").or_insert_with(|| json!([]));
         if let Value::Array(conditions) = conditions {
             conditions.retain(|known| known.text("/type") != "PodScheduled");
@@ -384,7 +398,7 @@ impl Api {
         let unknown = unknown_fields(body, &shown(kind, self.door.profile, &super::door::read_again(kind, &read)?));
         match validation {
             FieldValidation::Strict if !unknown.is_empty() => {
-                let (name, version) = (kind.name, kind.api_version());
+                let (name, version) = (kind.name, kind.version);
                 let list = unknown.join(", ");
                 Err(Refusal::bad_request(format!(
                     "{name} in version {version:?} cannot be handled as a {name}: strict decoding error: {list}"

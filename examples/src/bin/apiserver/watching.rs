@@ -171,7 +171,8 @@ impl Watch {
             }
             Form::Table => {
                 let version = object.metadata("resourceVersion");
-                let table = table(self.selector.kind(), std::iter::once(object), version, now());
+                let table =
+                    table(self.selector.kind(), std::iter::once(object), json!({"resourceVersion": version}), now());
                 self.push_line(event, &table);
             }
         }
