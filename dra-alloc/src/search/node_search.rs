@@ -165,7 +165,7 @@ fn search<T>(
     own_search(table, like.map(|like| Memory { like, view: &view, facts_of_node }), build)
 }
 
-/// What is remembered of a search for other nodes.
+/// Memory of a search for other nodes.
 struct Memory<'l, 'i> {
     like: &'l EquivalentSearches,
     view: &'l View<'i>,

@@ -19,7 +19,7 @@ use super::ix::{AlternativeIx, DeviceIx};
 #[derive(Default)]
 pub(crate) struct RefusedBefore(SmallVec<[DeviceIx; 4]>);
 
-/// How long a device stays refused.
+/// Duration for which a device stays refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lasting {
     /// As long as the choices stay that were made before.
