@@ -15,11 +15,12 @@ use smallvec::SmallVec;
 use super::verdict::Verdict;
 use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
 use crate::search::allocate_error::AllocateError;
+use crate::cluster::state::AllocatedState;
 use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::Context;
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
-use crate::search::{EquivalentSearches, allocate_on, fits_on};
+use crate::search::{EquivalentSearches, allocate_on, fits_on, fits_within};
 
 /// Attempt to allocate claims together: the claims, read once for any number of nodes and threads.
 ///
@@ -128,6 +129,47 @@ impl<'c> Attempt<'c> {
             return Ok(Fit::Yes);
         }
         fits_on(&self.context, &self.plan, node, self.equivalent_searches.as_ref(), budget)
+    }
+
+    /// Tells if the claims can be allocated on a node with other devices in use than those of the attempt. The meter counts
+    /// the work.
+    pub(crate) fn fits_beside(
+        &self,
+        state: &AllocatedState,
+        node: &Node,
+        meter: &Meter<'_>,
+    ) -> Result<Fit, AllocateError> {
+        if !self.elsewhere(node)?.is_empty() {
+            return Ok(Fit::No);
+        }
+        if self.pending.is_empty() {
+            return Ok(Fit::Yes);
+        }
+        let context = Context { state, ..self.context };
+        fits_within(&context, &self.plan, node, self.equivalent_searches.as_ref(), meter)
+    }
+
+    /// Allocates the claims on a node with other devices in use than those of the attempt. Returns the work, too.
+    pub(crate) fn allocate_beside(
+        &self,
+        state: &AllocatedState,
+        node: &Node,
+        budget: Budget<'_>,
+    ) -> Result<(Outcome, u64), AllocateError> {
+        if !self.elsewhere(node)?.is_empty() {
+            return Ok((Outcome::Unsatisfied, 0));
+        }
+        if self.pending.is_empty() {
+            return Ok((Outcome::Allocated(self.with_allocated(Vec::new())), 0));
+        }
+        let context = Context { state, ..self.context };
+        let like = self.equivalent_searches.as_ref();
+        let (outcome, effort) = allocate_on(&context, &self.plan, node, like, budget)?;
+        let outcome = match outcome {
+            Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
+            other => other,
+        };
+        Ok((outcome, effort.work))
     }
 
     /// Returns the nodes on which the claims can be allocated ([`Fit::Yes`]), and those of which it is not known since their

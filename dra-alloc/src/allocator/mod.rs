@@ -26,6 +26,7 @@ use crate::cluster::classes::Classes;
 use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::inventory::sight::Sight;
+use crate::cluster::inventory::view::View;
 use crate::cluster::state::AllocatedState;
 use crate::explain::Detail;
 use crate::search::allocate_error::AllocateError;
@@ -140,6 +141,16 @@ impl<'a> Allocator<'a> {
 
     fn sight(&self) -> Sight {
         Sight::new(self.scheduler.profile(), self.scheduler.gates())
+    }
+
+    /// Returns the pools that a node sees.
+    pub(crate) fn view(&self, node: &Node) -> Result<View<'a>, AllocateError> {
+        self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))
+    }
+
+    /// Returns the release and the gates of the scheduler.
+    pub(crate) const fn scheduler(&self) -> Component {
+        self.scheduler
     }
 
     fn selectors(&self) -> &SelectorCache {
@@ -269,7 +280,7 @@ impl<'a> Allocator<'a> {
     /// # Complexity
     /// Linear in the number of pools that the node sees.
     pub fn node_pools(&self, state: &AllocatedState, node: &Node) -> Result<Vec<NodePool>, AllocateError> {
-        let view = self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))?;
+        let view = self.view(node)?;
         Ok(view.pools().map(|pool| NodePool::new(pool, state)).collect())
     }
 
@@ -282,7 +293,7 @@ impl<'a> Allocator<'a> {
     /// # Complexity
     /// Linear in the number of pools that the node sees.
     pub fn node_version(&self, state: &AllocatedState, node: &Node) -> Result<NodeVersion, AllocateError> {
-        let view = self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))?;
+        let view = self.view(node)?;
         Ok(NodeVersion::new(self.inventory, &view, state))
     }
 }

@@ -24,6 +24,7 @@ mod oracle;
 mod oracle_laws;
 mod packages;
 mod pods;
+mod preemption;
 mod releases;
 mod scale_down;
 mod scale_up;
