@@ -377,12 +377,12 @@ proptest! {
         let of_kube = |out: &BTreeSet<usize>| freed_by_kube(&cluster, node, out);
         let gone = |out: &BTreeSet<usize>| if harm == Harm::Kube { of_kube(out) } else { freed(&cluster, out) };
         let idle = keys(&room.idle);
-        let with_idle = |out| gone(out).union(&idle).copied().collect::<BTreeSet<usize>>();
+        let with_idle = |out: &BTreeSet<usize>| gone(out).union(&idle).copied().collect::<BTreeSet<usize>>();
         prop_assert!(fits(&cluster, node, &with_idle(&out)));
         let held: BTreeSet<usize> = held(&cluster).into_iter().map(|(index, _)| index).collect();
         prop_assert_eq!(keys(&room.freed), gone(&out).intersection(&held).copied().collect());
         for unit in out.iter().map(|pod| unit_of(&cluster, harm, *pod)) {
-            let less = out.difference(&unit).copied().collect();
+            let less: BTreeSet<usize> = out.difference(&unit).copied().collect();
             prop_assert!(!fits(&cluster, node, &with_idle(&less)), "{unit:?} of {out:?}");
         }
         for claim in &idle {
