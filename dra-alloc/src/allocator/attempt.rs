@@ -13,11 +13,11 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::verdict::Verdict;
+use crate::cluster::state::AllocatedState;
 use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
 use crate::search::allocate_error::AllocateError;
-use crate::cluster::state::AllocatedState;
 use crate::search::budget::{Budget, Effort, Meter};
-use crate::search::context::Context;
+use crate::search::context::{Context, FailingSelectors};
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
 use crate::search::{EquivalentSearches, allocate_on, fits_on, fits_within};
@@ -131,8 +131,8 @@ impl<'c> Attempt<'c> {
         fits_on(&self.context, &self.plan, node, self.equivalent_searches.as_ref(), budget)
     }
 
-    /// Tells if the claims can be allocated on a node with other devices in use than those of the attempt. The meter counts
-    /// the work.
+    /// Tells if the claims can be allocated on a node with other devices in use than those of the attempt. A device on which a
+    /// selector fails is none for the claims. The meter counts the work.
     pub(crate) fn fits_beside(
         &self,
         state: &AllocatedState,
@@ -145,11 +145,12 @@ impl<'c> Attempt<'c> {
         if self.pending.is_empty() {
             return Ok(Fit::Yes);
         }
-        let context = Context { state, ..self.context };
+        let context = self.context_beside(state);
         fits_within(&context, &self.plan, node, self.equivalent_searches.as_ref(), meter)
     }
 
-    /// Allocates the claims on a node with other devices in use than those of the attempt. Returns the work, too.
+    /// Allocates the claims on a node with other devices in use than those of the attempt, as [`Attempt::fits_beside`] asks
+    /// for. Returns the work, too.
     pub(crate) fn allocate_beside(
         &self,
         state: &AllocatedState,
@@ -162,7 +163,7 @@ impl<'c> Attempt<'c> {
         if self.pending.is_empty() {
             return Ok((Outcome::Allocated(self.with_allocated(Vec::new())), 0));
         }
-        let context = Context { state, ..self.context };
+        let context = self.context_beside(state);
         let like = self.equivalent_searches.as_ref();
         let (outcome, effort) = allocate_on(&context, &self.plan, node, like, budget)?;
         let outcome = match outcome {
@@ -214,6 +215,11 @@ impl<'c> Attempt<'c> {
             other => other,
         };
         Ok(Verdict { outcome, steps: effort.steps, work, explanation })
+    }
+
+    /// Returns the context of a what-if question about other devices in use.
+    fn context_beside<'s>(&'s self, state: &'s AllocatedState) -> Context<'s> {
+        Context { state, failing: FailingSelectors::PassOver, ..self.context }
     }
 
     /// Returns a reason for each allocated claim whose node selector excludes the node.

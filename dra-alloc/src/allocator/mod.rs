@@ -31,7 +31,7 @@ use crate::cluster::state::AllocatedState;
 use crate::explain::Detail;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
-use crate::search::context::Context;
+use crate::search::context::{Context, FailingSelectors};
 use crate::search::share::{ShareIds, share_id};
 use crate::search::{Elisions, PruningRules};
 
@@ -171,6 +171,7 @@ impl<'a> Allocator<'a> {
             profile: self.scheduler.profile(),
             pruning: PruningRules::default(),
             elisions: Elisions::default(),
+            failing: FailingSelectors::default(),
         }
     }
 

@@ -103,11 +103,7 @@ fn blockers<'q>(asked: &Asked<'q>, node: &'q Node) -> Result<Option<Vec<Blocker>
 }
 
 /// Returns the budgets that forbid the set of units of least harm.
-fn budgets_in_the_way<'q>(
-    asked: &Asked<'q>,
-    site: &Site<'q>,
-    reach: &Reach<'_>,
-) -> Result<Option<Vec<Blocker>>, Halt> {
+fn budgets_in_the_way<'q>(asked: &Asked<'q>, site: &Site<'q>, reach: &Reach<'_>) -> Result<Option<Vec<Blocker>>, Halt> {
     let bounds = Bounds::new(asked, site, reach, BudgetPolicy::LastResort);
     let Some(least) = least_set(asked, site, &bounds, &|_| false)? else { return Ok(Some(Vec::new())) };
     let chosen: Vec<usize> = (0..site.units.len()).filter(|unit| least.out.contains(*unit)).collect();
@@ -249,9 +245,7 @@ fn reason_of_pod(
 fn reasons_of_group(asked: &Asked<'_>, uid: &str, claim: &ClaimKey) -> Vec<Blocker> {
     let view = asked.rules.view;
     let members = view.group(uid).into_iter().flat_map(|group| view.members(group)).filter_map(|pod| view.pod(pod));
-    let is_important = |pod: &&Occupant<'_>| {
-        asked.rules.harm != Harm::Kube && pod.priority >= asked.preemptor.priority
-    };
+    let is_important = |pod: &&Occupant<'_>| asked.rules.harm != Harm::Kube && pod.priority >= asked.preemptor.priority;
     let reasons: Vec<Blocker> =
         members.filter(is_important).map(|pod| important(asked, pod, Some(claim.clone()))).collect();
     if reasons.is_empty() { vec![Blocker::Group { claim: claim.clone() }] } else { reasons }

@@ -143,7 +143,12 @@ impl<'b, 'q> Bounds<'b, 'q> {
 
     /// Returns harm that no sufficient set has less of, which has all chosen units and else only undecided ones; `None` if there
     /// is no such set.
-    pub(super) fn lower(&self, chosen: &[usize], is_undecided: impl Fn(usize) -> bool, missing: Missing) -> Option<HarmValue> {
+    pub(super) fn lower(
+        &self,
+        chosen: &[usize],
+        is_undecided: impl Fn(usize) -> bool,
+        missing: Missing,
+    ) -> Option<HarmValue> {
         let value = self.value(chosen)?;
         let need = match missing {
             Missing::Counted => self.shortfall(chosen),
@@ -171,7 +176,9 @@ impl<'b, 'q> Bounds<'b, 'q> {
             (_, numbers) => {
                 let threshold = threshold(&open(&self.by_priority), need)?;
                 let (violations, highest, of_pods, pods, latest) = match numbers {
-                    [violations, highest, of_pods, pods, latest] => (*violations, *highest, *of_pods, *pods, Some(*latest)),
+                    [violations, highest, of_pods, pods, latest] => {
+                        (*violations, *highest, *of_pods, *pods, Some(*latest))
+                    }
                     _ => (0, i64::from(i32::MIN), 0, 0, None),
                 };
                 let latest = latest.filter(|_| i64::from(threshold) <= highest);
@@ -238,7 +245,11 @@ fn least_devices(claim: &ResourceClaim) -> usize {
     if claim.status.as_ref().is_some_and(|status| status.allocation.is_some()) {
         return 0;
     }
-    let requests = claim.spec.iter().filter_map(|spec| spec.devices.as_ref()).flat_map(|devices| devices.requests.iter().flatten());
+    let requests = claim
+        .spec
+        .iter()
+        .filter_map(|spec| spec.devices.as_ref())
+        .flat_map(|devices| devices.requests.iter().flatten());
     requests.map(least_of_request).fold(0, usize::saturating_add)
 }
 

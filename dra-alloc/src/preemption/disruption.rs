@@ -53,12 +53,12 @@ impl<'c> DisruptionBudgets<'c> {
         };
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let in_namespace = self.by_namespace.get(pod.namespace()).into_iter().flatten().copied();
-        let covers = |budget: &&PodDisruptionBudget| {
+        let covers = |budget: &PodDisruptionBudget| {
             let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
             let mut disrupted = budget.status.iter().flat_map(|status| status.disrupted_pods.iter().flatten());
             selector.is_some_and(|selector| selects(selector, labels)) && !disrupted.any(|(pod, _)| pod == name)
         };
-        in_namespace.filter(|position| self.budgets.get(*position).is_some_and(|budget| covers(&budget))).collect()
+        in_namespace.filter(|position| self.budgets.get(*position).is_some_and(|budget| covers(budget))).collect()
     }
 
     /// Returns a charge of these budgets from which nothing is taken yet.
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    fn pod(namespace: &str, name: &str, labels: Value) -> Pod {
+    fn pod(namespace: &str, name: &str, labels: &Value) -> Pod {
         from_value(json!({"metadata": {"namespace": namespace, "name": name, "labels": labels}})).unwrap()
     }
 
@@ -134,8 +134,8 @@ mod tests {
             }))
             .unwrap();
             let budgets = DisruptionBudgets::new([&budget]);
-            assert_eq!(!budgets.covering(&pod("ml", "p", labels.clone())).is_empty(), expected, "{name}");
-            assert!(budgets.covering(&pod("other", "p", labels)).is_empty(), "{name} in another namespace");
+            assert_eq!(!budgets.covering(&pod("ml", "p", &labels)).is_empty(), expected, "{name}");
+            assert!(budgets.covering(&pod("other", "p", &labels)).is_empty(), "{name} in another namespace");
         }
     }
 
@@ -148,8 +148,8 @@ mod tests {
         }))
         .unwrap();
         let budgets = DisruptionBudgets::new([&budget]);
-        assert!(budgets.covering(&pod("ml", "gone", json!({"app": "x"}))).is_empty());
-        let covering = budgets.covering(&pod("ml", "p", json!({"app": "x"})));
+        assert!(budgets.covering(&pod("ml", "gone", &json!({"app": "x"}))).is_empty());
+        let covering = budgets.covering(&pod("ml", "p", &json!({"app": "x"})));
         let mut charge = budgets.charge();
         assert!(charge.add(&covering).is_empty());
         assert_eq!(charge.add(&covering).as_slice(), [0]);

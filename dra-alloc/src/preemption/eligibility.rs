@@ -82,9 +82,7 @@ impl Eligibility {
                 Some("preemption: not eligible due to placement-based pod group scheduling limitation")
             }
             Self::PolicyNever => Some("preemption: not eligible due to preemptionPolicy=Never."),
-            Self::TerminatingVictim => {
-                Some("preemption: not eligible due to a terminating pod on the nominated node.")
-            }
+            Self::TerminatingVictim => Some("preemption: not eligible due to a terminating pod on the nominated node."),
         }
     }
 }
@@ -116,8 +114,11 @@ pub fn may_preempt(pod: &Pod, situation: &PreemptorSituation<'_>) -> Eligibility
     if pod.spec.as_ref().and_then(|spec| spec.preemption_policy.as_deref()) == Some("Never") {
         return Eligibility::PolicyNever;
     }
-    let is_nominated =
-        pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref()).is_some_and(|node| !node.is_empty());
+    let is_nominated = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.nominated_node_name.as_deref())
+        .is_some_and(|node| !node.is_empty());
     let is_lost = situation.nominated_status == Some(StatusCode::UnschedulableAndUnresolvable);
     let Some(on_node) = situation.on_nominated.filter(|_| is_nominated && !is_lost) else {
         return Eligibility::Eligible;
@@ -133,7 +134,7 @@ pub fn may_preempt(pod: &Pod, situation: &PreemptorSituation<'_>) -> Eligibility
 }
 
 /// Returns true if a pod is being deleted, and its first condition of that type says that a scheduler preempted it.
-fn terminates_by_preemption(pod: &Pod) -> bool {
+pub(super) fn terminates_by_preemption(pod: &Pod) -> bool {
     let is_by_preemption = |condition: &PodCondition| {
         condition.status == "True" && condition.reason.as_deref() == Some("PreemptionByScheduler")
     };
@@ -148,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    fn victim(priority: i32, conditions: Value) -> Pod {
+    fn victim(priority: i32, conditions: &Value) -> Pod {
         from_value(json!({
             "metadata": {"name": "v", "deletionTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"containers": [], "priority": priority, "nodeName": "n"}, "status": {"conditions": conditions},
@@ -171,27 +172,32 @@ mod tests {
     #[test]
     fn checks_come_in_kube_schedulers_order() {
         use Eligibility::{ByGroup, Constrained, DevicesReclaimed, Eligible, PolicyNever, TerminatingVictim};
-        let (lower, equal) = (victim(0, preempted()), victim(100, preempted()));
-        let other = victim(0, json!([{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]));
-        let second = victim(0, json!([
-            {"type": "DisruptionTarget", "status": "False"},
-            {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"},
-        ]));
+        let (lower, equal) = (victim(0, &preempted()), victim(100, &preempted()));
+        let other =
+            victim(0, &json!([{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]));
+        let second = victim(
+            0,
+            &json!([
+                {"type": "DisruptionTarget", "status": "False"},
+                {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"},
+            ]),
+        );
+        let (of_lower, of_equal, of_other, of_second) = ([&lower], [&equal], [&other], [&second]);
         let default = PreemptorSituation::default();
         let on = |pods| PreemptorSituation { on_nominated: Some(pods), ..default };
         let lost = Some(StatusCode::UnschedulableAndUnresolvable);
         let reclaimed = VictimDevices::Reclaimed;
         let (by_group, constrained) = (GroupPreemption::ByGroup, GroupPreemption::Constrained);
-        let table = [
-            ("no nomination", pod("", ""), on(&[&lower]), Eligible),
-            ("never", pod("Never", "n"), on(&[&lower]), PolicyNever),
+        let table = vec![
+            ("no nomination", pod("", ""), on(&of_lower), Eligible),
+            ("never", pod("Never", "n"), on(&of_lower), PolicyNever),
             ("group before policy", pod("Never", "n"), PreemptorSituation { group: by_group, ..default }, ByGroup),
             ("placement", pod("", ""), PreemptorSituation { group: constrained, ..default }, Constrained),
-            ("terminating victim", pod("", "n"), on(&[&lower]), TerminatingVictim),
-            ("of equal priority", pod("", "n"), on(&[&equal]), Eligible),
-            ("terminates for another reason", pod("", "n"), on(&[&other]), Eligible),
-            ("the first condition counts", pod("", "n"), on(&[&second]), Eligible),
-            ("lost node", pod("", "n"), PreemptorSituation { nominated_status: lost, ..on(&[&lower]) }, Eligible),
+            ("terminating victim", pod("", "n"), on(&of_lower), TerminatingVictim),
+            ("of equal priority", pod("", "n"), on(&of_equal), Eligible),
+            ("terminates for another reason", pod("", "n"), on(&of_other), Eligible),
+            ("the first condition counts", pod("", "n"), on(&of_second), Eligible),
+            ("lost node", pod("", "n"), PreemptorSituation { nominated_status: lost, ..on(&of_lower) }, Eligible),
             ("unknown node", pod("", "n"), PreemptorSituation { devices: reclaimed, ..default }, Eligible),
             ("reclaimed", pod("", "n"), PreemptorSituation { devices: reclaimed, ..on(&[]) }, DevicesReclaimed),
             ("not nominated", pod("", ""), PreemptorSituation { devices: reclaimed, ..on(&[]) }, Eligible),

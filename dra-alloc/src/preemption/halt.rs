@@ -21,10 +21,16 @@ pub enum PreemptionError {
     },
     /// The claims can't be allocated on any node that was tried, since something in them or in a device is invalid.
     #[error(transparent)]
-    Allocate(#[from] AllocateError),
+    Allocate(Box<AllocateError>),
     /// The allocation of a claim can't be read.
     #[error(transparent)]
     State(#[from] StateError),
+}
+
+impl From<AllocateError> for PreemptionError {
+    fn from(error: AllocateError) -> Self {
+        Self::Allocate(Box::new(error))
+    }
 }
 
 /// End of work on a node before it has an answer.

@@ -56,10 +56,7 @@ impl Best {
 }
 
 /// Chooses the victims of least harm on nodes, which are sorted by name.
-pub(super) fn by_least_harm<'q>(
-    asked: &Asked<'q>,
-    nodes: &[&'q Node],
-) -> Result<PreemptionAnswer, PreemptionError> {
+pub(super) fn by_least_harm<'q>(asked: &Asked<'q>, nodes: &[&'q Node]) -> Result<PreemptionAnswer, PreemptionError> {
     let (mut unanswered, mut best) = (Unanswered::default(), Best::default());
     let mut bounded: Vec<(HarmValue, &Node)> = Vec::with_capacity(nodes.len());
     for node in nodes {

@@ -4,7 +4,8 @@
 //!
 //! - [`may_preempt`] says if a pod may preempt others;
 //! - [`Preemption::make_room`] chooses victims and a node, by kube-scheduler's own rule ([`Harm::Kube`]) or with the least
-//!   harm ([`Harm::KubeExact`], [`Harm::Cost`]), and says who is in the way if nobody helps.
+//!   harm ([`Harm::KubeExact`], [`Harm::Cost`]), and says who is in the way if nobody helps;
+//! - [`Holds`] are the devices that wait for a pod from its preemption on until it runs.
 //!
 //! The answer is a plan as data: evictions, deallocations, the node to nominate. The `nnn` crate announces it.
 //!
@@ -21,6 +22,7 @@ mod eligibility;
 mod halt;
 mod harm_value;
 mod held_claim;
+mod holds;
 mod least;
 mod make_room;
 mod node_search;
@@ -32,12 +34,14 @@ mod site;
 mod trial;
 mod units;
 mod view;
+mod work;
 
 pub use answer::{Blocker, NoRoom, PreemptionAnswer, PreemptionCandidate, Proof, Room};
 pub use disruption::BudgetPolicy;
 pub use eligibility::{Eligibility, GroupPreemption, PreemptorSituation, VictimDevices, may_preempt};
 pub use halt::PreemptionError;
 pub use harm_value::HarmValue;
+pub use holds::{Hold, Holds};
 pub use occupant::InMemoryStage;
 pub use question::{CandidateLimit, DevicePreemption, Harm, Preemption};
 pub use view::{InMemoryPlace, PreemptionView};

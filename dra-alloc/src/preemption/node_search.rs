@@ -67,22 +67,21 @@ pub(super) fn least_set<'q>(
     }
     let (free, order) = ((0..site.units.len()).filter(|unit| bounds.is_free(*unit)).collect(), bounds.order());
     let (path, chosen) = (Vec::with_capacity(order.len()), Vec::new());
-    let mut search =
-        NodeSearch { asked, bounds, trial, free, order, path, chosen, best: None, is_proven: true };
+    let mut search = NodeSearch { asked, bounds, trial, free, order, path, chosen, best: None, is_proven: true };
     search.run(is_worse)?;
     search.irreducible()
 }
 
 impl NodeSearch<'_, '_> {
     fn run(&mut self, is_worse: &dyn Fn(&HarmValue) -> bool) -> Result<(), Halt> {
-        let most = (self.asked.work_of_node() / 8).saturating_mul(EIGHTHS);
-        let begin = self.asked.spent();
+        let most = (self.asked.work.of_node() / 8).saturating_mul(EIGHTHS);
+        let begin = self.asked.work.spent();
         loop {
-            if self.asked.spent().saturating_sub(begin) > most {
+            if self.asked.work.spent().saturating_sub(begin) > most {
                 self.is_proven = false;
                 return Ok(());
             }
-            self.asked.work(1 + self.order.len() / 8)?;
+            self.asked.work.count(1 + self.order.len() / 8)?;
             let goes_on = self.is_open(is_worse)? && self.decide()?;
             if !goes_on && !self.back() {
                 return Ok(());

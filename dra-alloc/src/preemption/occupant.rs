@@ -51,7 +51,7 @@ impl<'c> Occupant<'c> {
             pod,
             priority: pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default(),
             start: status.and_then(|status| status.start_time.as_ref()).map(|start| start.0),
-            place: bound.map(Place::On).or(nominated.map(Place::Nominated)).unwrap_or(Place::Nowhere),
+            place: bound.map(Place::On).or_else(|| nominated.map(Place::Nominated)).unwrap_or(Place::Nowhere),
             stage: None,
             claims: SmallVec::new(),
         }
@@ -116,7 +116,8 @@ mod tests {
     #[test]
     fn an_empty_node_name_is_none() {
         let pod: Pod =
-            from_value(json!({"spec": {"nodeName": "", "containers": []}, "status": {"nominatedNodeName": "n"}})).unwrap();
+            from_value(json!({"spec": {"nodeName": "", "containers": []}, "status": {"nominatedNodeName": "n"}}))
+                .unwrap();
         assert_eq!(Occupant::new(&pod).place, Place::Nominated("n"));
     }
 }

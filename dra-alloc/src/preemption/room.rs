@@ -35,7 +35,9 @@ pub(super) fn room<'q>(
             freed.push(key);
         }
     }
-    [&mut freed, &mut idle, &mut deallocate].into_iter().for_each(|keys| keys.sort_unstable());
+    for keys in [&mut freed, &mut idle, &mut deallocate] {
+        keys.sort_unstable();
+    }
     let own = asked.own.iter().map(|claim| ClaimKey::from_metadata(&claim.metadata));
     Ok(Some(Room {
         node: site.name().to_owned(),

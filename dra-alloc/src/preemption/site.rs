@@ -81,12 +81,12 @@ impl<'q> Site<'q> {
     /// Reads a node as kube-scheduler's rule does: each pod on it with a lower priority is a unit.
     pub(super) fn of_pods(asked: &Asked<'q>, node: &'q Node) -> Result<Self, Halt> {
         let view = asked.rules.view;
-        let on_node = view.pods_on(node_name(node)).iter().filter_map(|position| Some((*position, view.pod(*position)?)));
-        let may_go = |pod: &Occupant<'_>| {
-            pod.priority < asked.preemptor.priority && !pod.is_done() && !asked.is_preemptor(pod)
-        };
+        let on_node =
+            view.pods_on(node_name(node)).iter().filter_map(|position| Some((*position, view.pod(*position)?)));
+        let may_go =
+            |pod: &Occupant<'_>| pod.priority < asked.preemptor.priority && !pod.is_done() && !asked.is_preemptor(pod);
         let mut lower: Vec<(usize, &Occupant<'_>)> = on_node.filter(|(_, pod)| may_go(pod)).collect();
-        asked.work(lower.len())?;
+        asked.work.count(lower.len())?;
         lower.sort_by_cached_key(|(_, pod)| pod.importance());
         let mut positions: Vec<(usize, usize)> =
             lower.iter().enumerate().map(|(unit, (position, _))| (*position, unit)).collect();
@@ -174,7 +174,7 @@ fn nominated_pods<'q>(asked: &Asked<'q>, node: &'q Node) -> Result<Vec<Nominated
     let (view, priority) = (asked.rules.view, asked.preemptor.priority);
     let counts = |pod: &&Occupant<'_>| pod.priority >= priority && !pod.is_done() && !asked.is_preemptor(pod);
     let mut pods: Vec<&Occupant<'_>> = view.nominated(node_name(node)).filter(counts).collect();
-    asked.work(pods.len())?;
+    asked.work.count(pods.len())?;
     pods.sort_by_cached_key(|pod| pod.importance());
     let mut taken: Vec<&ResourceClaim> = Vec::new();
     let mut nominated = Vec::new();

@@ -68,7 +68,7 @@ impl<'t, 'q> Trial<'t, 'q> {
 
     /// Takes all units out.
     pub(super) fn set_all_out(&mut self) -> Result<(), Halt> {
-        self.asked.work(self.site.claims.len())?;
+        self.asked.work.count(self.site.claims.len())?;
         (0..self.site.units.len()).try_for_each(|unit| self.set(unit, true).map(drop))
     }
 
@@ -79,7 +79,7 @@ impl<'t, 'q> Trial<'t, 'q> {
 
     /// Tells if the preemptor fits now, with the nominated pods beside it.
     pub(super) fn fits(&self) -> Result<bool, Halt> {
-        self.asked.work(1)?;
+        self.asked.work.count(1)?;
         match self.with_nominated()? {
             Some(state) => self.asked.fits(&state, self.site.node),
             None => Ok(false),
@@ -115,7 +115,7 @@ pub(super) fn with_nominated<'s, 'p, 'q: 'p>(
 ) -> Result<Option<Cow<'s, AllocatedState>>, Halt> {
     let mut state = Cow::Borrowed(state);
     for pod in pods {
-        let Some(results) = asked.allocated(&pod.attempt, &state, node)? else { return Ok(None) };
+        let Some(results) = asked.work.allocate(&pod.attempt, &state, node)? else { return Ok(None) };
         for (claim, result) in pod.claims.iter().zip(&results) {
             state.to_mut().assume(claim, result)?;
         }

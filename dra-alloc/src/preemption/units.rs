@@ -30,15 +30,14 @@ enum UnitKey<'q> {
 pub(super) fn site_of_units<'q>(asked: &Asked<'q>, node: &'q Node, reach: &Reach<'_>) -> Result<Site<'q>, Halt> {
     let view = asked.rules.view;
     let mut site = Site::new(asked, node, Vec::new())?;
-    let positions = claims_in_reach(asked, reach)?;
+    let mut positions = claims_in_reach(asked, reach)?;
     let held: Vec<&HeldClaim<'_>> =
-        positions.into_iter().filter_map(|position| site.held_by_others(asked, position)).collect();
+        positions.iter().filter_map(|position| site.held_by_others(asked, *position)).collect();
     let touching: BTreeSet<usize> = held.iter().flat_map(|held| users_of(view, held)).collect();
-    asked.work(touching.len())?;
+    asked.work.count(touching.len())?;
     let keys: BTreeSet<UnitKey<'_>> = touching.iter().filter_map(|pod| key_of(view, *pod)).collect();
-    let is_in_reach = |position: usize, pod: &Occupant<'_>| {
-        pod.node() == Some(node_name(node)) || touching.contains(&position)
-    };
+    let is_in_reach =
+        |position: usize, pod: &Occupant<'_>| pod.node() == Some(node_name(node)) || touching.contains(&position);
     let may_go = |(position, pod): &(usize, &Occupant<'_>)| {
         pod.priority < asked.preemptor.priority && !asked.is_preemptor(pod) && is_in_reach(*position, pod)
     };
@@ -50,11 +49,14 @@ pub(super) fn site_of_units<'q>(asked: &Asked<'q>, node: &'q Node, reach: &Reach
         unit_of.extend(members.iter().map(|(position, _)| (*position, unit)));
         site.units.push(Unit::new(members.into_iter().map(|(_, pod)| pod)));
     }
-    let mut idle: Vec<&HeldClaim<'_>> = Vec::new();
-    for held in held {
-        if held.is_idle() {
-            idle.push(held);
-        } else if let Some(needs) = needs_of_units(view, held, &unit_of) {
+    let mut idle: Vec<&HeldClaim<'_>> = held.into_iter().filter(|held| held.is_idle()).collect();
+    // Also claims out of reach: that they become free is part of the answer.
+    positions.extend(unit_of.keys().filter_map(|pod| view.pod(*pod)).flat_map(|pod| &pod.claims));
+    positions.sort_unstable();
+    positions.dedup();
+    for position in positions {
+        let Some(held) = site.held_by_others(asked, position) else { continue };
+        if let Some(needs) = needs_of_units(view, held, &unit_of).filter(|_| !held.is_idle()) {
             site.add_claim(held, needs);
         }
     }
@@ -73,7 +75,7 @@ pub(super) fn claims_in_reach(asked: &Asked<'_>, reach: &Reach<'_>) -> Result<Ve
         reach.pools().flat_map(|pool| asked.rules.view.claims_in_pool(pool.hash()).iter().copied()).collect();
     claims.sort_unstable();
     claims.dedup();
-    asked.work(claims.len())?;
+    asked.work.count(claims.len())?;
     Ok(claims)
 }
 
@@ -112,8 +114,7 @@ fn placed_members<'q>(view: &'q PreemptionView<'q>, key: UnitKey<'q>) -> Vec<(us
 /// Returns the units that free a claim; `None` if nothing frees it.
 fn needs_of_units(view: &PreemptionView<'_>, held: &HeldClaim<'_>, unit_of: &BTreeMap<usize, usize>) -> Option<Needs> {
     if !held.has_living_user() {
-        let units: SmallVec<[usize; 1]> =
-            held.named_by.iter().filter_map(|pod| unit_of.get(pod).copied()).collect();
+        let units: SmallVec<[usize; 1]> = held.named_by.iter().filter_map(|pod| unit_of.get(pod).copied()).collect();
         return (!units.is_empty()).then_some(Needs::Any(distinct(units)));
     }
     let mut units = SmallVec::new();

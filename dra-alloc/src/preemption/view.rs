@@ -96,12 +96,26 @@ impl<'c> PreemptionView<'c> {
     }
 
     /// Adds the pod groups of the cluster, for which claims may be reserved (KEP-5729).
+    ///
+    /// # Complexity
+    /// Linear in the number of claims and their consumers, and in the pods of groups that have claims.
     #[must_use]
     pub fn with_groups(mut self, groups: impl IntoIterator<Item = &'c PodGroup>) -> Self {
         for group in groups {
             let texts = [&group.metadata.uid, &group.metadata.namespace, &group.metadata.name];
             let [uid, namespace, name] = texts.map(|text| text.as_deref().unwrap_or_default());
             self.groups.insert(uid, [namespace, name]);
+        }
+        for (position, held) in self.claims.iter().enumerate() {
+            for user in &held.users {
+                let User::Group(uid) = user else { continue };
+                let members = self.groups.get(uid).and_then(|group| self.members.get(group)).into_iter().flatten();
+                for member in members {
+                    if let Some(occupant) = self.pods.get_mut(*member).filter(|pod| !pod.claims.contains(&position)) {
+                        occupant.claims.push(position);
+                    }
+                }
+            }
         }
         self
     }
@@ -193,6 +207,11 @@ impl<'c> PreemptionView<'c> {
 
     pub(super) fn held(&self, position: usize) -> Option<&HeldClaim<'c>> {
         self.claims.get(position)
+    }
+
+    /// Returns all allocated claims.
+    pub(super) fn all_held(&self) -> impl Iterator<Item = &HeldClaim<'c>> {
+        self.claims.iter()
     }
 
     /// Returns the claims that earlier preemptions free, by their positions.

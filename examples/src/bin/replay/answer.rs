@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::operation::Operation;
 use crate::refusal::{self, Refusal};
-use crate::scheduling::{autoscaler, claims, controller, cycle, eviction, extended, node_allocatable, preemption, rules};
+use crate::scheduling::{
+    autoscaler, claims, controller, cycle, eviction, extended, node_allocatable, preemption, rules,
+};
 use crate::steps::{StepOperation, StepWriter};
 use crate::stopwatch::{Stopwatch, Timing};
 use crate::{alloc, attrs, driver, kubelet, nnn, poolstatus, readiness, selector, validate};

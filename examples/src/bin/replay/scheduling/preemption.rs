@@ -187,9 +187,8 @@ fn situation(input: PreemptInput) -> Result<Situation, Refusal> {
         let invalid = || Refusal::field(&format!("releasing[{index}]"), format!("{name:?} is not namespace/name"));
         split.map(|(namespace, name)| ClaimKey::new(namespace, name)).ok_or_else(invalid)
     });
-    let lost = |(node, status): (String, FilterStatus)| {
-        (status == FilterStatus::UnschedulableAndUnresolvable).then_some(node)
-    };
+    let lost =
+        |(node, status): (String, FilterStatus)| (status == FilterStatus::UnschedulableAndUnresolvable).then_some(node);
     let budget = input.steps.map_or_else(|| Budget::default().with_work_per_call(WORK_PER_CALL), Budget::work);
     Ok(Situation {
         scheduler: Component::new(input.profile, gates),
@@ -385,12 +384,8 @@ pub(crate) fn may_preempt(input: Value) -> Result<Operation, Refusal> {
             let is_there = |pod: &&Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node);
             pods.iter().filter(is_there).collect()
         });
-        let situation = PreemptorSituation {
-            on_nominated: on_node.as_deref(),
-            nominated_status: Some(code),
-            devices,
-            group,
-        };
+        let situation =
+            PreemptorSituation { on_nominated: on_node.as_deref(), nominated_status: Some(code), devices, group };
         let eligibility = decide(&preemptor, &situation);
         let reason = match eligibility {
             Eligibility::PolicyNever => Some("policy_never"),
