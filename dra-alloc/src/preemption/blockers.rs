@@ -74,13 +74,13 @@ fn blockers<'q>(asked: &Asked<'q>, node: &'q Node) -> Result<Option<Vec<Blocker>
     }
     let reach = Reach::new(asked.rules.allocator, node)?;
     let site = match asked.rules.harm {
-        Harm::Kube => Site::of_pods(asked, node)?,
+        Harm::Kube => Site::of_pods(asked, node, &reach)?,
         Harm::KubeExact | Harm::Cost => site_of_units(asked, node, &reach)?,
     };
-    let mut trial = Trial::new(asked, &site);
-    trial.set_all_out()?;
+    let site = site.counted(&reach);
+    let trial = Trial::new(asked, &site)?;
     if asked.rules.budgets == BudgetPolicy::Never && asked.rules.harm != Harm::Kube && trial.fits()? {
-        return budgets_in_the_way(asked, &site, &reach);
+        return budgets_in_the_way(asked, &site);
     }
     let mut state = trial.state().clone();
     let freed: BTreeSet<*const HeldClaim<'_>> = trial.freed().map(|claim| std::ptr::from_ref(claim.held)).collect();
@@ -103,8 +103,8 @@ fn blockers<'q>(asked: &Asked<'q>, node: &'q Node) -> Result<Option<Vec<Blocker>
 }
 
 /// Returns the budgets that forbid the set of units of least harm.
-fn budgets_in_the_way<'q>(asked: &Asked<'q>, site: &Site<'q>, reach: &Reach<'_>) -> Result<Option<Vec<Blocker>>, Halt> {
-    let bounds = Bounds::new(asked, site, reach, BudgetPolicy::LastResort);
+fn budgets_in_the_way<'q>(asked: &Asked<'q>, site: &Site<'q>) -> Result<Option<Vec<Blocker>>, Halt> {
+    let bounds = Bounds::new(asked, site, BudgetPolicy::LastResort);
     let Some(least) = least_set(asked, site, &bounds, &|_| false)? else { return Ok(Some(Vec::new())) };
     let chosen: Vec<usize> = (0..site.units.len()).filter(|unit| least.out.contains(*unit)).collect();
     let budgets = bounds.exceeded(&chosen).into_iter().filter_map(|budget| asked.rules.view.budgets().budget(budget));

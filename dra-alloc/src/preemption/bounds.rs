@@ -13,7 +13,6 @@ use super::disruption::{BudgetPolicy, Covering};
 use super::harm_value::{HarmValue, cost, start, weight};
 use super::occupant::Occupant;
 use super::question::Harm;
-use super::reach::Reach;
 use super::site::Site;
 
 /// Harm of the units of a site, and bounds for sets of them.
@@ -54,9 +53,9 @@ pub(super) enum Missing {
 }
 
 impl<'b, 'q> Bounds<'b, 'q> {
-    pub(super) fn new(asked: &'b Asked<'q>, site: &Site<'q>, reach: &Reach<'_>, policy: BudgetPolicy) -> Self {
+    pub(super) fn new(asked: &'b Asked<'q>, site: &Site<'q>, policy: BudgetPolicy) -> Self {
         let budgets = asked.rules.view.budgets();
-        let devices = |claim: usize| site.claims.get(claim).map_or(0, |claim| reach.held_by(claim.held.allocation));
+        let devices = |claim: usize| site.claims.get(claim).map_or(0, |claim| claim.devices);
         let harms: Vec<UnitHarm<'_>> = site
             .units
             .iter()
@@ -76,11 +75,9 @@ impl<'b, 'q> Bounds<'b, 'q> {
                 }
             })
             .collect();
-        let wanted: usize = asked.own.iter().map(|claim| least_devices(claim)).fold(0, usize::saturating_add);
+        let wanted = wanted_devices(&asked.own);
         let of_nobody = harms.iter().filter(|unit| unit.pods.is_empty()).map(|unit| unit.devices).sum::<usize>();
-        let is_counted = site.nominated.is_empty();
-        let free = if is_counted { reach.free(&site.state) } else { None };
-        let missing = free.map(|free| wanted.saturating_sub(free.saturating_add(of_nobody)));
+        let missing = site.free.map(|free| wanted.saturating_sub(free.saturating_add(of_nobody)));
         let sorted = |harm: fn(&UnitHarm<'_>) -> i64| sorted_by_rate(&harms, harm);
         let (by_sum, by_count) = (sorted(|unit| unit.sum), sorted(|unit| unit.count));
         let mut by_priority = by_sum.clone();
@@ -238,6 +235,11 @@ fn threshold(units: &[&UnitHarm<'_>], need: usize) -> Option<i32> {
 
 fn wide(count: usize) -> i128 {
     i128::try_from(count).unwrap_or(i128::MAX)
+}
+
+/// Returns the number of devices that claims need at least, of those that can't be shared.
+pub(super) fn wanted_devices(claims: &[&ResourceClaim]) -> usize {
+    claims.iter().map(|claim| least_devices(claim)).fold(0, usize::saturating_add)
 }
 
 /// Returns the number of devices that a claim needs at least, if it has no allocation yet.

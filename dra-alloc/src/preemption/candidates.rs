@@ -13,6 +13,7 @@ use super::dry_run::{DryRun, dry_run};
 use super::halt::{Halt, PreemptionError, Unanswered};
 use super::harm_value::{start, weight};
 use super::occupant::Occupant;
+use super::reach::Reach;
 use super::room::{identity, room, victims};
 use super::site::Site;
 use crate::search::stopped::Limit;
@@ -55,7 +56,7 @@ fn collect<'q>(
     let most = limit.map_or(usize::MAX, |limit| limit.count.get());
     let mut kept = [0, 0];
     for node in rotated(asked, nodes) {
-        let found = Site::of_pods(asked, node).and_then(|site| {
+        let found = site_of(asked, node).and_then(|site| {
             let found = dry_run(asked, &site)?;
             Ok(found.map(|dry_run| (victims(&site, &dry_run.out), dry_run)))
         });
@@ -80,6 +81,11 @@ fn collect<'q>(
     Ok(())
 }
 
+fn site_of<'q>(asked: &Asked<'q>, node: &'q Node) -> Result<Site<'q>, Halt> {
+    let reach = Reach::new(asked.rules.allocator, node)?;
+    Ok(Site::of_pods(asked, node, &reach)?.narrowed(&reach))
+}
+
 /// Returns the nodes that may be tried, from the first one on that is asked for.
 fn rotated<'q>(asked: &Asked<'q>, nodes: &[&'q Node]) -> Vec<&'q Node> {
     let all = asked.rules.view.nodes();
@@ -101,7 +107,7 @@ fn criteria(asked: &Asked<'_>, candidate: &Candidate<'_>) -> impl Ord + use<> {
 
 /// Describes the room on the chosen node, with all candidates.
 fn described<'q>(asked: &Asked<'q>, all: &[Candidate<'q>], chosen: &Candidate<'q>) -> Result<Option<Room>, Halt> {
-    let site = Site::of_pods(asked, chosen.node)?;
+    let site = site_of(asked, chosen.node)?;
     let Some(room) = room(asked, &site, &chosen.dry_run.out, chosen.dry_run.violations)? else { return Ok(None) };
     let candidates = all.iter().map(|candidate| PreemptionCandidate {
         node: candidate.node.metadata.name.clone().unwrap_or_default(),

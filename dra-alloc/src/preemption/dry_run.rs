@@ -8,6 +8,7 @@
 //! Source: `SelectVictimsOnNode`, kube-scheduler 1.37.
 
 use super::asked::Asked;
+use super::bounds::wanted_devices;
 use super::halt::Halt;
 use super::occupant::Occupant;
 use super::site::Site;
@@ -27,30 +28,42 @@ pub(super) fn dry_run<'q>(asked: &Asked<'q>, site: &Site<'q>) -> Result<Option<D
     if site.units.is_empty() {
         return Ok(None);
     }
-    let mut trial = Trial::new(asked, site);
-    trial.set_all_out()?;
+    let mut trial = Trial::new(asked, site)?;
     if !trial.fits()? {
         return Ok(None);
     }
+    let mut spare = spare_devices(asked, site);
     let (violating, others) = split_by_budgets(asked, site);
     let mut violations = 0;
     for unit in &violating {
-        violations += usize::from(stays_out(&mut trial, *unit)?);
+        violations += usize::from(stays_out(&mut trial, *unit, &mut spare)?);
     }
     let mut victims = violations;
     for unit in others {
-        victims += usize::from(stays_out(&mut trial, unit)?);
+        victims += usize::from(stays_out(&mut trial, unit, &mut spare)?);
     }
     Ok((victims > 0).then(|| DryRun { out: trial.out().clone(), violations }))
 }
 
-/// Puts a unit back if the preemptor fits with it. Returns true if it is a victim.
-fn stays_out(trial: &mut Trial<'_, '_>, unit: usize) -> Result<bool, Halt> {
+/// Puts a unit back if the preemptor fits with it. Returns true if it is a victim. Where devices can be counted, too few of them
+/// are an answer without a test.
+fn stays_out(trial: &mut Trial<'_, '_>, unit: usize, spare: &mut Option<usize>) -> Result<bool, Halt> {
+    let devices = trial.devices_of(unit);
+    if spare.is_some_and(|spare| spare < devices) {
+        return Ok(true);
+    }
     if trial.set(unit, false)? == Effect::None || trial.fits()? {
+        *spare = spare.map(|spare| spare.saturating_sub(devices));
         return Ok(false);
     }
     trial.set(unit, true)?;
     Ok(true)
+}
+
+/// Returns the number of free devices beyond those that the preemptor needs, with all units out; `None` if that can't be counted.
+fn spare_devices(asked: &Asked<'_>, site: &Site<'_>) -> Option<usize> {
+    let freed: usize = site.claims.iter().map(|claim| claim.devices).sum();
+    site.free?.checked_add(freed)?.checked_sub(wanted_devices(&asked.own))
 }
 
 /// Returns the units with a pod that a budget does not allow to evict if all are charged in their order, and the others.

@@ -101,16 +101,16 @@ fn stopped(best: Best) -> PreemptionAnswer {
 /// Returns harm that all sufficient sets on a node have at least; `None` if there is no such set.
 fn bound<'q>(asked: &Asked<'q>, node: &'q Node) -> Result<Option<HarmValue>, Halt> {
     let reach = Reach::new(asked.rules.allocator, node)?;
-    let site = site_of_units(asked, node, &reach)?;
-    let bounds = Bounds::new(asked, &site, &reach, asked.rules.budgets);
+    let site = site_of_units(asked, node, &reach)?.counted(&reach);
+    let bounds = Bounds::new(asked, &site, asked.rules.budgets);
     Ok(bounds.lower(&[], |_| true, Missing::Counted))
 }
 
 /// Searches a node for less harm than that of the best room so far.
 fn search<'q>(asked: &Asked<'q>, node: &'q Node, best: &mut Best, bound: &HarmValue) -> Result<(), Halt> {
     let reach = Reach::new(asked.rules.allocator, node)?;
-    let site = site_of_units(asked, node, &reach)?;
-    let bounds = Bounds::new(asked, &site, &reach, asked.rules.budgets);
+    let site = site_of_units(asked, node, &reach)?.narrowed(&reach);
+    let bounds = Bounds::new(asked, &site, asked.rules.budgets);
     let found = least_set(asked, &site, &bounds, &|value| best.is_better(value, node_name(node)))?;
     let Some(found) = found else { return Ok(()) };
     if !found.is_proven {

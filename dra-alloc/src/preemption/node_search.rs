@@ -60,8 +60,7 @@ pub(super) fn least_set<'q>(
     bounds: &Bounds<'_, 'q>,
     is_worse: &dyn Fn(&HarmValue) -> bool,
 ) -> Result<Option<LeastSet>, Halt> {
-    let mut trial = Trial::new(asked, site);
-    trial.set_all_out()?;
+    let trial = Trial::new(asked, site)?;
     if !trial.fits()? {
         return Ok(None);
     }

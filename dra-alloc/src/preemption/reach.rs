@@ -47,12 +47,13 @@ impl<'a> Reach<'a> {
     }
 
     /// Returns the number of free devices; `None` if that says nothing about what can be allocated, since devices can be
-    /// shared or consume counters.
+    /// shared, consume counters, or are held twice.
     pub(super) fn free(&self, state: &AllocatedState) -> Option<usize> {
         let free = |pool: &Pool| {
             let used = state.pool_hashed(pool.hash(), pool.driver(), pool.name());
+            let is_clear = pool.is_plain() && used.is_none_or(|used| used.held_twice() == 0);
             let used = used.map_or(0, |used| used.occupancy(pool.devices()).used_count());
-            pool.is_plain().then(|| pool.len().saturating_sub(used))
+            is_clear.then(|| pool.len().saturating_sub(used))
         };
         self.pools().map(free).sum()
     }

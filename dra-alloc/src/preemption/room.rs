@@ -19,7 +19,7 @@ pub(super) fn room<'q>(
     out: &Bits,
     violations: usize,
 ) -> Result<Option<Room>, Halt> {
-    let mut trial = Trial::new(asked, site);
+    let mut trial = Trial::new(asked, site)?;
     trial.set_to(out)?;
     let Some(results) = trial.allocate()? else { return Ok(None) };
     let (mut freed, mut idle, mut deallocate) = (Vec::new(), Vec::new(), Vec::new());

@@ -22,8 +22,12 @@ pub(super) struct Site<'q> {
     pub(super) claims: Vec<FreedClaim<'q>>,
     /// Pods that are nominated for the node and not less important than the preemptor, the most important first.
     pub(super) nominated: Vec<NominatedPod<'q>>,
-    /// Devices in use while no unit is out.
+    /// Devices in use, with the claims that units free or without them.
     pub(super) state: AllocatedState,
+    /// True if the state is without the claims that units free.
+    pub(super) is_emptied: bool,
+    /// Number of free devices while no unit is out; `None` if that says nothing about what can be allocated.
+    pub(super) free: Option<usize>,
 }
 
 /// Pods that go together, or an idle claim.
@@ -38,6 +42,8 @@ pub(super) struct Unit<'q> {
 pub(super) struct FreedClaim<'q> {
     pub(super) held: &'q HeldClaim<'q>,
     pub(super) needs: Needs,
+    /// Number of devices in reach of the node that the claim holds.
+    pub(super) devices: usize,
 }
 
 /// Units that free a claim, by their positions.
@@ -79,7 +85,7 @@ impl<'q> Unit<'q> {
 
 impl<'q> Site<'q> {
     /// Reads a node as kube-scheduler's rule does: each pod on it with a lower priority is a unit.
-    pub(super) fn of_pods(asked: &Asked<'q>, node: &'q Node) -> Result<Self, Halt> {
+    pub(super) fn of_pods(asked: &Asked<'q>, node: &'q Node, reach: &Reach<'_>) -> Result<Self, Halt> {
         let view = asked.rules.view;
         let on_node =
             view.pods_on(node_name(node)).iter().filter_map(|position| Some((*position, view.pod(*position)?)));
@@ -99,10 +105,6 @@ impl<'q> Site<'q> {
         let mut claims: Vec<usize> = lower.iter().flat_map(|(_, pod)| pod.claims.iter().copied()).collect();
         claims.sort_unstable();
         claims.dedup();
-        if claims.is_empty() {
-            return Ok(site);
-        }
-        let reach = Reach::new(asked.rules.allocator, node)?;
         for position in claims {
             let Some(held) = site.held_by_others(asked, position) else { continue };
             if let Some(needs) = needs_of_pods(asked, held, &unit_of)
@@ -125,7 +127,7 @@ impl<'q> Site<'q> {
                 }
             }
         }
-        Ok(Self { node, units, claims: Vec::new(), nominated, state })
+        Ok(Self { node, units, claims: Vec::new(), nominated, state, is_emptied: false, free: None })
     }
 
     /// Returns an allocated claim by its position, unless it is the preemptor's or counts as free already.
@@ -134,13 +136,39 @@ impl<'q> Site<'q> {
         asked.rules.view.held(position).filter(|held| !counts_as_free && !asked.is_own(held.claim))
     }
 
+    /// Counts devices: those that are free, and those that claims give back.
+    pub(super) fn counted(mut self, reach: &Reach<'_>) -> Self {
+        if self.nominated.is_empty() {
+            self.free = reach.free(&self.state);
+        }
+        for claim in &mut self.claims {
+            claim.devices = reach.held_by(claim.held.allocation);
+        }
+        self
+    }
+
+    /// Counts devices, and leaves out all that neither the node's devices nor the units depend on, so that units go and come
+    /// back at little cost.
+    pub(super) fn narrowed(self, reach: &Reach<'_>) -> Self {
+        let mut site = self.counted(reach);
+        let pools = || reach.pools().map(|pool| (pool.hash(), pool.driver(), pool.name()));
+        let claims = site.claims.iter().map(|claim| (claim.held.claim, claim.held.allocation));
+        site.is_emptied = site.state.is_used_by(pools(), claims);
+        site.state = if site.is_emptied {
+            site.state.excerpt(std::iter::empty(), std::iter::empty())
+        } else {
+            site.state.excerpt(pools(), site.claims.iter().map(|claim| claim.held.claim))
+        };
+        site
+    }
+
     pub(super) fn add_claim(&mut self, held: &'q HeldClaim<'q>, needs: Needs) {
         for unit in needs.units() {
             if let Some(unit) = self.units.get_mut(*unit) {
                 unit.claims.push(self.claims.len());
             }
         }
-        self.claims.push(FreedClaim { held, needs });
+        self.claims.push(FreedClaim { held, needs, devices: 0 });
     }
 
     pub(super) fn name(&self) -> &'q str {

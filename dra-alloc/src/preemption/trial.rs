@@ -29,10 +29,17 @@ pub(super) enum Effect {
 }
 
 impl<'t, 'q> Trial<'t, 'q> {
-    /// Begins with all units in.
-    pub(super) fn new(asked: &'t Asked<'q>, site: &'t Site<'q>) -> Self {
-        let (out, units_out) = (Bits::none(site.units.len()), vec![0; site.claims.len()]);
-        Self { asked, site, state: site.state.clone(), out, units_out }
+    /// Begins with all units out.
+    pub(super) fn new(asked: &'t Asked<'q>, site: &'t Site<'q>) -> Result<Self, Halt> {
+        asked.work.count(site.claims.len())?;
+        let mut state = site.state.clone();
+        if !site.is_emptied {
+            for claim in &site.claims {
+                state.forget(claim.held.claim);
+            }
+        }
+        let units_out = site.claims.iter().map(|claim| claim.needs.units().len()).collect();
+        Ok(Self { asked, site, state, out: Bits::all(site.units.len()), units_out })
     }
 
     pub(super) const fn out(&self) -> &Bits {
@@ -66,10 +73,15 @@ impl<'t, 'q> Trial<'t, 'q> {
         Ok(effect)
     }
 
-    /// Takes all units out.
-    pub(super) fn set_all_out(&mut self) -> Result<(), Halt> {
-        self.asked.work.count(self.site.claims.len())?;
-        (0..self.site.units.len()).try_for_each(|unit| self.set(unit, true).map(drop))
+    /// Returns the number of devices that a unit takes again if it comes back.
+    pub(super) fn devices_of(&self, unit: usize) -> usize {
+        let claims = self.site.units.get(unit).into_iter().flat_map(|unit| &unit.claims);
+        let taken = claims.filter_map(|position| {
+            let (claim, out) = self.site.claims.get(*position).zip(self.units_out.get(*position))?;
+            let comes_back = claim.needs.are_met(*out) && !claim.needs.are_met(out.saturating_sub(1));
+            comes_back.then_some(claim.devices)
+        });
+        taken.sum()
     }
 
     /// Takes just the units of a set out.

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodIdentity;
-use dra_alloc::preemption::{BudgetPolicy, Harm, NoRoom, Preemption, PreemptionAnswer, PreemptionView, Proof, Room};
+use dra_alloc::preemption::{
+    BudgetPolicy, Harm, HarmValue, NoRoom, Preemption, PreemptionAnswer, PreemptionView, Proof, Room,
+};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Component, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -411,7 +413,7 @@ proptest! {
         match asked(&cluster, &objects(&cluster), harm, policy) {
             PreemptionAnswer::Room(room) => {
                 prop_assert_eq!(&room.proof, &Proof::Least);
-                prop_assert_eq!(room.value.map(|value| value.numbers().to_vec()).as_ref(), least.as_ref());
+                prop_assert_eq!(room.value.as_ref().map(HarmValue::numbers), least.as_deref());
                 prop_assert_eq!(value(&cluster, &victims(&room), harm, policy), least);
             }
             PreemptionAnswer::NoRoom(_) => prop_assert_eq!(least, None),

@@ -211,6 +211,10 @@ fn claims_are_freed_as_the_table_says() {
             }
         }
     }
+    // Of two claims only that is freed whose devices the node's slices have.
+    let nowhere = world().with_pod("v", 0, "n", &["c", "d"]).with_claim(held("c", "n", &["g0"], &["v"]));
+    let nowhere = nowhere.with_claim(held("d", "n", &["g9"], &["v"]));
+    assert_eq!(claim_names(&nowhere.room("p", Harm::Kube).freed), ["c"]);
     let room = idle.room("p", Harm::Cost);
     assert_eq!((claim_names(&room.idle), claim_names(&room.deallocate)), (vec!["c"], vec!["c"]));
 }
@@ -372,6 +376,25 @@ fn the_least_harm_sees_what_the_greedy_rule_misses() {
         preemption.with_harm(Harm::Cost).make_room(pod, Budget::work(1_000_000).with_work_per_call(40)).unwrap()
     });
     assert!(matches!(stopped, PreemptionAnswer::NoRoom(NoRoom::Stopped { .. })), "{stopped:?}");
+}
+
+#[test]
+fn a_selector_that_fails_means_no_device() {
+    let mut world = World::of_nodes(&[("n", 2)])
+        .with("plain", 0, "n", &["g0"])
+        .with("large", 0, "n", &["g1"])
+        .with_waiting("p", 100, 1, None);
+    let name: Value = json!({"gpu/name": {"string": "L"}});
+    world.slices[0].spec.devices.as_mut().unwrap()[1].attributes = from_value(name).unwrap();
+    let claim = world.claims.last_mut().unwrap();
+    let mut text = serde_json::to_value(&*claim).unwrap();
+    text["spec"]["devices"]["requests"][0]["exactly"]["selectors"] =
+        json!([{"cel": {"expression": "device.attributes['gpu'].name == 'L'"}}]);
+    *claim = from_value(text).unwrap();
+    // The device of the other pod has no such attribute: its selector fails once that pod is out.
+    for harm in [Harm::Kube, Harm::KubeExact, Harm::Cost] {
+        assert_eq!(names(&world.room("p", harm)), ["large"], "{harm:?}");
+    }
 }
 
 /// Devices of holds, each as `node/device`, with the pods that they wait for.
