@@ -19,6 +19,9 @@ use serde_json::{Value, from_value, json};
 
 use crate::oracle::random::Random;
 
+/// Names of victims; `None` where nobody makes room.
+type Victims = Option<&'static [&'static str]>;
+
 /// Objects of a cluster with devices of one driver.
 #[derive(Clone, Default)]
 struct World {
@@ -186,10 +189,10 @@ fn claims_are_freed_as_the_table_says() {
         claim["status"]["allocation"]["devices"]["results"][0]["adminAccess"] = json!(true);
         on(claim).with("w", 50, "n", &["g0"])
     };
-    let (v, none): (&[&str], &[&str]) = (&["v"], &[]);
+    let (v, none): (&'static [&'static str], &'static [&'static str]) = (&["v"], &[]);
     // The victims by kube-scheduler's rule and with the least harm; `None` where nobody makes room.
     let shared = |priority| on(held("c", "n", &["g0"], &["v", "w"])).with_pod("w", priority, "n", &["c"]);
-    let table: [(&str, World, [Option<&[&str]>; 2]); 11] = [
+    let table: [(&str, World, [Victims; 2]); 11] = [
         ("reserved for the pod", on(held("c", "n", &["g0"], &["v"])), [Some(v), Some(v)]),
         ("reserved for somebody else, too", on(held("c", "n", &["g0"], &["v", "x"])), [None, Some(v)]),
         ("reserved for a pod that is done", with_done, [None, Some(v)]),
