@@ -97,8 +97,8 @@ impl Holds {
         self.by_node.values().flatten()
     }
 
-    /// Returns the devices in use as a pod on a node has to see them: with what waits there for other pods that are not less
-    /// important. What is free in the answer is free before the victims have gone, and afterwards.
+    /// Returns the devices in use as a pod on a node has to see them: with those that wait there for other pods that are not less
+    /// important. A device that is free in the answer is free before the victims have gone, and afterwards.
     ///
     /// Of a shared device the larger use counts; of counters the sum, so that the pod may have to wait where victims and their
     /// preemptor use counters of one set.
