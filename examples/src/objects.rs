@@ -4,6 +4,7 @@
 
 use dra_attrs::saturate_times;
 use k8s_openapi::api::core::v1::{Binding, Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
@@ -67,6 +68,7 @@ kube_objects!(
     DeviceTaintRule,
     Node,
     Pod,
+    PodDisruptionBudget,
     PodGroup,
     ResourceClaim,
     ResourceClaimTemplate,

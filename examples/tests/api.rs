@@ -42,7 +42,7 @@ const WITHOUT_USER: [(&str, &str); 5] = [
 ];
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Index<T>`.
-const COUNTS: [&str; 69] = [
+const COUNTS: [&str; 70] = [
     "advanced_devices",
     "affected",
     "allocated",
@@ -111,6 +111,7 @@ const COUNTS: [&str; 69] = [
     "total",
     "unavailable",
     "usable",
+    "violations",
     "wanted",
 ];
 

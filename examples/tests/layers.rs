@@ -36,7 +36,7 @@ const DRA_ALLOC: Layers = &[
     &["explain"],
     &["allocator"],
     &["pods"],
-    &["claim_controller", "eviction"],
+    &["claim_controller", "eviction", "preemption"],
     &["autoscaler"],
 ];
 

@@ -181,3 +181,62 @@ fn both_pods_of_a_shared_claim_are_reserved_and_prepared() {
         assert!(plan.is_ok(), "{name}: {plan:?}");
     }
 }
+
+#[test]
+fn preemption_says_who_goes_or_who_is_in_the_way() {
+    let claim = |name: &str, status: Value| {
+        json!({"metadata": {"namespace": "ns", "name": name, "uid": name}, "status": status, "spec": {"devices": {"requests": [
+            {"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}})
+    };
+    let held = json!({"allocation": {"devices": {"results": [
+            {"request": "r", "driver": "gpu.example.com", "pool": "n", "device": "g0"}]}},
+        "reservedFor": [{"resource": "pods", "name": "v", "uid": "v"}]});
+    let victim = json!({"metadata": {"namespace": "ns", "name": "v", "uid": "v"},
+        "spec": {"containers": [], "nodeName": "n", "priority": 10}});
+    let preemptor = json!({"metadata": {"namespace": "ns", "name": "p", "uid": "p"}, "spec": {"containers": [],
+        "priority": 100, "resourceClaims": [{"name": "c", "resourceClaimName": "wanted"}]}});
+    let input = json!({"profile": "v1.37", "features": {"DRAPreemption": true}, "now": "2026-01-01T00:00:00Z",
+        "pod": preemptor, "pods": [victim], "nodes": [{"metadata": {"name": "n"}}],
+        "classes": [{"metadata": {"name": "gpu"}, "spec": {}}],
+        "claims": [claim("held", held), claim("wanted", json!({}))],
+        "slices": [{"metadata": {"name": "n"}, "spec": {"driver": "gpu.example.com", "nodeName": "n",
+            "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "g0"}]}}]});
+    let with = |field: &str, value: Value| {
+        let mut changed = input.clone();
+        changed[field] = value;
+        changed
+    };
+    let mut important = input.clone();
+    important["pods"][0]["spec"]["priority"] = json!(100);
+    let room = json!({"outcome": "room", "node": "n", "victims": ["ns/v"], "violations": 0, "freed": ["ns/held"],
+        "results": {"ns/wanted": ["r=gpu.example.com/n/g0"]}});
+    let in_the_way = json!({"outcome": "none", "reason": "blocked", "blockers": [{"kind": "priority", "pod": "ns/v"}]});
+    let never = {
+        let mut pod = input["pod"].clone();
+        pod["spec"]["preemptionPolicy"] = json!("Never");
+        pod
+    };
+    let message = "preemption: not eligible due to preemptionPolicy=Never.";
+    let table = [
+        ("preempt", input.clone(), room.clone()),
+        ("preempt", with("harm", json!("cost")), json!({"outcome": "room", "value": [0, 1, 1], "proof": "least"})),
+        ("preempt", important, in_the_way),
+        ("preempt", with("features", json!({})), json!({"outcome": "none", "reason": "gate_off"})),
+        (
+            "preempt",
+            with("pod", never.clone()),
+            json!({"outcome": "none", "reason": "may_not_preempt", "message": message}),
+        ),
+        (
+            "may_preempt",
+            json!({"pod": never}),
+            json!({"eligible": false, "reason": "policy_never", "message": message}),
+        ),
+        ("may_preempt", json!({"pod": input["pod"]}), json!({"eligible": true, "reason": null, "message": null})),
+    ];
+    let requests: Vec<Value> =
+        table.iter().map(|(op, input, _)| json!({"op": format!("scheduling.{op}"), "input": input})).collect();
+    for (reply, (op, input, expected)) in answers(&requests).iter().zip(&table) {
+        assert!(agrees(&reply["ok"]["result"], expected), "{op} {input}: {reply}");
+    }
+}

@@ -13,13 +13,14 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::verdict::Verdict;
+use crate::cluster::state::AllocatedState;
 use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort, Meter};
-use crate::search::context::Context;
+use crate::search::context::{Context, FailingSelectors};
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
-use crate::search::{EquivalentSearches, allocate_on, fits_on};
+use crate::search::{EquivalentSearches, allocate_on, fits_on, fits_within};
 
 /// Attempt to allocate claims together: the claims, read once for any number of nodes and threads.
 ///
@@ -130,6 +131,48 @@ impl<'c> Attempt<'c> {
         fits_on(&self.context, &self.plan, node, self.equivalent_searches.as_ref(), budget)
     }
 
+    /// Tells if the claims can be allocated on a node with other devices in use than those of the attempt. A device on which a
+    /// selector fails is none for the claims. The meter counts the work.
+    pub(crate) fn fits_beside(
+        &self,
+        state: &AllocatedState,
+        node: &Node,
+        meter: &Meter<'_>,
+    ) -> Result<Fit, AllocateError> {
+        if !self.elsewhere(node)?.is_empty() {
+            return Ok(Fit::No);
+        }
+        if self.pending.is_empty() {
+            return Ok(Fit::Yes);
+        }
+        let context = self.context_beside(state);
+        fits_within(&context, &self.plan, node, self.equivalent_searches.as_ref(), meter)
+    }
+
+    /// Allocates the claims on a node with other devices in use than those of the attempt, as [`Attempt::fits_beside`] asks
+    /// for. Returns the work, too.
+    pub(crate) fn allocate_beside(
+        &self,
+        state: &AllocatedState,
+        node: &Node,
+        budget: Budget<'_>,
+    ) -> Result<(Outcome, u64), AllocateError> {
+        if !self.elsewhere(node)?.is_empty() {
+            return Ok((Outcome::Unsatisfied, 0));
+        }
+        if self.pending.is_empty() {
+            return Ok((Outcome::Allocated(self.with_allocated(Vec::new())), 0));
+        }
+        let context = self.context_beside(state);
+        let like = self.equivalent_searches.as_ref();
+        let (outcome, effort) = allocate_on(&context, &self.plan, node, like, budget)?;
+        let outcome = match outcome {
+            Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
+            other => other,
+        };
+        Ok((outcome, effort.work))
+    }
+
     /// Returns the nodes on which the claims can be allocated ([`Fit::Yes`]), and those of which it is not known since their
     /// search was stopped ([`Fit::Stopped`]), in the order of `nodes`. No item has [`Fit::No`]. The search on a node is made
     /// when the iterator comes to it; none is made for a node that has too few devices, and for one whose devices are those of a
@@ -172,6 +215,11 @@ impl<'c> Attempt<'c> {
             other => other,
         };
         Ok(Verdict { outcome, steps: effort.steps, work, explanation })
+    }
+
+    /// Returns the context of a what-if question about other devices in use.
+    fn context_beside<'s>(&'s self, state: &'s AllocatedState) -> Context<'s> {
+        Context { state, failing: FailingSelectors::PassOver, ..self.context }
     }
 
     /// Returns a reason for each allocated claim whose node selector excludes the node.

@@ -26,11 +26,12 @@ use crate::cluster::classes::Classes;
 use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::inventory::sight::Sight;
+use crate::cluster::inventory::view::View;
 use crate::cluster::state::AllocatedState;
 use crate::explain::Detail;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
-use crate::search::context::Context;
+use crate::search::context::{Context, FailingSelectors};
 use crate::search::share::{ShareIds, share_id};
 use crate::search::{Elisions, PruningRules};
 
@@ -142,6 +143,16 @@ impl<'a> Allocator<'a> {
         Sight::new(self.scheduler.profile(), self.scheduler.gates())
     }
 
+    /// Returns the pools that a node sees.
+    pub(crate) fn view(&self, node: &Node) -> Result<View<'a>, AllocateError> {
+        self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))
+    }
+
+    /// Returns the release and the gates of the scheduler.
+    pub(crate) const fn scheduler(&self) -> Component {
+        self.scheduler
+    }
+
     fn selectors(&self) -> &SelectorCache {
         match &self.selectors {
             Selectors::Own(cache) => cache,
@@ -160,6 +171,7 @@ impl<'a> Allocator<'a> {
             profile: self.scheduler.profile(),
             pruning: PruningRules::default(),
             elisions: Elisions::default(),
+            failing: FailingSelectors::default(),
         }
     }
 
@@ -269,7 +281,7 @@ impl<'a> Allocator<'a> {
     /// # Complexity
     /// Linear in the number of pools that the node sees.
     pub fn node_pools(&self, state: &AllocatedState, node: &Node) -> Result<Vec<NodePool>, AllocateError> {
-        let view = self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))?;
+        let view = self.view(node)?;
         Ok(view.pools().map(|pool| NodePool::new(pool, state)).collect())
     }
 
@@ -282,7 +294,7 @@ impl<'a> Allocator<'a> {
     /// # Complexity
     /// Linear in the number of pools that the node sees.
     pub fn node_version(&self, state: &AllocatedState, node: &Node) -> Result<NodeVersion, AllocateError> {
-        let view = self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))?;
+        let view = self.view(node)?;
         Ok(NodeVersion::new(self.inventory, &view, state))
     }
 }

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 /// Set of positions in a list, one bit for each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Bits(SmallVec<[u64; 1]>);
 
 impl Bits {

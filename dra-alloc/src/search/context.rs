@@ -22,4 +22,15 @@ pub(crate) struct Context<'a> {
     pub(crate) profile: Profile,
     pub(crate) pruning: PruningRules,
     pub(crate) elisions: Elisions,
+    pub(crate) failing: FailingSelectors,
+}
+
+/// Treatment of a device on which a selector fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FailingSelectors {
+    /// The search ends with the error.
+    #[default]
+    End,
+    /// The device is none for the request. A what-if question frees devices that nobody has looked at before.
+    PassOver,
 }

@@ -50,7 +50,7 @@ mod walk;
 
 pub(crate) use elisions::{Elision, Elisions};
 pub(crate) use equivalent_searches::EquivalentSearches;
-pub(crate) use node_search::{allocate_on, fits_on, is_possible, with_table};
+pub(crate) use node_search::{allocate_on, fits_on, fits_within, is_possible, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
 pub(crate) use table::{CapacityCheck, CapacityMiss, Selection, Table};

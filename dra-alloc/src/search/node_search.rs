@@ -72,8 +72,19 @@ pub(crate) fn fits_on(
     like: Option<&EquivalentSearches>,
     budget: Budget<'_>,
 ) -> Result<Fit, AllocateError> {
+    fits_within(context, plan, node, like, &Meter::new(budget))
+}
+
+/// Tells if the claims of a plan can be allocated on one node. The meter knows afterwards what that took.
+pub(crate) fn fits_within(
+    context: &Context<'_>,
+    plan: &Plan<'_>,
+    node: &Node,
+    like: Option<&EquivalentSearches>,
+    meter: &Meter<'_>,
+) -> Result<Fit, AllocateError> {
     let rules = context.profile.rules();
-    match search(context, plan, node, like, &Meter::new(budget), check_results) {
+    match search(context, plan, node, like, meter, check_results) {
         Ok(Ok(())) => Ok(Fit::Yes),
         Ok(Err(Outcome::Stopped(stopped))) => Ok(Fit::Stopped(stopped)),
         Ok(Err(_)) => Ok(Fit::No),

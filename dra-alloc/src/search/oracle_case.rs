@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
 use super::budget::{Budget, Effort};
-use super::context::Context;
+use super::context::{Context, FailingSelectors};
 use super::elisions::Elisions;
 use super::equivalent_searches::EquivalentSearches;
 use super::node_search::allocate_on;
@@ -40,6 +40,7 @@ pub(super) fn allocate(
         profile: case.profile,
         pruning,
         elisions: Elisions::default(),
+        failing: FailingSelectors::End,
     };
     let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
     allocate_on(&context, &Plan::new(&claims, &classes, case.gates, case.profile), &case.node, like, budget)

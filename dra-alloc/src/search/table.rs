@@ -16,7 +16,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, Resou
 use super::allocate_error::AllocateError;
 use super::budget::Meter;
 use super::candidates::{Candidate, Candidates, may_admit};
-use super::context::Context;
+use super::context::{Context, FailingSelectors};
 use super::counters::{Consumption, CounterSets};
 use super::elisions::Elision;
 use super::grid::Grid;
@@ -320,7 +320,15 @@ impl<'s> Table<'s> {
         self.meter.begin_look();
         for (number, selector) in self.alternative(alternative).selectors().enumerate() {
             let position = SelectorIx::from(number);
-            if !self.holds(alternative, position, selector, device)? {
+            let holds = match self.holds(alternative, position, selector, device) {
+                Err(AllocateError::SelectorEvaluation { source, .. })
+                    if self.context.failing == FailingSelectors::PassOver && source != EvaluationError::Interrupted =>
+                {
+                    false
+                }
+                holds => holds?,
+            };
+            if !holds {
                 return Ok(Selection::Selector(position));
             }
         }

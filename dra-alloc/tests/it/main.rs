@@ -24,6 +24,8 @@ mod oracle;
 mod oracle_laws;
 mod packages;
 mod pods;
+mod preemption;
+mod preemption_rules;
 mod releases;
 mod scale_down;
 mod scale_up;

@@ -1,7 +1,7 @@
 //! Names of the feature gates of Kubernetes.
 
-/// Gates of Kubernetes 1.34 to 1.37, and both names that switch many gates. A gate that no crate models has no effect
-/// on any answer.
+/// Gates of Kubernetes 1.34 to 1.37, that of KEP-5690, and both names that switch many gates. A gate that no crate models
+/// has no effect on any answer.
 ///
 /// Source: `test/compatibility_lifecycle/reference/feature_list.md`, and `kube_features.go` of 1.37 for DRA.
 const GATES: &str = "
@@ -20,9 +20,9 @@ const GATES: &str = "
     DRAAdminAccess DRAConsumableCapacity DRADerivedAttributes DRADeviceBindingConditions DRADeviceCompatibilityGroups
     DRADeviceTaintRules DRADeviceTaints DRAExtendedResource DRAFractionalCapacityRange DRAListTypeAttributes
     DRANodeAllocatableResources DRAOptionalNodeOperations DRAPartitionableDevices DRAPartitionableDevicesType
-    DRAPrioritizedList DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
-    DRASchedulerFilterTimeout DRASharedConsumableCapacity DRAWorkloadResourceClaims DeclarativeValidation
-    DeclarativeValidationBeta DeclarativeValidationTakeover DeploymentReplicaSetTerminatingReplicas
+    DRAPreemption DRAPrioritizedList DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization
+    DRAResourcePoolStatus DRASchedulerFilterTimeout DRASharedConsumableCapacity DRAWorkloadResourceClaims
+    DeclarativeValidation DeclarativeValidationBeta DeclarativeValidationTakeover DeploymentReplicaSetTerminatingReplicas
     DetectCacheInconsistency DisableAllocatorDualWrite DisableCPUQuotaWithExclusiveCPUs DisableNodeKubeProxyVersion
     DynamicResourceAllocation EnvFiles EventedPLEG ExecProbeTimeout ExternalServiceAccountTokenSigner GangScheduling
     GenericWorkload GitRepoVolumeDriver GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority

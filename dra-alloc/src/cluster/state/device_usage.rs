@@ -112,6 +112,12 @@ impl DeviceUsage {
         self.all_holders().any(|other| other != first)
     }
 
+    /// Returns true if a claim, given by its identity, holds the device exclusively, and nobody else uses it.
+    pub(super) fn is_held_by(&self, claim: [&str; 3]) -> bool {
+        let is_it = |holder: &Holder| holder.as_ref().is_some_and(|holder| holder.texts() == claim);
+        self.is_exclusive() && !self.is_shared() && self.holders.iter().all(is_it)
+    }
+
     /// Returns the amount of a capacity that all shares together consume; the largest quantity if the sum is larger.
     #[must_use]
     pub fn consumed(&self, capacity: &str) -> Quantity {

@@ -39,7 +39,9 @@ pub use state_error::StateError;
 use device_usage::Holder;
 use dra_attrs::Gate;
 use dra_device::DeviceId;
+use dra_device::internal::of_allocation;
 use holding::{Holding, Share, Shares, holdings};
+use smallvec::SmallVec;
 
 use super::stamp::Stamp;
 use super::trie::{Trie, hash};
@@ -341,6 +343,51 @@ impl AllocatedState {
     /// Returns the use of a pool, with the hash of its driver and name.
     pub(crate) fn pool_hashed(&self, hash: u64, driver: &str, pool: &str) -> Option<&PoolUse> {
         self.pools.find(hash, |other| other.is(driver, pool))
+    }
+
+    /// Returns the use of some pools alone, each given by the hash of driver and name and by both, with some of the claims that
+    /// hold devices there. It costs little to change. Claims that are left out can't be forgotten.
+    pub(crate) fn excerpt<'e>(
+        &self,
+        pools: impl Iterator<Item = (u64, &'e str, &'e str)>,
+        claims: impl Iterator<Item = &'e ResourceClaim>,
+    ) -> Self {
+        let mut excerpt = Self { shares: self.shares, stamp: Stamp::next(), ..Self::default() };
+        for (hash, driver, pool) in pools {
+            if let Some(used) = self.pool_hashed(hash, driver, pool) {
+                excerpt.devices += used.len();
+                excerpt.pools.insert(hash, used.clone());
+            }
+        }
+        for texts in claims.map(claim_id::texts) {
+            if let Some(known) = self.claim_use(texts) {
+                excerpt.claims.insert(hash(texts), known.clone());
+            }
+        }
+        excerpt
+    }
+
+    /// Returns true if nobody but some claims uses devices of some pools, and each of these devices is held by one of the claims,
+    /// exclusively.
+    pub(crate) fn is_used_by<'e>(
+        &self,
+        pools: impl Iterator<Item = (u64, &'e str, &'e str)>,
+        claims: impl Iterator<Item = (&'e ResourceClaim, &'e AllocationResult)>,
+    ) -> bool {
+        let used: SmallVec<[&PoolUse; 2]> =
+            pools.filter_map(|(hash, driver, pool)| self.pool_hashed(hash, driver, pool)).collect();
+        let held: usize = claims
+            .map(|(claim, allocation)| {
+                let texts = claim_id::texts(claim);
+                let is_held = |result: &&DeviceRequestAllocationResult| {
+                    let pool = used.iter().find(|pool| pool.is(&result.driver, &result.pool));
+                    let usage = pool.and_then(|pool| pool.device(&result.device));
+                    result.admin_access != Some(true) && usage.is_some_and(|usage| usage.is_held_by(texts))
+                };
+                of_allocation(allocation).iter().filter(is_held).count()
+            })
+            .sum();
+        held == used.iter().map(|pool| pool.len()).sum::<usize>()
     }
 
     fn claim_use(&self, id: [&str; 3]) -> Option<&ClaimUse> {

@@ -22,7 +22,7 @@ use crate::oracle::compare::numbered;
 use crate::oracle::history::{DRIVERS, Model, change, claim, classes, node};
 use crate::oracle::random::Random;
 use crate::search::budget::{Budget, Meter};
-use crate::search::context::Context;
+use crate::search::context::{Context, FailingSelectors};
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::Plan;
 use crate::search::{PruningRules, allocate_on, fits_on};
@@ -53,6 +53,7 @@ impl World {
             profile: Profile::V1_37,
             pruning: PruningRules::default(),
             elisions,
+            failing: FailingSelectors::End,
         }
     }
 

@@ -97,7 +97,7 @@ fn numbered(share: Share<'_>) -> String {
 }
 
 /// Largest work of a call over all its nodes, unless the input says another one: some seconds.
-const WORK_PER_CALL: u64 = 100_000_000;
+pub(super) const WORK_PER_CALL: u64 = 100_000_000;
 
 pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let mut input: AllocateInput = read(input)?;

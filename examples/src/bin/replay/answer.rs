@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::operation::Operation;
 use crate::refusal::{self, Refusal};
-use crate::scheduling::{autoscaler, claims, controller, cycle, eviction, extended, node_allocatable, rules};
+use crate::scheduling::{
+    autoscaler, claims, controller, cycle, eviction, extended, node_allocatable, preemption, rules,
+};
 use crate::steps::{StepOperation, StepWriter};
 use crate::stopwatch::{Stopwatch, Timing};
 use crate::{alloc, attrs, driver, kubelet, nnn, poolstatus, readiness, selector, validate};
@@ -82,6 +84,8 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("scheduling.pod_hint", rules::pod_hint),
     ("scheduling.controller", controller::controller),
     ("scheduling.evict", eviction::evict),
+    ("scheduling.preempt", preemption::preempt),
+    ("scheduling.may_preempt", preemption::may_preempt),
     ("scheduling.ready", autoscaler::ready),
     ("scheduling.utilization", autoscaler::utilization),
     ("scheduling.template", autoscaler::template),

@@ -9,5 +9,6 @@ pub(super) mod eviction;
 pub(super) mod extended;
 mod input;
 pub(super) mod node_allocatable;
+pub(super) mod preemption;
 pub(super) mod rules;
 mod steps;

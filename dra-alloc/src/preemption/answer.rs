@@ -1,0 +1,137 @@
+//! Answers of preemption, as data.
+
+use dra_device::claims::ClaimKey;
+use k8s_openapi::api::resource::v1::AllocationResult;
+
+use super::eligibility::Eligibility;
+use super::harm_value::HarmValue;
+use crate::pods::PodIdentity;
+
+/// Answer of [`Preemption::make_room`](super::Preemption::make_room).
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "there is room or there is none")]
+pub enum PreemptionAnswer {
+    /// The pod fits on a node once these victims are gone.
+    Room(Box<Room>),
+    /// Nobody makes room for the pod.
+    NoRoom(NoRoom),
+}
+
+/// Room for a pod on a node: the victims, and all that has to be written.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Room {
+    /// Name of the node, for which the pod is to be nominated.
+    pub node: String,
+    /// Pods that have to go, the most important first. None if the pod fits as it is, which kube-scheduler's rule does not
+    /// say.
+    pub victims: Vec<PodIdentity>,
+    /// Number of victims that a disruption budget does not allow.
+    pub violations: usize,
+    /// Claims that are free once the victims are gone, sorted.
+    pub freed: Vec<ClaimKey>,
+    /// Claims that nobody uses and that hold devices which the pod needs, sorted.
+    pub idle: Vec<ClaimKey>,
+    /// Claims whose allocation the caller has to take back by a write, sorted: those that nobody uses, and those of victims
+    /// that were never bound. Nobody else would do it.
+    pub deallocate: Vec<ClaimKey>,
+    /// Claims of the pod with the allocations that they get then, in the order of its entries.
+    pub results: Vec<(ClaimKey, AllocationResult)>,
+    /// Harm of the victims; `None` for kube-scheduler's rule.
+    pub value: Option<HarmValue>,
+    /// Nodes with the victims on them, of which this room is the best, by name; for kube-scheduler's rule.
+    pub candidates: Vec<PreemptionCandidate>,
+    /// Quality of the choice.
+    pub proof: Proof,
+}
+
+/// A node on which victims would make room, by kube-scheduler's rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PreemptionCandidate {
+    /// Name of the node.
+    pub node: String,
+    /// Pods that would have to go, the most important first.
+    pub victims: Vec<PodIdentity>,
+    /// Number of them that a disruption budget does not allow.
+    pub violations: usize,
+}
+
+/// Quality of a choice of victims. Of none of them a victim can be left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Proof {
+    /// Kube-scheduler's rule has chosen.
+    Greedy,
+    /// No other choice has less harm.
+    Least,
+    /// The work on a node was used up before all choices were compared.
+    Irreducible {
+        /// No choice has less harm than this.
+        bound: HarmValue,
+    },
+}
+
+/// Reason why nobody makes room for a pod.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum NoRoom {
+    /// The gate `DRAPreemption` is off.
+    GateOff,
+    /// The pod may not preempt others.
+    MayNotPreempt(Eligibility),
+    /// The pod fits on no node, whoever goes.
+    Hopeless,
+    /// Somebody who may not go is in the way.
+    Blocked {
+        /// Those who are in the way on one node, such that the pod fits without them: of the node with the fewest of them.
+        by: Vec<Blocker>,
+    },
+    /// The work was used up, or the caller stopped it.
+    Stopped {
+        /// The best choice that was found before.
+        best: Option<Box<Room>>,
+    },
+}
+
+/// Somebody in the way of a pod who may not go.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Blocker {
+    /// A pod that is as important as the preemptor, or more.
+    Priority {
+        /// The pod.
+        pod: PodIdentity,
+        /// Claim through which the pod is in the way, unless it is used by this pod alone.
+        claim: Option<ClaimKey>,
+    },
+    /// A claim that a pod group uses.
+    Group {
+        /// The claim.
+        claim: ClaimKey,
+    },
+    /// A claim with a device that other nodes reach, too.
+    Reach {
+        /// The claim.
+        claim: ClaimKey,
+    },
+    /// A claim that is reserved for somebody who is not on the node, or not there.
+    Consumer {
+        /// The claim.
+        claim: ClaimKey,
+        /// UID of the consumer.
+        uid: String,
+    },
+    /// A disruption budget that does not allow the eviction of pods.
+    Budget {
+        /// Namespace of the budget.
+        namespace: String,
+        /// Name of the budget.
+        name: String,
+    },
+    /// A claim that is allocated and that nobody uses yet.
+    InFlight {
+        /// The claim.
+        claim: ClaimKey,
+    },
+}

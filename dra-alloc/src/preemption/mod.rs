@@ -1,0 +1,47 @@
+//! Preemption: which pods give up their devices for a pod.
+//!
+//! No release of Kubernetes preempts a pod for its devices. KEP-5690 will, and this module decides as its text does:
+//!
+//! - [`may_preempt`] says if a pod may preempt others;
+//! - [`Preemption::make_room`] chooses victims and a node, by kube-scheduler's own rule ([`Harm::Kube`]) or with the least
+//!   harm ([`Harm::KubeExact`], [`Harm::Cost`]), and says who is in the way if nobody helps;
+//! - [`Holds`] are the devices that wait for a pod from its preemption on until it runs.
+//!
+//! The answer is a plan as data: evictions, deallocations, the node to nominate. The `nnn` crate announces it.
+//!
+//! Source: `pkg/scheduler/framework/preemption` of kube-scheduler 1.36 and 1.37, KEP-5690.
+
+mod answer;
+mod asked;
+mod blockers;
+mod bounds;
+mod candidates;
+mod disruption;
+mod dry_run;
+mod eligibility;
+mod halt;
+mod harm_value;
+mod held_claim;
+mod holds;
+mod least;
+mod make_room;
+mod node_search;
+mod occupant;
+mod question;
+mod reach;
+mod room;
+mod site;
+mod trial;
+mod units;
+mod view;
+mod work;
+
+pub use answer::{Blocker, NoRoom, PreemptionAnswer, PreemptionCandidate, Proof, Room};
+pub use disruption::BudgetPolicy;
+pub use eligibility::{Eligibility, GroupPreemption, PreemptorSituation, VictimDevices, may_preempt};
+pub use halt::PreemptionError;
+pub use harm_value::HarmValue;
+pub use holds::{Hold, Holds};
+pub use occupant::InMemoryStage;
+pub use question::{CandidateLimit, DevicePreemption, Harm, Preemption};
+pub use view::{InMemoryPlace, PreemptionView};

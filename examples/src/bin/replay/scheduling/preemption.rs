@@ -1,0 +1,401 @@
+//! The operations `scheduling.preempt` and `scheduling.may_preempt`: who gives up devices for a pod.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use dra_alloc::claims::ClaimKey;
+use dra_alloc::pods::{PodIdentity, StatusCode};
+use dra_alloc::preemption::{
+    Blocker, BudgetPolicy, CandidateLimit, DevicePreemption, Eligibility, GroupPreemption, Harm, InMemoryPlace,
+    InMemoryStage, NoRoom, Preemption, PreemptionAnswer, PreemptionError, PreemptionView, PreemptorSituation, Proof,
+    Room, VictimDevices, may_preempt as decide,
+};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Component, GateSet, Index, Inventory};
+use dra_attrs::Profile;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
+use k8s_openapi::jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::input::{devices, pod, result};
+use crate::alloc::{WORK_PER_CALL, carriers};
+use crate::operation::Operation;
+use crate::refusal::{Refusal, objects, read};
+
+/// Gate of KEP-5690.
+const GATE: &str = "DRAPreemption";
+
+#[derive(Deserialize)]
+struct PreemptInput {
+    #[serde(default = "crate::operation::kep")]
+    profile: Profile,
+    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates")]
+    features: BTreeMap<String, bool>,
+    pod: Value,
+    #[serde(default)]
+    claims: Vec<Value>,
+    #[serde(default)]
+    classes: Vec<Value>,
+    #[serde(default)]
+    slices: Vec<Value>,
+    #[serde(default)]
+    taint_rules: Vec<Value>,
+    #[serde(default)]
+    nodes: Vec<Value>,
+    #[serde(default)]
+    pods: Vec<Value>,
+    #[serde(default)]
+    in_memory: BTreeMap<String, InMemory>,
+    #[serde(default)]
+    pod_groups: Vec<Value>,
+    #[serde(default)]
+    releasing: Vec<String>,
+    #[serde(default)]
+    filter_status: BTreeMap<String, FilterStatus>,
+    #[serde(default)]
+    pdbs: Vec<Value>,
+    #[serde(default)]
+    now: Timestamp,
+    #[serde(default)]
+    harm: HarmName,
+    #[serde(default)]
+    costs: BTreeMap<String, u64>,
+    #[serde(default)]
+    budgets: BudgetsName,
+    candidates: Option<Limit>,
+    /// Budget of work for each node.
+    steps: Option<u64>,
+    /// Budget of work for the call.
+    call_steps: Option<u64>,
+}
+
+#[derive(Clone, Deserialize)]
+struct InMemory {
+    stage: Stage,
+    node: String,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Stage {
+    Permit,
+    PreBind,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
+enum FilterStatus {
+    #[default]
+    Unschedulable,
+    UnschedulableAndUnresolvable,
+    Error,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum HarmName {
+    #[default]
+    Kube,
+    KubeExact,
+    Cost,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BudgetsName {
+    #[default]
+    LastResort,
+    Never,
+    Ignore,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+struct Limit {
+    #[serde(default)]
+    offset: usize,
+    count: NonZeroUsize,
+}
+
+/// Objects and settings of a replayed preemption.
+struct Situation {
+    scheduler: Component,
+    gate: DevicePreemption,
+    pod: Pod,
+    claims: Vec<ResourceClaim>,
+    classes: Vec<DeviceClass>,
+    slices: Vec<Arc<ResourceSlice>>,
+    taint_rules: Vec<Arc<DeviceTaintRule>>,
+    nodes: Vec<Node>,
+    pods: Vec<Pod>,
+    in_memory: BTreeMap<String, InMemory>,
+    groups: Vec<PodGroup>,
+    releasing: Vec<ClaimKey>,
+    unresolvable: Vec<String>,
+    pdbs: Vec<PodDisruptionBudget>,
+    now: Timestamp,
+    harm: Harm,
+    costs: BTreeMap<String, u64>,
+    budgets: BudgetPolicy,
+    candidates: Option<CandidateLimit>,
+    budget: Budget<'static>,
+}
+
+pub(crate) fn preempt(input: Value) -> Result<Operation, Refusal> {
+    let input: PreemptInput = read(input)?;
+    let situation = situation(input)?;
+    let selectors = SelectorCache::default();
+    Ok(Box::new(move |stopwatch| {
+        let (inventory, classes, state) = stopwatch.index(|| {
+            let inventory = Inventory::new(situation.slices.iter().cloned());
+            let inventory = inventory.with_taint_rules(situation.taint_rules.iter().cloned());
+            let state = AllocatedState::from_claims(&situation.claims, situation.scheduler);
+            (inventory, Classes::new(situation.classes.iter().cloned()), state)
+        });
+        let state = state.map_err(|error| Refusal::field("claims", error.to_string()))?;
+        let allocator = Allocator::new(situation.scheduler, &inventory, &classes).with_selector_cache(&selectors);
+        let view = stopwatch.index(|| situation.view());
+        stopwatch.index(|| allocator.prepare(&state, &situation.nodes));
+        let cost = |pod: &Pod| situation.costs.get(&full_name(pod)).copied().unwrap_or(1);
+        let preemption = Preemption::new(&allocator, &state, &view, situation.now)
+            .with_harm(situation.harm)
+            .with_devices(situation.gate)
+            .with_budget_policy(situation.budgets)
+            .with_unresolvable(situation.unresolvable.iter().map(String::as_str))
+            .with_costs(&cost);
+        let preemption = match situation.candidates {
+            Some(limit) => preemption.with_candidates(limit),
+            None => preemption,
+        };
+        let answer = stopwatch.run(|| preemption.make_room(&situation.pod, situation.budget));
+        Ok(json!({"result": written(&answer.map_err(|error| refusal(&error))?)}))
+    }))
+}
+
+fn situation(input: PreemptInput) -> Result<Situation, Refusal> {
+    let gates = GateSet::from_names(input.profile, |gate| {
+        let mut named = input.features.iter().filter(|(names, _)| names.split('+').any(|name| name == gate));
+        named.next().map(|(_, is_on)| *is_on)
+    });
+    let slices: Vec<ResourceSlice> = carriers("slices", input.slices.into_iter())?;
+    let taint_rules: Vec<DeviceTaintRule> = objects("taint_rules", input.taint_rules.into_iter())?;
+    let releasing = input.releasing.iter().enumerate().map(|(index, name)| {
+        let split = name.split_once('/');
+        let invalid = || Refusal::field(&format!("releasing[{index}]"), format!("{name:?} is not namespace/name"));
+        split.map(|(namespace, name)| ClaimKey::new(namespace, name)).ok_or_else(invalid)
+    });
+    let lost =
+        |(node, status): (String, FilterStatus)| (status == FilterStatus::UnschedulableAndUnresolvable).then_some(node);
+    let budget = input.steps.map_or_else(|| Budget::default().with_work_per_call(WORK_PER_CALL), Budget::work);
+    Ok(Situation {
+        scheduler: Component::new(input.profile, gates),
+        gate: if input.features.get(GATE) == Some(&true) { DevicePreemption::On } else { DevicePreemption::Off },
+        pod: pod("pod", input.pod)?,
+        claims: carriers("claims", input.claims.into_iter())?,
+        classes: objects("classes", input.classes.into_iter())?,
+        slices: slices.into_iter().map(Arc::new).collect(),
+        taint_rules: taint_rules.into_iter().map(Arc::new).collect(),
+        nodes: objects("nodes", input.nodes.into_iter())?,
+        pods: objects("pods", input.pods.into_iter())?,
+        in_memory: input.in_memory,
+        groups: objects("pod_groups", input.pod_groups.into_iter())?,
+        releasing: releasing.collect::<Result<_, _>>()?,
+        unresolvable: input.filter_status.into_iter().filter_map(lost).collect(),
+        pdbs: objects("pdbs", input.pdbs.into_iter())?,
+        now: input.now,
+        harm: match input.harm {
+            HarmName::Kube => Harm::Kube,
+            HarmName::KubeExact => Harm::KubeExact,
+            HarmName::Cost => Harm::Cost,
+        },
+        costs: input.costs,
+        budgets: match input.budgets {
+            BudgetsName::LastResort => BudgetPolicy::LastResort,
+            BudgetsName::Never => BudgetPolicy::Never,
+            BudgetsName::Ignore => BudgetPolicy::Ignore,
+        },
+        candidates: input
+            .candidates
+            .map(|limit| CandidateLimit { first: Index::from(limit.offset), count: limit.count }),
+        budget: input.call_steps.map_or(budget, |work| budget.with_work_per_call(work)),
+    })
+}
+
+impl Situation {
+    fn view(&self) -> PreemptionView<'_> {
+        let place = |pod: &'_ Pod| {
+            let InMemory { stage, node } = self.in_memory.get(&full_name(pod))?;
+            let stage = match stage {
+                Stage::Permit => InMemoryStage::Permit,
+                Stage::PreBind => InMemoryStage::PreBind,
+            };
+            Some((stage, node.as_str()))
+        };
+        let places = self.pods.iter().filter_map(|pod| {
+            let (stage, node) = place(pod)?;
+            Some(InMemoryPlace { uid: pod.metadata.uid.as_deref()?, node, stage })
+        });
+        PreemptionView::new(&self.nodes, &self.pods, &self.claims)
+            .with_budgets(&self.pdbs)
+            .with_groups(&self.groups)
+            .with_in_memory(places)
+            .with_releasing(&self.releasing)
+    }
+}
+
+fn full_name(pod: &Pod) -> String {
+    ClaimKey::from_metadata(&pod.metadata).to_string()
+}
+
+fn refusal(error: &PreemptionError) -> Refusal {
+    let kind = match error {
+        PreemptionError::Claim(_) | PreemptionError::ClaimNotFound { .. } => "InvalidInput",
+        _ => "AllocateError",
+    };
+    Refusal::new(kind, error.to_string())
+}
+
+fn written(answer: &PreemptionAnswer) -> Value {
+    match answer {
+        PreemptionAnswer::Room(room) => written_room(room),
+        PreemptionAnswer::NoRoom(reason) => written_reason(reason),
+    }
+}
+
+fn written_room(room: &Room) -> Value {
+    let results: Map<String, Value> =
+        room.results.iter().map(|(claim, allocation)| (claim.to_string(), json!(devices(allocation)))).collect();
+    let proof = match &room.proof {
+        Proof::Greedy => json!("greedy"),
+        Proof::Irreducible { bound } => json!({"irreducible": {"bound": bound}}),
+        _ => json!("least"),
+    };
+    let mut answer = json!({
+        "outcome": "room", "node": room.node, "victims": names(&room.victims), "violations": room.violations,
+        "freed": texts(&room.freed), "idle": texts(&room.idle), "deallocate": texts(&room.deallocate),
+        "results": results, "proof": proof,
+    });
+    if let Some(fields) = answer.as_object_mut() {
+        match &room.value {
+            Some(value) => fields.insert("value".to_owned(), json!(value)),
+            None => fields.insert("candidates".to_owned(), candidates(room)),
+        };
+    }
+    answer
+}
+
+fn candidates(room: &Room) -> Value {
+    let candidates = room.candidates.iter().map(|candidate| {
+        json!({"node": candidate.node, "victims": names(&candidate.victims), "violations": candidate.violations})
+    });
+    candidates.collect()
+}
+
+fn names(pods: &[PodIdentity]) -> Vec<String> {
+    pods.iter().map(name).collect()
+}
+
+fn name(pod: &PodIdentity) -> String {
+    format!("{}/{}", pod.namespace, pod.name)
+}
+
+fn texts(claims: &[ClaimKey]) -> Vec<String> {
+    claims.iter().map(ToString::to_string).collect()
+}
+
+fn written_reason(reason: &NoRoom) -> Value {
+    match reason {
+        NoRoom::GateOff => json!({"outcome": "none", "reason": "gate_off"}),
+        NoRoom::MayNotPreempt(eligibility) => {
+            json!({"outcome": "none", "reason": "may_not_preempt", "message": eligibility.message()})
+        }
+        NoRoom::Hopeless => json!({"outcome": "none", "reason": "hopeless"}),
+        NoRoom::Blocked { by } => {
+            json!({"outcome": "none", "reason": "blocked", "blockers": by.iter().map(blocker).collect::<Vec<_>>()})
+        }
+        NoRoom::Stopped { best } => {
+            json!({"outcome": "none", "reason": "stopped", "best": best.as_deref().map(written_room)})
+        }
+        _ => json!({"outcome": "none"}),
+    }
+}
+
+fn blocker(blocker: &Blocker) -> Value {
+    match blocker {
+        Blocker::Priority { pod, claim: Some(claim) } => {
+            json!({"kind": "priority", "pod": name(pod), "claim": claim.to_string()})
+        }
+        Blocker::Priority { pod, claim: None } => json!({"kind": "priority", "pod": name(pod)}),
+        Blocker::Group { claim } => json!({"kind": "group", "claim": claim.to_string()}),
+        Blocker::Reach { claim } => json!({"kind": "reach", "claim": claim.to_string()}),
+        Blocker::Consumer { claim, uid } => {
+            json!({"kind": "consumer", "claim": claim.to_string(), "consumer": uid})
+        }
+        Blocker::Budget { namespace, name } => json!({"kind": "budget", "pdb": format!("{namespace}/{name}")}),
+        Blocker::InFlight { claim } => json!({"kind": "in_flight", "claim": claim.to_string()}),
+        _ => json!({"kind": "other"}),
+    }
+}
+
+#[derive(Deserialize)]
+struct MayPreemptInput {
+    pod: Value,
+    #[serde(default)]
+    nodes: Vec<Value>,
+    #[serde(default)]
+    pods: Vec<Value>,
+    #[serde(default)]
+    nominated_status: FilterStatus,
+    #[serde(default)]
+    reclaiming: bool,
+    group: Option<Group>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Group {
+    WorkloadAware,
+    Placement,
+}
+
+pub(crate) fn may_preempt(input: Value) -> Result<Operation, Refusal> {
+    let input: MayPreemptInput = read(input)?;
+    let preemptor = pod("pod", input.pod)?;
+    let nodes: Vec<Node> = objects("nodes", input.nodes.into_iter())?;
+    let pods: Vec<Pod> = objects("pods", input.pods.into_iter())?;
+    let code = match input.nominated_status {
+        FilterStatus::Unschedulable => StatusCode::Unschedulable,
+        FilterStatus::UnschedulableAndUnresolvable => StatusCode::UnschedulableAndUnresolvable,
+        FilterStatus::Error => StatusCode::Error,
+    };
+    let group = match input.group {
+        None => GroupPreemption::ByPod,
+        Some(Group::WorkloadAware) => GroupPreemption::ByGroup,
+        Some(Group::Placement) => GroupPreemption::Constrained,
+    };
+    let devices = if input.reclaiming { VictimDevices::Reclaimed } else { VictimDevices::Free };
+    Ok(result(move || {
+        let names: BTreeSet<&str> = nodes.iter().filter_map(|node| node.metadata.name.as_deref()).collect();
+        let nominated = preemptor.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
+        let on_node: Option<Vec<&Pod>> = nominated.filter(|node| names.contains(node)).map(|node| {
+            let is_there = |pod: &&Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node);
+            pods.iter().filter(is_there).collect()
+        });
+        let situation =
+            PreemptorSituation { on_nominated: on_node.as_deref(), nominated_status: Some(code), devices, group };
+        let eligibility = decide(&preemptor, &situation);
+        let reason = match eligibility {
+            Eligibility::PolicyNever => Some("policy_never"),
+            Eligibility::TerminatingVictim => Some("terminating_victim"),
+            Eligibility::DevicesReclaimed => Some("devices_reclaimed"),
+            Eligibility::ByGroup => Some("workload_aware"),
+            Eligibility::Constrained => Some("placement"),
+            _ => None,
+        };
+        let is_eligible = eligibility == Eligibility::Eligible;
+        json!({"eligible": is_eligible, "reason": reason, "message": eligibility.message()})
+    }))
+}
