@@ -62,6 +62,7 @@ pub mod autoscaler;
 pub mod claim_controller;
 pub mod eviction;
 pub mod explain;
+pub mod objective;
 pub mod pods;
 
 mod allocator;
