@@ -21,12 +21,8 @@ const STATES: u64 = 200;
 const STEPS: u64 = 10_000;
 
 /// Profiles of partitions: name, slices of compute and of memory, and the first memory slice of each place.
-const PROFILES: [(&str, usize, usize, &[usize]); 4] = [
-    ("1g", 1, 1, &[0, 1, 2, 3, 4, 5, 6]),
-    ("2g", 2, 2, &[0, 2, 4]),
-    ("3g", 3, 4, &[0, 4]),
-    ("7g", 7, 8, &[0]),
-];
+const PROFILES: [(&str, usize, usize, &[usize]); 4] =
+    [("1g", 1, 1, &[0, 1, 2, 3, 4, 5, 6]), ("2g", 2, 2, &[0, 2, 4]), ("3g", 3, 4, &[0, 4]), ("7g", 7, 8, &[0])];
 
 /// Random numbers: splitmix64.
 struct Random(u64);
@@ -167,8 +163,8 @@ fn ask(name: &str, objective: Objective) {
     let (slices, node) = (slices(), from_value::<Node>(json!({"metadata": {"name": "dgx"}})).unwrap());
     let classes = Classes::new([class("gpu", GPU), class("nic", NIC)]);
     let inventory = Inventory::new(slices.iter().cloned());
-    let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
-        let (mut asked, mut proved, mut better, mut steps) = (0, 0, 0, Vec::new());
+    let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_objective(&objective);
+    let (mut asked, mut proved, mut better, mut steps) = (0, 0, 0, Vec::new());
     let mut time = Duration::ZERO;
     for seed in 0..STATES {
         let random = &mut Random(seed);
@@ -196,9 +192,7 @@ fn class(name: &str, driver: &str) -> DeviceClass {
 
 /// Prints the time of eight GPUs with a NIC each, of which three are at the first GPU's root.
 fn ask_for_pairs() {
-    let device = |name: String, root: usize| {
-        json!({"name": name, "attributes": {"resource.kubernetes.io/pcieRoot": {"string": format!("pci{root:04}:00")}}})
-    };
+    let device = |name: String, root: usize| json!({"name": name, "attributes": {"resource.kubernetes.io/pcieRoot": {"string": format!("pci{root:04}:00")}}});
     let slice = |driver: &str, devices: Vec<Value>| {
         let pool = json!({"name": "dgx", "generation": 1, "resourceSliceCount": 1});
         let spec = json!({"driver": driver, "nodeName": "dgx", "pool": pool, "devices": devices});
@@ -206,7 +200,8 @@ fn ask_for_pairs() {
     };
     let gpus = (0..8).map(|number| device(format!("g{number}"), number)).collect();
     let nics = (0..10).map(|number: usize| device(format!("n{number}"), number.saturating_sub(2))).collect();
-    let (inventory, node) = (Inventory::new([slice(GPU, gpus), slice(NIC, nics)]), json!({"metadata": {"name": "dgx"}}));
+    let (inventory, node) =
+        (Inventory::new([slice(GPU, gpus), slice(NIC, nics)]), json!({"metadata": {"name": "dgx"}}));
     let classes = Classes::new([class("gpu", GPU), class("nic", NIC)]);
     let gpus = json!({"name": "gpus", "exactly": {"deviceClassName": "gpu", "count": 8}});
     let (claim, state) = (claim(&[gpus, request("nics", None, 8)]), AllocatedState::default());

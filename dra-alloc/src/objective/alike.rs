@@ -221,7 +221,8 @@ impl Reader<'_, '_, '_> {
             for (counter, amount) in consumed.amounts {
                 facts.label(amounts((*counter).into()));
                 let left = counters.left.at(*counter).copied().unwrap_or_default();
-                [*amount, left].into_iter().for_each(|number| tell_amount(number, facts));
+                tell_amount(*amount, facts);
+                tell_amount(left, facts);
             }
         }
     }

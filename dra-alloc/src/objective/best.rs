@@ -117,6 +117,11 @@ fn improve(
     Ok((Some(results), score))
 }
 
+/// Returns the proof of a value, of which no solution is below the bound.
+fn proof(value: &Value, bound: Value) -> Proof {
+    if bound == *value { Proof::Least } else { Proof::Best { bound: bound.into_vec() } }
+}
+
 /// Search for a better solution than the first one.
 struct Search<'g, 't, 's> {
     ground: &'g Ground<'t, 's>,
@@ -135,7 +140,7 @@ impl Search<'_, '_, '_> {
         let mut found = None;
         if !self.ground.is_searchable {
             let bound = least.iter().map(|_| 0).collect();
-            return Ok((None, Proof::Best { bound }));
+            return Ok((None, proof(&least, bound)));
         }
         let (value, is_over) = match self.walk(&mut tree, least, &mut found) {
             (value, Ok(())) => (value, true),
@@ -143,13 +148,14 @@ impl Search<'_, '_, '_> {
             (_, Err(halt)) => return Err(halt),
         };
         if self.measures.is_rough() {
-            return Ok((found, Proof::Best { bound: root.unwrap_or(value).into_vec() }));
+            let bound = root.unwrap_or_else(|| value.clone());
+            return Ok((found, proof(&value, bound)));
         }
         if is_over {
             return Ok((found, Proof::Least));
         }
-        let bound = self.bound(&mut tree, value)?;
-        Ok((found, Proof::Best { bound: bound.into_vec() }))
+        let bound = self.bound(&mut tree, value.clone())?;
+        Ok((found, proof(&value, bound)))
     }
 
     /// Walks through the tree, past parts that can't become better than the best so far. Returns the least value.

@@ -6,9 +6,10 @@ use dra_attrs::{ListTypes, Scalar, ValueSet, lookup_by_name};
 use smallvec::SmallVec;
 
 use super::ground::Ground;
-use super::measure::{Facts, Measure, wide};
-use super::partial::Partial;
+use super::measure::{Facts, Measure, sum_of_smallest, wide};
+use super::partial::{Partial, Want};
 use super::term::GroupBy;
+use crate::search::device_set::DeviceSet;
 use crate::search::ix::{ByDevice, DeviceIx, PoolIx, SetIx};
 use crate::search::table::Table;
 
@@ -151,28 +152,57 @@ impl Spread {
     }
 }
 
+impl Spread {
+    /// Returns what some devices add at least: one after the other in the group where it adds the least, if each has one group
+    /// at most; otherwise as much for each as the cheapest adds now.
+    fn further(&self, devices: &DeviceSet, count: usize, uses: impl Fn(GroupIx) -> u64) -> u64 {
+        let Self(groups) = self;
+        let adds = |device: DeviceIx| {
+            groups.of[device].iter().map(|group| grown(uses(*group), 1)).fold(0, u64::saturating_add)
+        };
+        if devices.iter().any(|device| groups.of[device].len() > 1) {
+            let least = devices.iter().map(adds).min().unwrap_or(0);
+            return least.saturating_mul(wide(count));
+        }
+        // Each group adds the odd numbers from twice its uses on, as often as it has devices.
+        let mut own: BTreeMap<GroupIx, u64> = BTreeMap::new();
+        let costs = devices.iter().map(|device| match groups.of[device].first() {
+            None => 0,
+            Some(group) => {
+                let taken = own.entry(*group).or_default();
+                *taken += 1;
+                grown(uses(*group).saturating_add(*taken - 1), 1)
+            }
+        });
+        sum_of_smallest(costs, count)
+    }
+}
+
+/// Returns `(uses + count)² − uses²`.
+const fn grown(uses: u64, count: u64) -> u64 {
+    count.saturating_mul(uses.saturating_mul(2).saturating_add(count))
+}
+
 impl Measure for Spread {
     fn at_least(&self, partial: &Partial<'_>) -> u64 {
         let Self(groups) = self;
         let counts = groups.counts(partial);
-        let own = |group: GroupIx| {
+        let uses = |group: GroupIx| {
             let found = counts.binary_search_by_key(&group, |(group, _)| *group).ok();
-            found.and_then(|at| counts.get(at)).map_or(0, |(_, count)| *count)
+            let own = found.and_then(|at| counts.get(at)).map_or(0, |(_, count)| *count);
+            groups.uses(group).saturating_add(own)
         };
-        // (uses + count)² − uses²
-        let grown = |uses: u64, count: u64| count.saturating_mul(uses.saturating_mul(2).saturating_add(count));
         let so_far = counts.iter().map(|(group, count)| grown(groups.uses(*group), *count));
-        // Each further device adds as much as it would now, or more.
-        let adds = |device: DeviceIx| {
-            let of_groups =
-                groups.of[device].iter().map(|group| grown(groups.uses(*group).saturating_add(own(*group)), 1));
-            of_groups.fold(0, u64::saturating_add)
-        };
-        let further = partial.at_least(|open| {
-            let least = open.devices.iter().map(adds).min().unwrap_or(0);
-            least.saturating_mul(wide(open.missing))
+        let apart = partial.at_least(|open| self.further(&open.devices, open.missing, uses));
+        // All requests together, as if each could get the devices of all.
+        let mut options = partial.wants.iter().flat_map(|want| &want.options);
+        let together = options.next().map_or(0, |first| {
+            let mut devices = first.devices.clone();
+            options.for_each(|open| devices.union(&open.devices));
+            let missing = |want: &Want| want.options.iter().map(|open| open.missing).min().unwrap_or(0);
+            self.further(&devices, partial.wants.iter().map(missing).sum(), uses)
         });
-        so_far.fold(further, u64::saturating_add)
+        so_far.fold(apart.max(together), u64::saturating_add)
     }
 
     fn tell(&self, device: DeviceIx, facts: &mut Facts) {

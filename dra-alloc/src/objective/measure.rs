@@ -27,6 +27,11 @@ impl Facts {
         self.all.push((self.space, label));
     }
 
+    /// Adds several labels.
+    pub(super) fn labels(&mut self, labels: &[u32]) {
+        self.all.extend(labels.iter().map(|label| (self.space, u64::from(*label))));
+    }
+
     /// Returns the facts: labels with their spaces, and numbers with none.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         self.all.iter().copied()

@@ -75,9 +75,8 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
             return *known;
         }
         let round = assignment.begin_round();
-        let before = assignment.chosen.len();
         let mut best = Further::default();
-        let searched = self.search(assignment, times, before, &mut best);
+        let searched = self.search(assignment, times, &mut best);
         assignment.end_round(round);
         match searched {
             Ok(()) if self.known.borrow().len() < MOST_KNOWN => {
@@ -89,32 +88,30 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
         best
     }
 
-    fn search(
-        &self,
-        assignment: &mut PartialAssignment<'t, 's>,
-        times: u32,
-        before: usize,
-        best: &mut Further,
-    ) -> Result<(), Halt> {
+    fn search(&self, assignment: &mut PartialAssignment<'t, 's>, times: u32, best: &mut Further) -> Result<(), Halt> {
         let mut tree = Tree::new(self.ground, &self.ground.requests, &self.alike, assignment);
-        let searched = self.walk(&mut tree, times, before, best);
+        let searched = self.walk(&mut tree, times, best);
         if searched.is_err() {
             tree.rewind()?;
         }
         searched
     }
 
-    fn walk(&self, tree: &mut Tree<'_, 't, 's>, times: u32, before: usize, best: &mut Further) -> Result<(), Halt> {
+    fn walk(&self, tree: &mut Tree<'_, 't, 's>, times: u32, best: &mut Further) -> Result<(), Halt> {
         let mut is_below = true;
         while let Some(at) = tree.next(is_below)? {
-            is_below = at == At::Branch;
-            if at == At::Solution {
-                let chosen = tree.assignment.chosen.iter().skip(before).copied().collect();
-                let own = self.costs.at_least(&Partial { chosen, picked: &[], wants: smallvec::SmallVec::new() });
+            // As many rounds as there may be have their costs alone to be better.
+            let most = if best.rounds == times { best.total } else { u64::MAX };
+            let own = tree.partial().map(|partial| self.costs.at_least(&partial)).filter(|own| *own < most);
+            is_below = own.is_some() && at == At::Branch;
+            if let (At::Solution, Some(own)) = (at, own) {
                 let rest = self.further(tree.assignment, times - 1);
                 let found = Further { rounds: rest.rounds + 1, total: rest.total.saturating_add(own) };
                 if found.is_better_than(*best) {
                     *best = found;
+                }
+                if *best == (Further { rounds: times, total: 0 }) {
+                    return tree.rewind();
                 }
             }
         }

@@ -45,7 +45,7 @@ impl PairCosts {
             Costs::Distance(values) => {
                 let (left, right) = (&values[left], &values[right]);
                 let first = left.iter().zip(right).position(|(left, right)| intersects(left, right));
-                wide(first.unwrap_or(left.len().max(right.len())))
+                wide(first.unwrap_or_else(|| left.len()))
             }
             Costs::Links { costs, otherwise } => {
                 costs.get(&(left.min(right), left.max(right))).copied().unwrap_or(*otherwise)
@@ -131,7 +131,7 @@ impl Measure for PairCosts {
             Costs::Distance(values) => {
                 for own in &values[device] {
                     facts.number(wide(own.len()));
-                    own.iter().for_each(|value| facts.label(u64::from(*value)));
+                    facts.labels(own);
                 }
             }
             // A device with a score is like no other.

@@ -8,23 +8,22 @@ use smallvec::SmallVec;
 use super::ground::Ground;
 use super::groups::values;
 use super::measure::{Facts, Measure, wide};
-use super::partial::Partial;
+use super::partial::{Open, Partial};
 use crate::search::device_set::DeviceSet;
-use crate::search::ix::{AlternativeIx, ByAlternative, ByClaim, ByDevice, ClaimIx, DeviceIx};
+use crate::search::ix::{ByAlternative, ByClaim, ByDevice, ClaimIx, DeviceIx};
 
-/// Role of an alternative.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Wants,
-    Partner,
-    Neither,
+/// Roles of an alternative. A request may be its own partner.
+#[derive(Clone, Copy)]
+struct Roles {
+    claim: ClaimIx,
+    wants: bool,
+    is_partner: bool,
 }
 
 /// Number of devices of one request that find no partner of the other one.
 pub(super) struct Pairing {
     values: ByDevice<Vec<u32>>,
-    /// Claim and role of each alternative.
-    roles: ByAlternative<(ClaimIx, Role)>,
+    roles: ByAlternative<Roles>,
     /// Claims with both requests.
     claims: ByClaim<bool>,
 }
@@ -40,16 +39,11 @@ impl Pairing {
             };
             values(table, attribute, device).values().iter().map(number).collect()
         };
-        let role = |request: &str| {
-            if request == of {
-                Role::Wants
-            } else if request == with {
-                Role::Partner
-            } else {
-                Role::Neither
-            }
-        };
-        let roles = table.plan.alternatives.iter().map(|asked| (asked.claim, role(asked.request)));
+        let roles = table.plan.alternatives.iter().map(|asked| Roles {
+            claim: asked.claim,
+            wants: asked.request == of,
+            is_partner: asked.request == with,
+        });
         let wants = |claim: &crate::search::request::Claim<'_>| claim.requests.iter().any(|request| request.name == of);
         Self {
             values: table.candidates.all().into_iter().map(own).collect(),
@@ -58,19 +52,15 @@ impl Pairing {
         }
     }
 
-    fn has_role(&self, alternative: AlternativeIx, claim: ClaimIx, role: Role) -> bool {
-        self.roles[alternative] == (claim, role)
-    }
-
     /// Returns the chosen devices of a role.
-    fn chosen(&self, partial: &Partial<'_>, claim: ClaimIx, role: Role) -> SmallVec<[DeviceIx; 16]> {
-        let of_role = partial.chosen.iter().filter(|chosen| self.has_role(chosen.alternative, claim, role));
+    fn chosen(&self, partial: &Partial<'_>, has_role: impl Fn(Roles) -> bool) -> SmallVec<[DeviceIx; 16]> {
+        let of_role = partial.chosen.iter().filter(|chosen| has_role(self.roles[chosen.alternative]));
         of_role.map(|chosen| chosen.device).collect()
     }
 
     fn unpaired(&self, partial: &Partial<'_>, claim: ClaimIx) -> usize {
-        let (wanting, mut partners) =
-            (self.chosen(partial, claim, Role::Wants), self.chosen(partial, claim, Role::Partner));
+        let wanting = self.chosen(partial, |roles| roles.claim == claim && roles.wants);
+        let mut partners = self.chosen(partial, |roles| roles.claim == claim && roles.is_partner);
         if wanting.is_empty() {
             return 0;
         }
@@ -90,7 +80,11 @@ impl Pairing {
     /// Returns the requests for partners that need devices: the most devices that each may get, and those that it may get.
     fn open<'p>(&'p self, partial: &'p Partial<'_>, claim: ClaimIx) -> impl Iterator<Item = (usize, &'p DeviceSet)> {
         let options = partial.wants.iter().flat_map(|want| &want.options);
-        let of_role = options.filter(move |open| self.has_role(open.alternative, claim, Role::Partner));
+        let is_partner = move |open: &&Open| {
+            let roles = self.roles[open.alternative];
+            roles.claim == claim && roles.is_partner
+        };
+        let of_role = options.filter(is_partner);
         of_role.map(|open| (open.missing, &open.devices))
     }
 
@@ -144,6 +138,6 @@ impl Measure for Pairing {
     fn tell(&self, device: DeviceIx, facts: &mut Facts) {
         let own = &self.values[device];
         facts.number(wide(own.len()));
-        own.iter().for_each(|value| facts.label(u64::from(*value)));
+        facts.labels(own);
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Partial<'p> {
     pub(super) chosen: SmallVec<[Chosen; 16]>,
     /// Alternatives of the requests that have begun, in their order.
     pub(super) picked: &'p [AlternativeIx],
-    /// Requests that need devices, in their order.
+    /// Requests that need devices that count, in their order.
     pub(super) wants: SmallVec<[Want; 4]>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dra_attrs::lookup_by_name;
+use dra_attrs::{Quantity, lookup_by_name};
 use dra_device::taint::tolerates;
 use dra_selector::Selector;
 
@@ -53,8 +53,8 @@ pub(super) fn waste(ground: &Ground<'_, '_>, capacity: &str) -> PerDevice {
         let all = candidate.device.capacity.as_ref();
         let named = all.and_then(|all| lookup_by_name(all, capacity, &candidate.slice.spec.driver));
         named
-            .and_then(|capacity| dra_attrs::Quantity::from_kube(&capacity.value).ok())
-            .map_or(0, |amount| amount.nanos())
+            .and_then(|capacity| Quantity::from_kube(&capacity.value).ok())
+            .map_or(0, Quantity::nanos)
     };
     let largest = ground.reach.iter().map(|device| amount(*device)).max().unwrap_or(0);
     PerDevice::of_device(

@@ -34,24 +34,23 @@ impl Objective {
         Self::of([opened(GroupBy::Pool), opened(GroupBy::CounterSet), Term::Room { size: None }])
     }
 
-    /// Takes devices of a claim that are close together: with a common PCIe root, else with a common NUMA node. If there are
-    /// several such places, the one is taken that leaves the devices of the next claim close together as well.
+    /// Takes devices of a claim that are close together: with a common PCI root, else with a common NUMA node. If there are
+    /// several such places, the one is taken that leaves the most PCI roots untouched.
     ///
     /// ```
     /// use dra_alloc::objective::Objective;
-    /// let near = "distance by resource.kubernetes.io/pcieRoot, resource.kubernetes.io/numaNode";
-    /// assert_eq!(Objective::close_together().to_string(), format!("{near}, then outlook of {near}, 1 times"));
+    /// let (root, node) = ("resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/numaNode");
+    /// assert_eq!(Objective::close_together().to_string(), format!("distance by {root}, {node}, then opened by {root}"));
     /// ```
     #[must_use]
     pub fn close_together() -> Self {
-        let near = || Pairs {
-            cost: PairCost::Distance { attributes: NEAR.map(str::to_owned).to_vec() },
-            within: PairScope::Claim,
-        };
-        Self::of([Term::Pairs(near()), Term::Outlook { of: near(), times: Some(1) }])
+        let [root, node] = NEAR.map(str::to_owned);
+        let cost = PairCost::Distance { attributes: vec![root.clone(), node] };
+        let near = Pairs { cost, within: PairScope::Claim };
+        Self::of([Term::Pairs(near), Term::Opened { by: GroupBy::Attribute(root) }])
     }
 
-    /// Takes for each device of one request a device of another one at the same PCIe root, such as a NIC at each GPU's switch, as
+    /// Takes for each device of one request a device of another one at the same PCI root, such as a NIC at each GPU's switch, as
     /// far as possible. Both are requests of one claim.
     ///
     /// ```

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::ground::Ground;
 use super::measure::{Facts, Measure, thousandths, wide};
 use super::partial::Partial;
+use crate::cluster::inventory::pool::PoolState;
 use crate::cluster::inventory::pool_counters::PoolCounters;
 use crate::cluster::state::DeviceUsage;
 use crate::search::device_set::DeviceSet;
@@ -43,7 +44,7 @@ struct Consumer {
 struct Amount {
     set: usize,
     counter: usize,
-    amount: i128,
+    nanos: i128,
 }
 
 /// Use of a device before the solution.
@@ -76,15 +77,17 @@ impl Supply {
         supply
     }
 
-    /// Adds the counters of all pools. Returns for each pool the numbers of its first set and counter. A pool whose amounts
-    /// are not quantities has no counters.
+    /// Adds the counters of all pools. Returns for each pool the numbers of its first set and counter. An invalid pool has no
+    /// counters, nor has one whose amounts are not quantities.
     fn add_counters(&mut self, table: &Table<'_>) -> Vec<(usize, usize)> {
         let mut offsets = Vec::with_capacity(table.candidates.pool_count());
         for pool in (0..table.candidates.pool_count()).map(PoolIx::from) {
             offsets.push((self.sets, self.counters.len()));
-            let (Ok(read), Ok(left)) = (table.candidates.pool(pool).read_counters(), table.counters(pool)) else {
+            let object = table.candidates.pool(pool);
+            if object.state() == PoolState::Invalid {
                 continue;
-            };
+            }
+            let (Ok(read), Ok(left)) = (object.read_counters(), table.counters(pool)) else { continue };
             let amounts = read.amounts().iter().zip(&left.left);
             let counters = amounts.map(|(total, left)| Counter { name: "".into(), total: *total, left: *left });
             let first = self.counters.len();
@@ -109,7 +112,7 @@ impl Supply {
         let amounts = consumption.iter().flat_map(|consumed| {
             let set = first_set + usize::from(consumed.set);
             let amount =
-                move |(counter, amount): &_| Amount { set, counter: first + usize::from(*counter), amount: *amount };
+                move |(counter, amount): &_| Amount { set, counter: first + usize::from(*counter), nanos: *amount };
             consumed.amounts.iter().map(amount)
         });
         let state = match table.in_use(device) {
@@ -137,9 +140,9 @@ impl Supply {
             left.taken.insert(chosen.device);
             let Some(consumer) = self.consumer(chosen.device) else { continue };
             if is_first && consumer.state == Use::Free {
-                for Amount { counter, amount, .. } in &consumer.amounts {
+                for Amount { counter, nanos, .. } in &consumer.amounts {
                     if let Some(known) = left.counters.get_mut(*counter) {
-                        *known = known.saturating_sub(*amount);
+                        *known = known.saturating_sub(*nanos);
                     }
                 }
             }
@@ -147,26 +150,27 @@ impl Supply {
         left
     }
 
-    fn is_allocatable(&self, consumer: &Consumer, left: &Left) -> bool {
-        let has_counters = || {
-            consumer
-                .amounts
-                .iter()
-                .all(|Amount { counter, amount, .. }| left.counters.get(*counter).is_none_or(|left| amount <= left))
-        };
-        let is_in_use = consumer.state == Use::Shared || left.taken.contains(consumer.device);
-        match (consumer.state, consumer.is_shareable) {
-            (Use::Held, _) => false,
-            (_, true) => is_in_use || has_counters(),
-            (_, false) => !is_in_use && has_counters(),
-        }
-    }
-
     /// Returns what is left before the solution.
     fn before(&self) -> Left {
         Left {
             counters: self.counters.iter().map(|counter| counter.left).collect(),
             taken: DeviceSet::new(DeviceIx::from(self.number.len())),
+        }
+    }
+}
+
+impl Left {
+    fn has_counters(&self, consumer: &Consumer) -> bool {
+        let mut amounts = consumer.amounts.iter();
+        amounts.all(|consumed| self.counters.get(consumed.counter).is_none_or(|left| consumed.nanos <= *left))
+    }
+
+    fn is_allocatable(&self, consumer: &Consumer) -> bool {
+        let is_in_use = consumer.state == Use::Shared || self.taken.contains(consumer.device);
+        match (consumer.state, consumer.is_shareable) {
+            (Use::Held, _) => false,
+            (_, true) => is_in_use || self.has_counters(consumer),
+            (_, false) => !is_in_use && self.has_counters(consumer),
         }
     }
 }
@@ -180,7 +184,7 @@ pub(super) struct Options {
 impl Options {
     pub(super) fn new(supply: Rc<Supply>) -> Self {
         let left = supply.before();
-        let before = supply.consumers.iter().map(|consumer| supply.is_allocatable(consumer, &left)).collect();
+        let before = supply.consumers.iter().map(|consumer| left.is_allocatable(consumer)).collect();
         Self { supply, before }
     }
 }
@@ -189,7 +193,7 @@ impl Measure for Options {
     fn at_least(&self, partial: &Partial<'_>) -> u64 {
         let left = self.supply.left(partial);
         let lost = self.supply.consumers.iter().zip(&self.before).filter(|(consumer, before)| {
-            **before && !left.taken.contains(consumer.device) && !self.supply.is_allocatable(consumer, &left)
+            **before && !left.taken.contains(consumer.device) && !left.is_allocatable(consumer)
         });
         wide(lost.count())
     }
@@ -220,7 +224,7 @@ impl Room {
         let mut largest = vec![0; self.supply.sets];
         for (consumer, sizes) in self.supply.consumers.iter().zip(&self.sizes) {
             let is_larger = sizes.iter().any(|(set, size)| largest.get(*set).is_some_and(|known| size > known));
-            if !is_larger || !self.supply.is_allocatable(consumer, left) {
+            if !is_larger || !left.is_allocatable(consumer) {
                 continue;
             }
             for (set, size) in sizes {
@@ -238,8 +242,8 @@ fn sizes(supply: &Supply, consumer: &Consumer, counter: Option<&str>) -> Vec<(us
     for consumed in &consumer.amounts {
         let Some(of) = supply.counters.get(consumed.counter) else { continue };
         let size = match counter {
-            None => thousandths(consumed.amount, of.total),
-            Some(name) if *of.name == *name => u64::try_from(consumed.amount / NANOS).unwrap_or(0),
+            None => thousandths(consumed.nanos, of.total),
+            Some(name) if *of.name == *name => u64::try_from(consumed.nanos / NANOS).unwrap_or(0),
             Some(_) => 0,
         };
         match sizes.iter_mut().find(|(set, _)| *set == consumed.set) {
@@ -277,7 +281,7 @@ impl Measure for Stranded {
         let mut is_alive = vec![false; supply.counters.len()];
         for consumer in &supply.consumers {
             let is_news = |consumed: &Amount| is_alive.get(consumed.counter) == Some(&false);
-            if !consumer.amounts.iter().any(is_news) || !supply.is_allocatable(consumer, &left) {
+            if !consumer.amounts.iter().any(is_news) || !left.is_allocatable(consumer) {
                 continue;
             }
             for consumed in &consumer.amounts {

@@ -56,6 +56,8 @@ pub(super) struct Tree<'a, 't, 's> {
     picked: SmallVec<[AlternativeIx; 8]>,
     frames: Vec<Frame<'s>>,
     at: Place,
+    /// Number of devices that were chosen before.
+    before: usize,
 }
 
 impl<'a, 't, 's> Tree<'a, 't, 's> {
@@ -67,7 +69,8 @@ impl<'a, 't, 's> Tree<'a, 't, 's> {
         assignment: &'a mut PartialAssignment<'t, 's>,
     ) -> Self {
         let at = Place { request: 0, alternative: None, taken: 0 };
-        Self { ground, requests, alike, assignment, picked: SmallVec::new(), frames: Vec::new(), at }
+        let before = assignment.chosen.len();
+        Self { ground, requests, alike, assignment, picked: SmallVec::new(), frames: Vec::new(), at, before }
     }
 
     /// Goes on: below the place that was shown last, or past it. Returns `None` at the end of the tree.
@@ -123,15 +126,21 @@ impl<'a, 't, 's> Tree<'a, 't, 's> {
                 if devices.len() < missing {
                     return None;
                 }
-                let options = std::iter::once(Open { alternative, missing, devices }).collect();
-                wants.push(Want { request, options });
+                if self.ground.counts(alternative) {
+                    let options = std::iter::once(Open { alternative, missing, devices }).collect();
+                    wants.push(Want { request, options });
+                }
             }
         }
         let later = request + usize::from(alternative.is_some());
         for (number, asked) in self.requests.iter().enumerate().skip(later) {
-            wants.push(Want::new(self.ground, number, asked, self.assignment.taken())?);
+            let want = Want::new(self.ground, number, asked, self.assignment.taken())?;
+            if want.options.iter().any(|open| self.ground.counts(open.alternative)) {
+                wants.push(want);
+            }
         }
-        let counting = self.assignment.chosen.iter().filter(|chosen| self.ground.counts(chosen.alternative));
+        let chosen = self.assignment.chosen.iter().skip(self.before);
+        let counting = chosen.filter(|chosen| self.ground.counts(chosen.alternative));
         let picked = self.picked.get(..later).unwrap_or(&self.picked);
         Some(Partial { chosen: counting.copied().collect(), picked, wants })
     }

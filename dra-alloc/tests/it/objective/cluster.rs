@@ -10,7 +10,7 @@ pub(super) const GPU: &str = "gpu.example.com";
 pub(super) const NIC: &str = "nic.example.com";
 pub(super) const ROOT: &str = "resource.kubernetes.io/pcieRoot";
 
-/// Returns a device with a PCIe root.
+/// Returns a device with a PCI root.
 pub(super) fn at_root(name: &str, root: usize) -> Value {
     json!({"name": name, "attributes": {ROOT: {"string": format!("pci{root:04}")}}})
 }

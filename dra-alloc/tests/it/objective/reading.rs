@@ -1,6 +1,6 @@
 //! Objectives as JSON: all terms, and each error with its field.
 
-use dra_alloc::objective::{Objective, ObjectiveError, PairCost, Pairs, Term};
+use dra_alloc::objective::{Objective, ObjectiveError, PairCost, PairScope, Pairs, Term};
 use serde_json::{Value, json};
 
 const ROOT: &str = "resource.kubernetes.io/pcieRoot";
@@ -110,5 +110,5 @@ fn an_error_names_its_field() {
 fn links_need_no_devices_that_are_there() {
     let scores = vec![("d/p/a".parse().unwrap(), "d/p/b".parse().unwrap(), 1)];
     let cost = PairCost::Links { scores, otherwise: 0 };
-    assert!(Objective::new([vec![Term::Pairs(Pairs { cost, within: Default::default() }).into()]]).is_ok());
+    assert!(Objective::new([vec![Term::Pairs(Pairs { cost, within: PairScope::default() }).into()]]).is_ok());
 }

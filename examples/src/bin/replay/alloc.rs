@@ -275,9 +275,7 @@ pub(super) fn scores_of_nodes(input: Value) -> Result<Operation, Refusal> {
     if scale == NodeScale::Linear && values.iter().flatten().any(|value| value.len() != 1) {
         return Err(Refusal::field("values", "scale linear needs values of one level"));
     }
-    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        Ok(json!({"scores": stopwatch.run(|| node_scores(&values, scale))}))
-    }))
+    Ok(Box::new(move |stopwatch: &mut Stopwatch| Ok(json!({"scores": stopwatch.run(|| node_scores(&values, scale))}))))
 }
 
 fn written(results: &[AllocationResult], form: WireForm) -> Result<Vec<Value>, Refusal> {
