@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::verdict::Verdict;
 use crate::cluster::state::AllocatedState;
 use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
-use crate::objective::{Objective, Opened, Question, Score, best_on};
+use crate::objective::{Objective, Question, Score, Vacated, best_on};
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::Context;
@@ -73,7 +73,7 @@ pub struct Attempt<'c> {
     equivalent_searches: Option<EquivalentSearches>,
     objective: Option<&'c Objective>,
     /// State in which the objective's units have given back what they hold; `None` without units.
-    opened: Option<Opened>,
+    vacated: Option<Vacated>,
 }
 
 /// A claim with an allocation in its status. The allocator leaves that allocation unchanged.
@@ -110,13 +110,13 @@ impl<'c> Attempt<'c> {
             equivalent_nodes: EquivalentNodes::default(),
             equivalent_searches: None,
             objective,
-            opened: opened(context.state, objective),
+            vacated: vacated(context.state, objective),
         }
     }
 
     /// Returns the input of a search.
     fn context(&self) -> Context<'_> {
-        let state = self.opened.as_ref().map_or(self.context.state, |opened| &opened.state);
+        let state = self.vacated.as_ref().map_or(self.context.state, |vacated| &vacated.state);
         Context { state, ..self.context }
     }
 
@@ -193,8 +193,8 @@ impl<'c> Attempt<'c> {
         match self.objective {
             None => allocate_on(context, plan, node, like, budget).map(|(outcome, effort)| (outcome, effort, None)),
             Some(objective) => {
-                let opened = self.opened.as_ref();
-                best_on(&Question { context, plan, node, like, budget, objective, opened })
+                let vacated = self.vacated.as_ref();
+                best_on(&Question { context, plan, node, like, budget, objective, vacated })
             }
         }
     }
@@ -276,9 +276,9 @@ impl<'c> Attempt<'c> {
     }
 }
 
-fn opened(state: &AllocatedState, objective: Option<&Objective>) -> Option<Opened> {
+fn vacated(state: &AllocatedState, objective: Option<&Objective>) -> Option<Vacated> {
     let units = objective.map(Objective::units).filter(|units| !units.is_empty())?;
-    Some(Opened::new(state, units))
+    Some(Vacated::new(state, units))
 }
 
 /// Copies a claim without configuration, which no question reads and which may be large.

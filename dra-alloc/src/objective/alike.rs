@@ -17,6 +17,8 @@ use crate::search::partial_assignment::Chosen;
 /// A label joins the devices that have it to one part if they are at most this part of all devices: a switch does, a NUMA node
 /// of half the machine does not.
 const JOINING: usize = 3;
+/// Largest number of equal parts that are compared with what was chosen.
+const MOST_COMPARED: usize = 64;
 
 /// Exchanges of devices and of parts.
 pub(super) struct Alike {
@@ -27,8 +29,10 @@ pub(super) struct Alike {
     parts: Vec<Vec<DeviceIx>>,
     /// Part of each device, and its place there.
     part_of: ByDevice<(usize, usize)>,
-    /// For each part: the earlier ones that it can be exchanged with.
-    earlier: Vec<Vec<usize>>,
+    /// Parts that can be exchanged with each other, in their order.
+    equal: Vec<Vec<usize>>,
+    /// Number of the equal parts that each part belongs to.
+    equal_of: Vec<usize>,
 }
 
 impl Alike {
@@ -54,8 +58,8 @@ impl Alike {
         for (number, part) in parts.iter().enumerate() {
             part.iter().enumerate().for_each(|(place, device)| part_of[*device] = (number, place));
         }
-        let earlier = earlier(&facts, &parts, &part_of);
-        Self { sets, set_of, parts, part_of, earlier }
+        let (equal, equal_of) = equal(&facts, &parts, &part_of);
+        Self { sets, set_of, parts, part_of, equal, equal_of }
     }
 
     /// Removes a device, and those that can be exchanged with it.
@@ -71,11 +75,14 @@ impl Alike {
     pub(super) fn is_repeated(&self, device: DeviceIx, chosen: &[Chosen]) -> bool {
         let (own, place) = self.part_of[device];
         let is_untouched = |part: usize| chosen.iter().all(|chosen| self.part_of[chosen.device].0 != part);
-        let earlier = self.earlier.get(own).map(Vec::as_slice).unwrap_or_default();
+        let equal =
+            self.equal_of.get(own).and_then(|equal| self.equal.get(*equal)).map(Vec::as_slice).unwrap_or_default();
+        let earlier = equal.iter().take_while(|part| **part < own).take(MOST_COMPARED);
         let is_before = |part: &usize| {
             self.parts.get(*part).and_then(|devices| devices.get(place)).is_some_and(|image| *image < device)
         };
-        !earlier.is_empty() && is_untouched(own) && earlier.iter().any(|part| is_before(part) && is_untouched(*part))
+        let mut images = earlier.filter(|part| is_before(part) && is_untouched(**part));
+        images.next().is_some() && is_untouched(own)
     }
 }
 
@@ -112,8 +119,12 @@ fn root(roots: &mut ByDevice<DeviceIx>, device: DeviceIx) -> DeviceIx {
     at
 }
 
-/// Returns for each part the earlier ones that are equal but for the labels that no other part has.
-fn earlier(facts: &ByDevice<Facts>, parts: &[Vec<DeviceIx>], part_of: &ByDevice<(usize, usize)>) -> Vec<Vec<usize>> {
+/// Returns the parts that are equal but for the labels that no other part has, and for each part the number of its equals.
+fn equal(
+    facts: &ByDevice<Facts>,
+    parts: &[Vec<DeviceIx>],
+    part_of: &ByDevice<(usize, usize)>,
+) -> (Vec<Vec<usize>>, Vec<usize>) {
     // The part that a label belongs to alone.
     let mut owners: BTreeMap<(usize, u64), Option<usize>> = BTreeMap::new();
     for (device, facts) in facts.enumerate() {
@@ -123,8 +134,9 @@ fn earlier(facts: &ByDevice<Facts>, parts: &[Vec<DeviceIx>], part_of: &ByDevice<
             *owner = owner.filter(|owner| *owner == part);
         }
     }
-    let mut known: BTreeMap<Vec<(usize, u64)>, Vec<usize>> = BTreeMap::new();
-    let equal = parts.iter().enumerate().map(|(number, part)| {
+    let mut known: BTreeMap<Vec<(usize, u64)>, usize> = BTreeMap::new();
+    let mut equal: Vec<Vec<usize>> = Vec::new();
+    let equal_of = parts.iter().enumerate().map(|(number, part)| {
         let mut own = BTreeMap::new();
         let mut form = Vec::new();
         for facts in part.iter().map(|device| &facts[*device]) {
@@ -138,12 +150,15 @@ fn earlier(facts: &ByDevice<Facts>, parts: &[Vec<DeviceIx>], part_of: &ByDevice<
                 (usize::MAX - space, *own.entry((space, fact)).or_insert(next))
             }));
         }
-        let before = known.entry(form).or_default();
-        let earlier = before.clone();
-        before.push(number);
-        earlier
+        let place = *known.entry(form).or_insert(equal.len());
+        match equal.get_mut(place) {
+            Some(others) => others.push(number),
+            None => equal.push(vec![number]),
+        }
+        place
     });
-    equal.collect()
+    let equal_of = equal_of.collect();
+    (equal, equal_of)
 }
 
 struct Reader<'g, 't, 's> {

@@ -5,7 +5,7 @@ use k8s_openapi::api::resource::v1::AllocationResult;
 use smallvec::SmallVec;
 
 use super::alike::Alike;
-use super::displaced::Opened;
+use super::displaced::Vacated;
 use super::ground::{Ground, Start};
 use super::levels::Objective;
 use super::measures::{Measures, Value};
@@ -34,7 +34,7 @@ pub(crate) struct Question<'q> {
     pub(crate) like: Option<&'q EquivalentSearches>,
     pub(crate) budget: Budget<'q>,
     pub(crate) objective: &'q Objective,
-    pub(crate) opened: Option<&'q Opened>,
+    pub(crate) vacated: Option<&'q Vacated>,
 }
 
 /// The first solution, by the places of its devices in their pools.
@@ -105,7 +105,7 @@ fn improve(
     let chosen = first.chosen_in(table);
     let start = Start { chosen: &chosen, picked: first.picked.alternatives() };
     let ground = Ground::new(table, &all, start, question.objective)?;
-    let measures = Measures::new(&ground, question.objective, question.opened);
+    let measures = Measures::new(&ground, question.objective, question.vacated);
     // An evaluation that the budget interrupted was taken for a fact.
     table.meter.check()?;
     let search = Search { ground: &ground, measures: &measures, first: start };
@@ -172,7 +172,12 @@ impl Search<'_, '_, '_> {
                 Ok(None) => return (least, Ok(())),
                 Err(halt) => return (least, Err(halt)),
             };
-            let value = tree.partial().map(|partial| self.measures.at_least(&partial));
+            let partial = tree.partial();
+            if let Some(partial) = &partial {
+                let open = partial.wants.iter().flat_map(|want| &want.options).map(|open| open.devices.len());
+                self.ground.count(open.sum(), partial.chosen.len());
+            }
+            let value = partial.map(|partial| self.measures.at_least(&partial));
             let value = value.filter(|value| *value < least);
             is_below = value.is_some() && at == At::Branch;
             if let (At::Solution, Some(value)) = (at, value)

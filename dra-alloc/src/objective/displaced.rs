@@ -18,9 +18,11 @@ use crate::search::table::{CapacityCheck, Table};
 
 /// Largest number of sets of units that are tried for a part of a solution.
 const MOST_TRIED: usize = 2_000;
+/// Number of uses of devices whose comparison with a part of a solution is a unit of work.
+const USES_OF_UNIT: usize = 4;
 
 /// State of a cluster in which units have given back what they hold, and what that was.
-pub(crate) struct Opened {
+pub(crate) struct Vacated {
     pub(crate) state: AllocatedState,
     held: Vec<Vec<HeldUse>>,
 }
@@ -34,22 +36,22 @@ struct HeldUse {
     share: Option<Vec<(String, Quantity)>>,
 }
 
-impl Opened {
+impl Vacated {
     /// Gives back what the claims of units hold.
     pub(crate) fn new(state: &AllocatedState, units: &[Unit]) -> Self {
         let mut unit_of: BTreeMap<&str, usize> = BTreeMap::new();
         for (number, unit) in units.iter().enumerate() {
             unit_of.extend(unit.claims.iter().map(|claim| (claim.as_str(), number)));
         }
-        let mut opened = Self { state: state.clone(), held: units.iter().map(|_| Vec::new()).collect() };
+        let mut vacated = Self { state: state.clone(), held: units.iter().map(|_| Vec::new()).collect() };
         for claim in state.claims() {
             let Some(number) = unit_of.get(claim.to_string().as_str()) else { continue };
-            if let Some(held) = opened.held.get_mut(*number) {
+            if let Some(held) = vacated.held.get_mut(*number) {
                 held.extend(holdings(state, claim));
             }
-            opened.state.forget_claim(claim);
+            vacated.state.forget_claim(claim);
         }
-        opened
+        vacated
     }
 }
 
@@ -77,12 +79,14 @@ pub(super) struct Displaced<'a, 't, 's> {
     units: &'a [Unit],
     /// Uses of each unit.
     uses: Vec<Vec<Use<'a>>>,
-    /// What each device in use by a unit consumes; nothing if others use it, too.
+    /// Consumption of each device in use by a unit; nothing if others use it, too.
     consumption: BTreeMap<Place, Vec<Consumption<'s>>>,
+    /// Work of trying a set of units.
+    work: usize,
     is_rough: Cell<bool>,
 }
 
-/// What a part of a solution takes.
+/// Devices and pools that a part of a solution takes.
 struct Taken<'p, 't, 's> {
     partial: &'p Partial<'p>,
     places: BTreeSet<Place>,
@@ -92,10 +96,10 @@ struct Taken<'p, 't, 's> {
 }
 
 impl<'a, 't, 's> Displaced<'a, 't, 's> {
-    pub(super) fn new(ground: &'a Ground<'t, 's>, units: &'a [Unit], opened: Option<&'a Opened>) -> Self {
+    pub(super) fn new(ground: &'a Ground<'t, 's>, units: &'a [Unit], vacated: Option<&'a Vacated>) -> Self {
         let table = ground.table;
         let (places, mut consumption) = (places(table), BTreeMap::new());
-        let held = opened.map_or(&[][..], |opened| &opened.held);
+        let held = vacated.map_or(&[][..], |vacated| &vacated.held);
         let uses = held.iter().map(|held| {
             let uses = held.iter().filter_map(|held| {
                 let place = *places.get(&[held.driver.as_str(), held.pool.as_str(), held.device.as_str()])?;
@@ -104,8 +108,9 @@ impl<'a, 't, 's> Displaced<'a, 't, 's> {
             });
             uses.collect()
         });
-        let uses = uses.collect();
-        Self { ground, units, uses, consumption, is_rough: Cell::new(false) }
+        let uses: Vec<Vec<Use<'_>>> = uses.collect();
+        let work = 1 + uses.iter().map(Vec::len).sum::<usize>() / USES_OF_UNIT;
+        Self { ground, units, uses, consumption, work, is_rough: Cell::new(false) }
     }
 
     /// Returns the units that have to go, and their price. The second is true if a cheaper set may have been missed.
@@ -201,6 +206,7 @@ impl Search<'_, '_, '_, '_, '_> {
             return;
         }
         self.left -= 1;
+        self.displaced.ground.table.meter.add(self.displaced.work);
         if self.displaced.applies(self.taken, gone) {
             self.best = Some((price, gone.clone()));
             return;

@@ -14,7 +14,7 @@ pub enum ObjectiveError {
     Type {
         /// Path of the field.
         field: String,
-        /// What the field must be, in words.
+        /// Type or value that the field must have, in words.
         expected: &'static str,
     },
     /// A field is missing.

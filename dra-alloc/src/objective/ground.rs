@@ -15,8 +15,8 @@ use crate::search::stopped::Limit;
 use crate::search::table::{DevicesOfAll, Table};
 use crate::search::walk::is_prunable;
 
-/// Number of devices whose examination is a unit of work.
-const DEVICES_OF_UNIT: usize = 32;
+/// Number of looks at a device for a term that are a unit of work.
+const LOOKS_OF_UNIT: usize = 16;
 
 /// Request of any claim, with the alternatives that compete.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,8 @@ pub(super) struct Ground<'t, 's> {
     pub(super) is_searchable: bool,
     steps: Cell<u64>,
     left: Cell<u64>,
-    work_of_step: usize,
+    /// Number of terms that are counted at each node of the search.
+    terms: usize,
 }
 
 /// The first solution.
@@ -84,15 +85,17 @@ impl<'t, 's> Ground<'t, 's> {
             Competing::First => Asked { options: IxRange::new(*first, next(*first)), ..*asked },
             Competing::Scored => *asked,
         });
+        let terms = objective.terms().count();
         let reach: Vec<DeviceIx> =
             table.candidates.all().into_iter().filter(|device| table.is_in_reach(*device)).collect();
+        table.meter.work(reach.len().saturating_mul(terms))?;
         Ok(Self {
             table,
             all,
             competing: competing.collect(),
             requests,
             has_admin: table.plan.alternatives.iter().any(|asked| asked.admin_access),
-            work_of_step: 1 + reach.len() / DEVICES_OF_UNIT,
+            terms,
             usable,
             reach,
             steps: Cell::new(0),
@@ -104,10 +107,18 @@ impl<'t, 's> Ground<'t, 's> {
     /// Counts a node of the search.
     pub(super) fn step(&self) -> Result<(), Halt> {
         let Some(left) = self.left.get().checked_sub(1) else { return Err(Halt::Stopped(Limit::Node)) };
-        self.table.meter.work(self.work_of_step)?;
+        self.table.meter.work(1)?;
         self.left.set(left);
         self.steps.set(self.steps.get() + 1);
         Ok(())
+    }
+
+    /// Counts the work of the terms on a part of a solution: a look at each device, and one for each pair of a device that is open
+    /// to a request and one that was chosen.
+    pub(super) fn count(&self, open: usize, chosen: usize) {
+        let pairs = open.saturating_mul(chosen);
+        let looks = self.reach.len().saturating_add(pairs).saturating_mul(self.terms);
+        self.table.meter.add(looks / LOOKS_OF_UNIT);
     }
 
     /// Returns the number of nodes of the search so far.

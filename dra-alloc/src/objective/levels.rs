@@ -10,7 +10,7 @@ use super::term::{Term, Unit, Weighted};
 /// Search nodes that a search for the best solution visits at most, unless the objective says another number.
 const STEPS: u64 = 20_000;
 
-/// What makes one solution better than another: levels of weighted terms.
+/// Levels of weighted terms, by which one solution is better than another.
 ///
 /// The value of a solution has a number for each level, the sum of its terms times their weights. Values are compared as lists,
 /// and less is better. Of solutions with equal values, the first in the order of the search is the best. Without levels that is

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::alternative::Alternative;
-use super::displaced::{Displaced, Opened as OpenedState};
+use super::displaced::{Displaced, Vacated};
 use super::ground::Ground;
 use super::groups::{Opened, Spread};
 use super::levels::Objective;
@@ -28,11 +28,11 @@ impl<'a> Measures<'a> {
     pub(super) fn new<'t: 'a, 's: 'a>(
         ground: &'a Ground<'t, 's>,
         objective: &'a Objective,
-        opened: Option<&'a OpenedState>,
+        vacated: Option<&'a Vacated>,
     ) -> Self {
         let mut supply = None;
         let levels = objective.levels().iter().map(|level| {
-            let measure = |term| measure(ground, term, opened, &mut supply);
+            let measure = |term| measure(ground, term, vacated, &mut supply);
             let weights = level.iter().map(|weighted| u64::from(weighted.weight));
             weights.zip(level.iter().map(|weighted| &weighted.term).map(measure)).collect()
         });
@@ -71,7 +71,7 @@ impl<'a> Measures<'a> {
 fn measure<'a, 't: 'a, 's: 'a>(
     ground: &'a Ground<'t, 's>,
     term: &'a Term,
-    opened: Option<&'a OpenedState>,
+    vacated: Option<&'a Vacated>,
     supply: &mut Option<Rc<Supply>>,
 ) -> Box<dyn Measure + 'a> {
     let mut supply = || Rc::clone(supply.get_or_insert_with(|| Rc::new(Supply::new(ground))));
@@ -88,7 +88,7 @@ fn measure<'a, 't: 'a, 's: 'a>(
         Term::Tainted => Box::new(tainted(ground)),
         Term::Conditions => Box::new(conditions(ground)),
         Term::Alternative => Box::new(Alternative::new(ground)),
-        Term::Displaced { units } => Box::new(Displaced::new(ground, units, opened)),
+        Term::Displaced { units } => Box::new(Displaced::new(ground, units, vacated)),
         Term::Outlook { of, times } => Box::new(Outlook::new(ground, of, *times)),
     }
 }

@@ -39,4 +39,4 @@ pub use score::{ChoiceReason, Proof, Score};
 pub use term::{GroupBy, PairCost, PairScope, Pairs, Term, Unit, Weighted};
 
 pub(crate) use best::{Question, best_on};
-pub(crate) use displaced::Opened;
+pub(crate) use displaced::Vacated;

@@ -1,6 +1,6 @@
 //! Terms over pairs of devices: distance by attributes, and links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::Scalar;
 use dra_device::DeviceId;
@@ -19,6 +19,7 @@ enum Costs {
     Distance(ByDevice<Vec<Vec<u32>>>),
     Links {
         costs: BTreeMap<(DeviceIx, DeviceIx), u64>,
+        named: BTreeSet<DeviceIx>,
         otherwise: u64,
     },
 }
@@ -45,9 +46,9 @@ impl PairCosts {
             Costs::Distance(values) => {
                 let (left, right) = (&values[left], &values[right]);
                 let first = left.iter().zip(right).position(|(left, right)| intersects(left, right));
-                wide(first.unwrap_or_else(|| left.len()))
+                wide(first.unwrap_or(left.len()))
             }
-            Costs::Links { costs, otherwise } => {
+            Costs::Links { costs, otherwise, .. } => {
                 costs.get(&(left.min(right), left.max(right))).copied().unwrap_or(*otherwise)
             }
         }
@@ -97,7 +98,8 @@ fn links(ground: &Ground<'_, '_>, scores: &[(DeviceId, DeviceId, u32)], otherwis
             costs.insert((left.min(right), left.max(right)), u64::from(best - score));
         }
     }
-    Costs::Links { costs, otherwise: u64::from(best - otherwise) }
+    let named = costs.keys().flat_map(|(left, right)| [*left, *right]).collect();
+    Costs::Links { costs, named, otherwise: u64::from(best - otherwise) }
 }
 
 /// Returns devices by driver, pool and name.
@@ -135,9 +137,8 @@ impl Measure for PairCosts {
                 }
             }
             // A device with a score is like no other.
-            Costs::Links { costs, .. } => {
-                let is_named = costs.keys().any(|(left, right)| *left == device || *right == device);
-                facts.number(if is_named { wide(usize::from(device)) } else { u64::MAX });
+            Costs::Links { named, .. } => {
+                facts.number(if named.contains(&device) { wide(usize::from(device)) } else { u64::MAX });
             }
         }
     }

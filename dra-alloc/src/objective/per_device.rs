@@ -52,9 +52,7 @@ pub(super) fn waste(ground: &Ground<'_, '_>, capacity: &str) -> PerDevice {
         let candidate = table.candidate(device);
         let all = candidate.device.capacity.as_ref();
         let named = all.and_then(|all| lookup_by_name(all, capacity, &candidate.slice.spec.driver));
-        named
-            .and_then(|capacity| Quantity::from_kube(&capacity.value).ok())
-            .map_or(0, Quantity::nanos)
+        named.and_then(|capacity| Quantity::from_kube(&capacity.value).ok()).map_or(0, Quantity::nanos)
     };
     let largest = ground.reach.iter().map(|device| amount(*device)).max().unwrap_or(0);
     PerDevice::of_device(

@@ -12,7 +12,7 @@ use dra_device::DeviceId;
 pub struct Score {
     /// Value: a number for each level of the objective. Less is better, and the first level counts most.
     pub value: Vec<u64>,
-    /// What is proved about the value.
+    /// Proof about the value.
     pub proof: Proof,
     /// Value of the first solution, which kube-scheduler takes.
     pub first_fit: Vec<u64>,
@@ -21,7 +21,7 @@ pub struct Score {
     pub displaced: Vec<String>,
     /// Number of nodes of the search for the best solution.
     pub steps: u64,
-    /// Why these devices are better than those of the first solution; `None` if they are the same, or equal in value.
+    /// Reason why these devices are better than those of the first solution; `None` if none are better.
     pub reason: Option<ChoiceReason>,
 }
 

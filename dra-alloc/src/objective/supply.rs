@@ -55,7 +55,7 @@ enum Use {
     Held,
 }
 
-/// What a part of a solution leaves.
+/// Counters that a part of a solution leaves, and the devices that it takes.
 struct Left {
     counters: Vec<i128>,
     taken: DeviceSet,

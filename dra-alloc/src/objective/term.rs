@@ -105,7 +105,7 @@ pub enum PairCost {
         /// Attributes, as `domain/name`: the nearest first, such as a switch before a NUMA node.
         attributes: Vec<String>,
     },
-    /// How far the score of the pair is below the best score there is.
+    /// Difference between the best score there is and that of the pair.
     Links {
         /// Scores of pairs of devices, in either order.
         scores: Vec<(DeviceId, DeviceId, u32)>,

@@ -15,7 +15,7 @@ use crate::oracle::random::{self, Random};
 use crate::oracle::search::{Decisions, Search, solutions};
 use crate::oracle::{Case, DeviceId};
 
-const SEEDS: u64 = if cfg!(debug_assertions) { 400 } else { 4_000 };
+const SEEDS: u64 = if cfg!(debug_assertions) { 120 } else { 2_000 };
 
 /// Returns the case after a solution was allocated.
 fn after(search: &Search<'_>, decisions: &Decisions) -> Case {

@@ -21,7 +21,7 @@ use crate::oracle::{Case, DeviceId as OracleId};
 use terms::World;
 
 /// Number of random clusters of each kind, lower without optimization.
-const SEEDS: u64 = if cfg!(debug_assertions) { 300 } else { 3_000 };
+const SEEDS: u64 = if cfg!(debug_assertions) { 120 } else { 3_000 };
 
 /// Steps of the oracle; a case that needs more is not compared.
 const STEPS: u64 = 3_000;
@@ -159,7 +159,10 @@ fn the_best_solution_is_the_first_of_the_best_of_all() {
         compared += 1;
         better += u64::from(score.value < score.first_fit);
     }
-    assert!(compared > SEEDS / 2 && better > SEEDS / 12, "{compared} compared, {better} better than the first solution");
+    assert!(
+        compared > SEEDS / 2 && better > SEEDS / 12,
+        "{compared} compared, {better} better than the first solution"
+    );
 }
 
 /// Returns the devices of the results without the rest.
