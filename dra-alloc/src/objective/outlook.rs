@@ -16,8 +16,8 @@ use crate::search::partial_assignment::PartialAssignment;
 
 /// Largest number of further solutions.
 const MOST_ROUNDS: u32 = 128;
-/// Largest number of states whose outlook is kept.
-const MOST_KNOWN: usize = 1 << 16;
+/// Largest number of devices in all states whose outlook is kept.
+const MOST_KNOWN: usize = 1 << 20;
 
 /// Further solutions: how many fit, and their least total cost. More are better, then less cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub(super) struct Outlook<'a, 't, 's> {
     alike: Alike,
     times: u32,
     known: RefCell<BTreeMap<State, Further>>,
+    /// Number of devices in all known states.
+    size: Cell<usize>,
     /// True if the search of an outlook was stopped, so that its value may be too large.
     is_rough: Cell<bool>,
 }
@@ -51,7 +53,7 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
         let costs = PairCosts::new(ground, of);
         let alike = Alike::new(ground, &[&costs]);
         let times = times.unwrap_or(MOST_ROUNDS).min(MOST_ROUNDS);
-        Self { ground, costs, alike, times, known: RefCell::default(), is_rough: Cell::new(false) }
+        Self { ground, costs, alike, times, known: RefCell::default(), size: Cell::new(0), is_rough: Cell::new(false) }
     }
 
     /// Places the devices of a solution anew, and looks for further ones.
@@ -79,7 +81,8 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
         let searched = self.search(assignment, times, &mut best);
         assignment.end_round(round);
         match searched {
-            Ok(()) if self.known.borrow().len() < MOST_KNOWN => {
+            Ok(()) if self.size.get() < MOST_KNOWN => {
+                self.size.set(self.size.get() + state.len() + 1);
                 self.known.borrow_mut().insert(state, best);
             }
             Ok(()) => {}
