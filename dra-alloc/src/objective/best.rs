@@ -136,7 +136,7 @@ impl Search<'_, '_, '_> {
         let mut assignment = PartialAssignment::new(self.ground.table);
         let mut tree = Tree::new(self.ground, &self.ground.competing, &alike, &mut assignment);
         let root = tree.partial().map(|partial| self.measures.at_least(&partial));
-        let least = self.measures.at_least(&self.whole(self.first.chosen, self.first.picked));
+        let least = self.measures.at_least(&Partial::new(self.ground, self.first.chosen, self.first.picked));
         let mut found = None;
         if !self.ground.is_searchable {
             let bound = least.iter().map(|_| 0).collect();
@@ -212,15 +212,10 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    fn whole<'p>(&self, chosen: &[Chosen], picked: &'p [AlternativeIx]) -> Partial<'p> {
-        let counting = chosen.iter().filter(|chosen| self.ground.counts(chosen.alternative));
-        Partial { chosen: counting.copied().collect(), picked, wants: SmallVec::new() }
-    }
-
     fn score(&self, found: Option<&Found>, proof: Proof, objective: &Objective) -> Score {
-        let first = self.whole(self.first.chosen, self.first.picked);
+        let first = Partial::new(self.ground, self.first.chosen, self.first.picked);
         let first_fit = self.measures.at_least(&first);
-        let best = found.map(|found| self.whole(&found.chosen, &found.picked));
+        let best = found.map(|found| Partial::new(self.ground, &found.chosen, &found.picked));
         let value = found.map_or(&first_fit, |found| &found.value).to_vec();
         Score {
             value,

@@ -227,13 +227,14 @@ impl Search<'_, '_, '_, '_, '_> {
 
 impl<'p, 't, 's> Taken<'p, 't, 's> {
     fn new(table: &'t Table<'s>, partial: &'p Partial<'p>) -> Self {
-        let consuming = partial.chosen.iter().filter(|chosen| table.candidate(chosen.device).consumes_counters());
+        let all = partial.chosen.iter().chain(&partial.admin);
+        let consuming = all.filter(|chosen| table.candidate(chosen.device).consumes_counters());
         let pools = consuming.map(|chosen| table.candidate(chosen.device).pool).collect();
         let places = partial.chosen.iter().map(|chosen| place_of(table, chosen.device)).collect();
         Self { partial, places, pools, table }
     }
 
-    /// Returns what the devices of a pool take that were not in use before.
+    /// Returns what the devices of a pool take that were not in use before. Those with admin access take it anyway.
     fn consumption(&self, pool: PoolIx) -> impl Iterator<Item = &'t Consumption<'s>> {
         let mut devices: Vec<DeviceIx> = Vec::new();
         for chosen in &self.partial.chosen {
@@ -242,6 +243,8 @@ impl<'p, 't, 's> Taken<'p, 't, 's> {
                 devices.push(chosen.device);
             }
         }
+        let admin = self.partial.admin.iter().map(|chosen| chosen.device);
+        devices.extend(admin.filter(|device| self.table.candidate(*device).pool == pool));
         devices.into_iter().flat_map(|device| self.table.consumption(device).unwrap_or_default())
     }
 

@@ -11,6 +11,8 @@ use crate::search::partial_assignment::Chosen;
 pub(super) struct Partial<'p> {
     /// Chosen devices that count, in the order of their choice.
     pub(super) chosen: SmallVec<[Chosen; 16]>,
+    /// Chosen devices with admin access, which count nowhere but take counters while devices are chosen.
+    pub(super) admin: SmallVec<[Chosen; 16]>,
     /// Alternatives of the requests that have begun, in their order.
     pub(super) picked: &'p [AlternativeIx],
     /// Requests that need devices that count, in their order.
@@ -33,7 +35,13 @@ pub(super) struct Open {
     pub(super) devices: DeviceSet,
 }
 
-impl Partial<'_> {
+impl<'p> Partial<'p> {
+    /// Reads a part of a solution: its devices, and the alternatives of the requests that have begun.
+    pub(super) fn new(ground: &Ground<'_, '_>, chosen: &[Chosen], picked: &'p [AlternativeIx]) -> Self {
+        let (chosen, admin) = chosen.iter().copied().partition(|chosen| ground.counts(chosen.alternative));
+        Self { chosen, admin, picked, wants: SmallVec::new() }
+    }
+
     /// Returns true if nothing is open: the part is a solution.
     pub(super) fn is_whole(&self) -> bool {
         self.wants.is_empty()

@@ -139,10 +139,9 @@ impl<'a, 't, 's> Tree<'a, 't, 's> {
                 wants.push(want);
             }
         }
-        let chosen = self.assignment.chosen.iter().skip(self.before);
-        let counting = chosen.filter(|chosen| self.ground.counts(chosen.alternative));
+        let chosen = self.assignment.chosen.get(self.before..).unwrap_or_default();
         let picked = self.picked.get(..later).unwrap_or(&self.picked);
-        Some(Partial { chosen: counting.copied().collect(), picked, wants })
+        Some(Partial { wants, ..Partial::new(self.ground, chosen, picked) })
     }
 
     /// Returns the devices that the request at the place may still get.

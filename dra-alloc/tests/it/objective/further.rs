@@ -108,12 +108,23 @@ fn names(search: &Search<'_>, decisions: &Decisions) -> Vec<String> {
     decisions.devices.iter().map(name).collect()
 }
 
+/// Returns some devices that the first solution has and that can't be shared.
+fn whole_devices_of_first(case: &Case) -> Option<Vec<DeviceId>> {
+    let (search, all) = solutions(case, STEPS)?;
+    let candidates = all.first()?.devices.iter().map(|chosen| &search.candidates[chosen.candidate]);
+    let whole = candidates.filter(|candidate| !search.is_sharable(candidate));
+    Some(whole.map(|candidate| candidate.id.clone()).take(3).collect())
+}
+
 #[test]
 fn displaced_units_are_the_cheapest_without_which_a_solution_is_one() {
     let (mut compared, mut with_units) = (0, 0);
     let kinds: [fn(u64) -> Case; 2] = [random::case, random::tight];
     for (seed, kind) in (0..SEEDS).flat_map(|seed| kinds.map(|kind| (seed, kind))) {
         let mut case = kind(seed);
+        if let Some(first) = whole_devices_of_first(&case) {
+            case.allocated.devices.extend(first);
+        }
         let held: Vec<DeviceId> = case.allocated.devices.iter().cloned().collect();
         if held.is_empty() || held.len() > 4 || gives_back(&case) || !case.allocated.shared.is_empty() {
             continue;
@@ -170,5 +181,5 @@ fn displaced_units_are_the_cheapest_without_which_a_solution_is_one() {
         compared += 1;
         with_units += u64::from(least > 0);
     }
-    assert!(compared > SEEDS / 20 && with_units > SEEDS / 80, "{compared} compared, {with_units} need units");
+    assert!(compared > SEEDS / 8 && with_units > SEEDS / 16, "{compared} compared, {with_units} need units");
 }
