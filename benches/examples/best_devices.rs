@@ -68,7 +68,7 @@ fn slices() -> Vec<ResourceSlice> {
     let set = |card: usize| {
         let slices = (0..8).map(|slice| (format!("memory-slice-{slice}"), json!({"value": "1"})));
         let counters = slices.chain([("compute".to_owned(), json!({"value": "7"}))]);
-        json!({"name": format!("gpu-{card}"), "counters": serde_json::Map::from_iter(counters)})
+        json!({"name": format!("gpu-{card}"), "counters": counters.collect::<serde_json::Map<_, _>>()})
     };
     let of_card = |card| {
         let of_profile = move |&(name, compute, memory, places): &(&'static str, usize, usize, &'static [usize])| {
@@ -217,7 +217,9 @@ fn ask_for_pairs() {
 }
 
 fn main() {
-    presets().into_iter().for_each(|(name, objective)| ask(name, objective));
+    for (name, objective) in presets() {
+        ask(name, objective);
+    }
     ask("spread, sets", Objective::new([vec![Term::Spread { by: GroupBy::CounterSet }.into()]]).unwrap());
     ask_for_pairs();
 }

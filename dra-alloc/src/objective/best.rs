@@ -108,7 +108,8 @@ fn improve(
     let measures = Measures::new(&ground, question.objective, question.vacated);
     // An evaluation that the budget interrupted was taken for a fact.
     table.meter.check()?;
-    let search = Search { ground: &ground, measures: &measures, first: start };
+    let first_fit = measures.at_least(&Partial::new(&ground, start.chosen, start.picked));
+    let search = Search { ground: &ground, measures: &measures, first: start, first_fit };
     let (found, proof) = search.run()?;
     let score = search.score(found.as_ref(), proof, question.objective);
     let Some(found) = found else { return Ok((None, score)) };
@@ -127,6 +128,8 @@ struct Search<'g, 't, 's> {
     ground: &'g Ground<'t, 's>,
     measures: &'g Measures<'g>,
     first: Start<'g>,
+    /// Value of the first solution.
+    first_fit: Value,
 }
 
 impl Search<'_, '_, '_> {
@@ -136,13 +139,12 @@ impl Search<'_, '_, '_> {
         let mut assignment = PartialAssignment::new(self.ground.table);
         let mut tree = Tree::new(self.ground, &self.ground.competing, &alike, &mut assignment);
         let root = tree.partial().map(|partial| self.measures.at_least(&partial));
-        let least = self.measures.at_least(&Partial::new(self.ground, self.first.chosen, self.first.picked));
         let mut found = None;
         if !self.ground.is_searchable {
-            let bound = least.iter().map(|_| 0).collect();
-            return Ok((None, proof(&least, bound)));
+            let bound = self.first_fit.iter().map(|_| 0).collect();
+            return Ok((None, proof(&self.first_fit, bound)));
         }
-        let (value, is_over) = match self.walk(&mut tree, least, &mut found) {
+        let (value, is_over) = match self.walk(&mut tree, self.first_fit.clone(), &mut found) {
             (value, Ok(())) => (value, true),
             (value, Err(Halt::Stopped(_))) => (value, false),
             (_, Err(halt)) => return Err(halt),
@@ -214,22 +216,30 @@ impl Search<'_, '_, '_> {
 
     fn score(&self, found: Option<&Found>, proof: Proof, objective: &Objective) -> Score {
         let first = Partial::new(self.ground, self.first.chosen, self.first.picked);
-        let first_fit = self.measures.at_least(&first);
         let best = found.map(|found| Partial::new(self.ground, &found.chosen, &found.picked));
-        let value = found.map_or(&first_fit, |found| &found.value).to_vec();
+        let value = found.map_or(&self.first_fit, |found| &found.value);
         Score {
-            value,
+            value: value.to_vec(),
             proof,
-            first_fit: first_fit.to_vec(),
+            first_fit: self.first_fit.to_vec(),
             displaced: self.measures.displaced(best.as_ref().unwrap_or(&first)),
             steps: self.ground.steps(),
-            reason: best.and_then(|best| self.reason(&best, &first, objective)),
+            reason: best.and_then(|best| self.reason((&best, value), &first, objective)),
         }
     }
 
-    /// Returns the first term that decides between two solutions.
-    fn reason(&self, best: &Partial<'_>, first: &Partial<'_>, objective: &Objective) -> Option<ChoiceReason> {
+    /// Returns the first term that decides between the best solution, with its value, and the first one; `None` if a term can't be
+    /// counted again within the budget.
+    fn reason(
+        &self,
+        (best, value): (&Partial<'_>, &Value),
+        first: &Partial<'_>,
+        objective: &Objective,
+    ) -> Option<ChoiceReason> {
         let (values, others) = (self.measures.terms(best), self.measures.terms(first));
+        if self.measures.sums(&values) != *value || self.measures.sums(&others) != self.first_fit {
+            return None;
+        }
         let decisive = values.iter().zip(&others).zip(objective.levels()).find_map(|((values, others), level)| {
             let gains = values.iter().zip(others).zip(level).map(|((value, other), weighted)| {
                 let gain = other.saturating_sub(*value).saturating_mul(u64::from(weighted.weight));

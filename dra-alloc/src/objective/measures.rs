@@ -41,16 +41,21 @@ impl<'a> Measures<'a> {
 
     /// Returns a value that no solution with this part is below; of a whole solution, its value.
     pub(super) fn at_least(&self, partial: &Partial<'_>) -> Value {
-        let level = |level: &Vec<(u64, Box<dyn Measure + 'a>)>| {
-            let terms = level.iter().map(|(weight, measure)| weight.saturating_mul(measure.at_least(partial)));
-            terms.fold(0, u64::saturating_add)
-        };
-        self.0.iter().map(level).collect()
+        self.sums(&self.terms(partial))
     }
 
-    /// Returns the values of the terms of a whole solution, by level, without weights.
-    pub(super) fn terms(&self, whole: &Partial<'_>) -> Vec<Vec<u64>> {
-        self.0.iter().map(|level| level.iter().map(|(_, measure)| measure.at_least(whole)).collect()).collect()
+    /// Adds up the values of the terms of each level, with their weights.
+    pub(super) fn sums(&self, terms: &[SmallVec<[u64; 4]>]) -> Value {
+        let level = |(level, values): (&Vec<(u64, Box<dyn Measure + 'a>)>, &SmallVec<[u64; 4]>)| {
+            let terms = level.iter().zip(values).map(|((weight, _), value)| weight.saturating_mul(*value));
+            terms.fold(0, u64::saturating_add)
+        };
+        self.0.iter().zip(terms).map(level).collect()
+    }
+
+    /// Returns the values of the terms of a part of a solution, by level, without weights.
+    pub(super) fn terms(&self, partial: &Partial<'_>) -> SmallVec<[SmallVec<[u64; 4]>; 4]> {
+        self.0.iter().map(|level| level.iter().map(|(_, measure)| measure.at_least(partial)).collect()).collect()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &dyn Measure> {

@@ -65,7 +65,8 @@ pub enum Term {
         /// Units that may have to go.
         units: Vec<Unit>,
     },
-    /// Least total cost of pairs over further solutions for the same claims on what is left, as many as fit.
+    /// Least total cost of pairs over further solutions for the same claims on what is left, as many as fit, up to 128. If the
+    /// budget ends before that is known, of those that were found: then nothing is proved.
     Outlook {
         /// Cost of the pairs.
         of: Pairs,
