@@ -21,8 +21,14 @@ use super::term::Term;
 /// Value of a solution: a number for each level.
 pub(super) type Value = SmallVec<[u64; 4]>;
 
+/// Values of the terms of a level, without weights.
+type Terms = SmallVec<[u64; 4]>;
+
+/// Measures of the terms of a level, with their weights.
+type Level<'a> = Vec<(u64, Box<dyn Measure + 'a>)>;
+
 /// Measures of the terms of an objective, by level.
-pub(super) struct Measures<'a>(Vec<Vec<(u64, Box<dyn Measure + 'a>)>>);
+pub(super) struct Measures<'a>(Vec<Level<'a>>);
 
 impl<'a> Measures<'a> {
     pub(super) fn new<'t: 'a, 's: 'a>(
@@ -45,8 +51,8 @@ impl<'a> Measures<'a> {
     }
 
     /// Adds up the values of the terms of each level, with their weights.
-    pub(super) fn sums(&self, terms: &[SmallVec<[u64; 4]>]) -> Value {
-        let level = |(level, values): (&Vec<(u64, Box<dyn Measure + 'a>)>, &SmallVec<[u64; 4]>)| {
+    pub(super) fn sums(&self, terms: &[Terms]) -> Value {
+        let level = |(level, values): (&Level<'a>, &Terms)| {
             let terms = level.iter().zip(values).map(|((weight, _), value)| weight.saturating_mul(*value));
             terms.fold(0, u64::saturating_add)
         };
@@ -54,7 +60,7 @@ impl<'a> Measures<'a> {
     }
 
     /// Returns the values of the terms of a part of a solution, by level, without weights.
-    pub(super) fn terms(&self, partial: &Partial<'_>) -> SmallVec<[SmallVec<[u64; 4]>; 4]> {
+    pub(super) fn terms(&self, partial: &Partial<'_>) -> SmallVec<[Terms; 4]> {
         self.0.iter().map(|level| level.iter().map(|(_, measure)| measure.at_least(partial)).collect()).collect()
     }
 

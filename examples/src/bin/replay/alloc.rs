@@ -86,7 +86,10 @@ impl AllocateInput {
             Competing::First => Alternatives::First,
             Competing::Scored => Alternatives::Scored,
         });
-        Ok(Some(self.objective_steps.map_or(read.clone(), |steps| read.with_steps(steps))))
+        Ok(Some(match self.objective_steps {
+            Some(steps) => read.with_steps(steps),
+            None => read,
+        }))
     }
 
     fn state(&self, claims: &[ResourceClaim], gates: GateSet) -> Result<AllocatedState, Refusal> {
