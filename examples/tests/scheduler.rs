@@ -560,7 +560,7 @@ fn the_best_devices_are_taken_on_request() {
     let wrong = file("wrong.json", r#"[[{"term": "waste"}]]"#);
     let refused = run(&["--objective", &wrong, "-"], &manifests);
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
-    assert_eq!(refused.stderr, format!("{wrong}: objective[0][0].capacity: is missing\n"));
+    assert_eq!(refused.stderr, format!("scheduler: {wrong}: objective[0][0].capacity: is missing\n"));
 }
 
 #[test]
