@@ -64,6 +64,7 @@ pub mod autoscaler;
 pub mod claim_controller;
 pub mod eviction;
 pub mod explain;
+pub mod objective;
 pub mod pods;
 pub mod preemption;
 

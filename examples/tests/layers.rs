@@ -33,6 +33,7 @@ const READINESS: Layers = &[
 const DRA_ALLOC: Layers = &[
     &["cluster"],
     &["search"],
+    &["objective"],
     &["explain"],
     &["allocator"],
     &["pods"],

@@ -251,6 +251,43 @@ fn places_of_what_is_wrong() {
     refused("poolstatus.compute", &request, "InvalidInput", Some("request.kind"));
     let shared = json!({"node": {}, "allocated": {"shared": ["d/p/a/s", "a/b"]}});
     refused("alloc.allocate", &shared, "InvalidInput", Some("allocated.shared[1]"));
+    let term = json!({"node": {}, "objective": [[{"term": "waste"}]]});
+    refused("alloc.allocate", &term, "Missing", Some("objective[0][0].capacity"));
+}
+
+#[test]
+fn the_best_devices() {
+    let gpu = |name: &str, memory: &str| json!({"name": name, "capacity": {"memory": {"value": memory}}});
+    let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": 1});
+    let devices = [gpu("big", "80Gi"), gpu("small", "4Gi")];
+    let spec = json!({"driver": "d.io", "nodeName": "n", "pool": pool, "devices": devices});
+    let request = json!([{"name": "r", "exactly": {"deviceClassName": "gpu"}}]);
+    let mut input = json!({
+        "profile": "v1.37",
+        "node": {"metadata": {"name": "n"}},
+        "classes": [{"metadata": {"name": "gpu"}, "spec": {}}],
+        "slices": [{"metadata": {"name": "s"}, "spec": spec}],
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": request}}}],
+    });
+    let device = |answer: &Value| answer["results"][0]["devices"]["results"][0]["device"].clone();
+    let first = ok("alloc.allocate", &input);
+    assert_eq!((device(&first), first.get("value")), (json!("big"), None));
+    input["objective"] = json!([]);
+    let empty = ok("alloc.allocate", &input);
+    assert_eq!((device(&empty), &empty["value"], &empty["proof"]), (json!("big"), &json!([]), &json!("first_fit")));
+    input["objective"] = json!([[{"term": "waste", "capacity": "d.io/memory", "weight": 2}]]);
+    let best = ok("alloc.allocate", &input);
+    assert_eq!((device(&best), &best["value"], &best["proof"]), (json!("small"), &json!([100]), &json!("least")));
+    assert_eq!(best["reason_of_choice"], "p/small rather than p/big: waste of d.io/memory 50 instead of 1000");
+    input["objective_steps"] = json!(0);
+    let stopped = ok("alloc.allocate", &input);
+    assert_eq!((device(&stopped), &stopped["value"]), (json!("big"), &json!([2000])));
+    assert_eq!(stopped["proof"], json!({"best": {"bound": [100]}}));
+
+    let scores =
+        |scale: &str| ok("alloc.node_scores", &json!({"values": [[4], [1], [2]], "scale": scale}))["scores"].clone();
+    assert_eq!((scores("rank"), scores("linear")), (json!([0, 100, 50]), json!([0, 100, 66])));
+    refused("alloc.node_scores", &json!({"values": [[1, 2]], "scale": "linear"}), "InvalidInput", Some("values"));
 }
 
 #[test]

@@ -542,6 +542,28 @@ fn odd_arguments() {
 }
 
 #[test]
+fn the_best_devices_are_taken_on_request() {
+    let gpu = |name: &str, memory: &str| json!({"name": name, "capacity": {"memory": {"value": memory}}});
+    let request = json!({"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "cpu"}}]}});
+    let claim = object("ResourceClaim", "c", &request);
+    let devices = json!([gpu("big", "80Gi"), gpu("small", "4Gi")]);
+    let manifests = list(&[object("Node", "n", &json!({})), slice("n", &devices), class(), claim]);
+    let folder = folder("objective");
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let waste = file("waste.json", r#"[[{"term": "waste", "capacity": "cpu.example.com/memory"}]]"#);
+    assert_eq!(clean(&["-"], &manifests).devices("c"), ["r n/big"]);
+    assert_eq!(clean(&["--objective", &waste, "-"], &manifests).devices("c"), ["r n/small"]);
+    let wrong = file("wrong.json", r#"[[{"term": "waste"}]]"#);
+    let refused = run(&["--objective", &wrong, "-"], &manifests);
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    assert_eq!(refused.stderr, format!("scheduler: {wrong}: objective[0][0].capacity: is missing\n"));
+}
+
+#[test]
 fn the_node_with_the_least_room_left_is_taken_on_request() {
     let gpus = |node: &str, count: usize| {
         let devices: Vec<Value> = (0..count).map(|index| json!({"name": format!("gpu-{index}")})).collect();

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use super::verdict::Verdict;
 use crate::cluster::state::AllocatedState;
 use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
+use crate::objective::{Objective, Question, Score, Vacated, best_on};
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::{Context, FailingSelectors};
@@ -70,6 +71,9 @@ pub struct Attempt<'c> {
     equivalent_nodes: EquivalentNodes,
     /// Searches for further nodes; `None` if there is one node.
     equivalent_searches: Option<EquivalentSearches>,
+    objective: Option<&'c Objective>,
+    /// State in which the objective's units have given back what they hold; `None` without units.
+    vacated: Option<Vacated>,
 }
 
 /// A claim with an allocation in its status. The allocator leaves that allocation unchanged.
@@ -84,6 +88,7 @@ impl<'c> Attempt<'c> {
     pub(super) fn new<'i: 'c, C: Borrow<ResourceClaim> + 'i>(
         context: Context<'c>,
         detail: Detail,
+        objective: Option<&'c Objective>,
         claims: impl IntoIterator<Item = &'i C>,
     ) -> Self {
         let (mut pending, mut allocated) = (SmallVec::new(), Vec::new());
@@ -104,7 +109,15 @@ impl<'c> Attempt<'c> {
             explained: OnceLock::new(),
             equivalent_nodes: EquivalentNodes::default(),
             equivalent_searches: None,
+            objective,
+            vacated: vacated(context.state, objective),
         }
+    }
+
+    /// Returns the input of a search.
+    fn context(&self) -> Context<'_> {
+        let state = self.vacated.as_ref().map_or(self.context.state, |vacated| &vacated.state);
+        Context { state, ..self.context }
     }
 
     /// Makes the attempt one for several nodes.
@@ -128,7 +141,7 @@ impl<'c> Attempt<'c> {
         if self.pending.is_empty() && !self.allocated.is_empty() {
             return Ok(Fit::Yes);
         }
-        fits_on(&self.context, &self.plan, node, self.equivalent_searches.as_ref(), budget)
+        fits_on(&self.context(), &self.plan, node, self.equivalent_searches.as_ref(), budget)
     }
 
     /// Tells if the claims can be allocated on a node with other devices in use than those of the attempt. A device on which a
@@ -205,16 +218,27 @@ impl<'c> Attempt<'c> {
         }
         if self.pending.is_empty() && !self.allocated.is_empty() {
             let outcome = Outcome::Allocated(self.with_allocated(Vec::new()));
-            return Ok(Verdict { outcome, steps: 0, work: 0, explanation: None });
+            return Ok(Verdict { outcome, steps: 0, work: 0, score: None, explanation: None });
         }
-        let (outcome, effort) =
-            allocate_on(&self.context, &self.plan, node, self.equivalent_searches.as_ref(), budget)?;
+        let (outcome, effort, score) = self.search(node, budget)?;
         let (explanation, work) = self.explain(node, &outcome, effort, budget);
         let outcome = match outcome {
             Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
             other => other,
         };
-        Ok(Verdict { outcome, steps: effort.steps, work, explanation })
+        Ok(Verdict { outcome, steps: effort.steps, work, score, explanation })
+    }
+
+    /// Searches the devices: the first that fit, or the best.
+    fn search(&self, node: &Node, budget: Budget<'_>) -> Result<(Outcome, Effort, Option<Score>), AllocateError> {
+        let (context, plan, like) = (&self.context(), &self.plan, self.equivalent_searches.as_ref());
+        match self.objective {
+            None => allocate_on(context, plan, node, like, budget).map(|(outcome, effort)| (outcome, effort, None)),
+            Some(objective) => {
+                let vacated = self.vacated.as_ref();
+                best_on(&Question { context, plan, node, like, budget, objective, vacated })
+            }
+        }
     }
 
     /// Returns the context of a what-if question about other devices in use.
@@ -240,11 +264,11 @@ impl<'c> Attempt<'c> {
     /// Returns the verdict for a node that an allocated claim excludes. The pending claims are explained but not
     /// allocated.
     fn unsatisfied(&self, mut reasons: Vec<Reason>, node: &Node, budget: Budget<'_>) -> Verdict {
-        let verdict = Verdict { outcome: Outcome::Unsatisfied, steps: 0, work: 0, explanation: None };
+        let verdict = Verdict { outcome: Outcome::Unsatisfied, steps: 0, work: 0, score: None, explanation: None };
         if self.detail == Detail::Off {
             return verdict;
         }
-        let search = || allocate_on(&self.context, &self.plan, node, self.equivalent_searches.as_ref(), budget).ok();
+        let search = || allocate_on(&self.context(), &self.plan, node, self.equivalent_searches.as_ref(), budget).ok();
         let searched = if self.pending.is_empty() { None } else { search() };
         let steps = searched.as_ref().map_or(0, |(_, effort)| effort.steps);
         let explain = |(outcome, effort): (Outcome, Effort)| self.explain(node, &outcome, effort, budget);
@@ -270,7 +294,7 @@ impl<'c> Attempt<'c> {
         let equivalent_nodes = &self.equivalent_nodes;
         let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted, equivalent_nodes };
         let meter = Meter::new(budget.of_explanation(effort.work));
-        let explanation = explain(&self.context, self.detail, &refused, node, &meter);
+        let explanation = explain(&self.context(), self.detail, &refused, node, &meter);
         (explanation, effort.work.saturating_add(meter.effort().work))
     }
 
@@ -297,6 +321,11 @@ impl<'c> Attempt<'c> {
         }
         all
     }
+}
+
+fn vacated(state: &AllocatedState, objective: Option<&Objective>) -> Option<Vacated> {
+    let units = objective.map(Objective::units).filter(|units| !units.is_empty())?;
+    Some(Vacated::new(state, units))
 }
 
 /// Copies a claim without configuration, which no question reads and which may be large.

@@ -29,6 +29,7 @@ use crate::cluster::inventory::sight::Sight;
 use crate::cluster::inventory::view::View;
 use crate::cluster::state::AllocatedState;
 use crate::explain::Detail;
+use crate::objective::Objective;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
 use crate::search::context::{Context, FailingSelectors};
@@ -92,6 +93,7 @@ pub struct Allocator<'a> {
     selectors: Selectors<'a>,
     share_ids: &'a dyn ShareIds,
     detail: Detail,
+    objective: Option<&'a Objective>,
 }
 
 /// Selector cache of the allocator: the caller's, or its own.
@@ -115,6 +117,7 @@ impl<'a> Allocator<'a> {
             selectors: Selectors::Own(Arc::default()),
             share_ids: &share_id,
             detail: Detail::default(),
+            objective: None,
         }
     }
 
@@ -137,6 +140,48 @@ impl<'a> Allocator<'a> {
     #[must_use]
     pub fn with_explanation(self, detail: Detail) -> Self {
         Self { detail, ..self }
+    }
+
+    /// Takes the devices that are the best for an objective, instead of the first ones. An objective without terms changes
+    /// nothing. Feasibility stays what it is: the first solution is searched in any case, and better ones after that, with the
+    /// objective's own steps and what is left of the budget. [`Verdict::score`] has the value and what is proved about it.
+    ///
+    /// Kubernetes has no such rule. kube-scheduler would take other devices.
+    ///
+    /// ```
+    /// use dra_alloc::objective::{GroupBy, Objective, Proof, Term};
+    /// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Inventory, Profile};
+    /// # let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    /// # let device = |card: u32, number: u32| format!(r#"{{"name": "card-{card}-{number}",
+    /// #     "consumesCounters": [{{"counterSet": "card-{card}", "counters": {{"slices": {{"value": "1"}}}}}}]}}"#);
+    /// # let devices: Vec<String> = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(card, number)| device(card, number)).into();
+    /// # let slice = |name: &str, field: &str, list: &str| json(&format!(r#"{{"metadata": {{"name": "{name}"}}, "spec": {{
+    /// #     "driver": "gpu.example.com", "nodeName": "a", "{field}": [{list}],
+    /// #     "pool": {{"name": "a", "generation": 1, "resourceSliceCount": 2}}}}}}"#));
+    /// # let set = |card: u32| format!(r#"{{"name": "card-{card}", "counters": {{"slices": {{"value": "2"}}}}}}"#);
+    /// # let slices = [slice("0", "sharedCounters", &[set(0), set(1)].join(",")), slice("1", "devices", &devices.join(","))];
+    /// # let slices = slices.map(|slice| serde_json::from_value::<k8s_openapi::api::resource::v1::ResourceSlice>(slice).unwrap());
+    /// # let class = serde_json::from_value::<k8s_openapi::api::resource::v1::DeviceClass>(json(
+    /// #     r#"{"metadata": {"name": "half"}, "spec": {}}"#))?;
+    /// # let claim = serde_json::from_value::<k8s_openapi::api::resource::v1::ResourceClaim>(json(
+    /// #     r#"{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [
+    /// #         {"name": "r", "exactly": {"deviceClassName": "half"}}]}}}"#))?;
+    /// # let node = serde_json::from_value(json(r#"{"metadata": {"name": "a"}}"#))?;
+    /// // Two cards of two halves, and the second card is cut already.
+    /// let mut state = AllocatedState::default();
+    /// state.hold(&DeviceId::new("gpu.example.com", "a", "card-1-0"));
+    ///
+    /// let objective = Objective::new([vec![Term::Opened { by: GroupBy::CounterSet }.into()]])?;
+    /// let (inventory, classes) = (Inventory::new(slices), Classes::new([class]));
+    /// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_objective(&objective);
+    /// let score = allocator.allocate(&state, &node, [&claim], Budget::default())?.score.unwrap();
+    /// assert_eq!((&*score.value, &*score.first_fit, &score.proof), (&[0][..], &[1][..], &Proof::Least));
+    /// assert_eq!(score.to_string(), "a/card-1-1 rather than a/card-0-0: opened by counter set 0 instead of 1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_objective(self, objective: &'a Objective) -> Self {
+        Self { objective: Some(objective).filter(|objective| !objective.is_empty()), ..self }
     }
 
     fn sight(&self) -> Sight {
@@ -237,7 +282,7 @@ impl<'a> Allocator<'a> {
         claims: impl IntoIterator<Item = &'c C>,
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        Attempt::new(self.context(state), self.detail, claims).allocate(node, budget)
+        Attempt::new(self.context(state), self.detail, self.objective, claims).allocate(node, budget)
     }
 
     /// Reads claims for an attempt to allocate them on any number of nodes and threads.
@@ -249,7 +294,7 @@ impl<'a> Allocator<'a> {
         state: &'c AllocatedState,
         claims: impl IntoIterator<Item = &'c C>,
     ) -> Attempt<'c> {
-        Attempt::new(self.context(state), self.detail, claims).for_nodes()
+        Attempt::new(self.context(state), self.detail, self.objective, claims).for_nodes()
     }
 
     /// Allocates all claims together on each of several nodes, like [`Allocator::allocate`] on one, but reads the

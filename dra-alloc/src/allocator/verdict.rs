@@ -1,6 +1,7 @@
 //! Verdict: result of an allocation on one node, with its cost and explanation.
 
 use crate::explain::Explanation;
+use crate::objective::Score;
 use crate::search::outcome::Outcome;
 
 /// Result of an allocation on one node, with the work that it took.
@@ -14,6 +15,9 @@ pub struct Verdict {
     /// Work of the search and of the explanation, which a [`crate::Budget`] limits: steps, devices passed over, evaluations of
     /// selectors, and what looking ahead costs.
     pub work: u64,
+    /// Score of the devices, if claims were allocated and [`crate::Allocator::with_objective`] is set; `None` also if the budget
+    /// ended before the terms could be read, so that these are the first devices.
+    pub score: Option<Score>,
     /// Reasons of the failure, if the claims are not allocated and [`crate::Allocator::with_explanation`] is set.
     pub explanation: Option<Explanation>,
 }

@@ -19,7 +19,7 @@ use crate::cluster::inventory::pool::PoolState;
 pub(super) const LIMIT: u64 = MAX_DEVICES_PER_CLAIM as u64;
 
 /// Returns the devices of each `allocationMode: All` alternative, and checks the claims in kube-scheduler's order.
-pub(super) fn devices_of_all(table: &Table<'_>, meter: &Meter<'_>) -> Result<DevicesOfAll, Halt> {
+pub(crate) fn devices_of_all(table: &Table<'_>, meter: &Meter<'_>) -> Result<DevicesOfAll, Halt> {
     let mut all = DevicesOfAll::default();
     if table.plan.alternatives.iter().any(|asked| asked.mode == Mode::All) {
         all.extend(table.plan.alternatives.iter().map(|_| Vec::new()));

@@ -53,7 +53,7 @@ pub(crate) struct Consumption<'i> {
 }
 
 impl<'i> Groups<'i> {
-    fn admits(&self, groups: &[String]) -> bool {
+    pub(crate) fn admits(&self, groups: &[String]) -> bool {
         match self {
             Self::Unused => true,
             Self::Without => groups.is_empty(),
@@ -63,7 +63,7 @@ impl<'i> Groups<'i> {
 
     /// Returns the groups after one more device is allocated. A device without groups among devices with groups, or the
     /// reverse, is ignored: such allocations occur if slices have changed.
-    fn joined_by(&self, groups: &'i [String]) -> Self {
+    pub(crate) fn joined_by(&self, groups: &'i [String]) -> Self {
         let is_joining = |group: &&str| groups.iter().any(|other| other == group);
         match self {
             Self::Unused if groups.is_empty() => Self::Without,

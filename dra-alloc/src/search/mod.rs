@@ -11,18 +11,18 @@
 //!   exchanged, and [`failed_states`]; they read [`domains`], [`column_values`], [`demand`] and [`risk`]
 //! - [`ix`] typed positions of all these
 
-mod all_devices;
+pub(crate) mod all_devices;
 pub(crate) mod allocate_error;
 mod bounds;
 pub(crate) mod budget;
-mod candidates;
+pub(crate) mod candidates;
 mod column_values;
 pub(crate) mod context;
 pub(crate) mod counters;
 mod demand;
-mod device_set;
+pub(crate) mod device_set;
 mod distinct_memory;
-mod domains;
+pub(crate) mod domains;
 mod elisions;
 mod equivalent_searches;
 mod failed_states;
@@ -30,23 +30,23 @@ mod grid;
 pub(crate) mod ix;
 mod kinds;
 mod known_results;
-mod node_search;
+pub(crate) mod node_search;
 #[cfg(test)]
 mod oracle_case;
 pub(crate) mod outcome;
-mod partial_assignment;
+pub(crate) mod partial_assignment;
 mod prune;
 mod pruning_rules;
 mod refused_before;
 pub(crate) mod request;
-mod results;
+pub(crate) mod results;
 mod risk;
 mod same_pools;
 pub(crate) mod share;
 pub(crate) mod stopped;
-mod table;
+pub(crate) mod table;
 mod too_few;
-mod walk;
+pub(crate) mod walk;
 
 pub(crate) use elisions::{Elision, Elisions};
 pub(crate) use equivalent_searches::EquivalentSearches;

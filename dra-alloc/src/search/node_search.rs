@@ -40,15 +40,29 @@ pub(crate) fn allocate_on(
     like: Option<&EquivalentSearches>,
     budget: Budget<'_>,
 ) -> Result<(Outcome, Effort), AllocateError> {
+    let (found, effort) = first_on(context, plan, node, like, budget, results)?;
+    Ok((found.map_or_else(|outcome| outcome, Outcome::Allocated), effort))
+}
+
+/// Searches the first solution on one node, and builds something of it, as [`allocate_on`] builds results. The inner error is
+/// the outcome if there is none.
+#[inline]
+pub(crate) fn first_on<T>(
+    context: &Context<'_>,
+    plan: &Plan<'_>,
+    node: &Node,
+    like: Option<&EquivalentSearches>,
+    budget: Budget<'_>,
+    build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
+) -> Result<(Result<T, Outcome>, Effort), AllocateError> {
     let meter = Meter::new(budget);
-    let outcome = match search(context, plan, node, like, &meter, results) {
-        Ok(Ok(results)) => Outcome::Allocated(results),
-        Ok(Err(outcome)) => outcome,
-        Err(Halt::Stopped(limit)) => Outcome::Stopped(Stopped::not_begun(limit)),
-        Err(Halt::OnNode(failure)) => on_node(context.profile.rules(), failure)?,
+    let found = match search(context, plan, node, like, &meter, build) {
+        Ok(found) => found,
+        Err(Halt::Stopped(limit)) => Err(Outcome::Stopped(Stopped::not_begun(limit))),
+        Err(Halt::OnNode(failure)) => Err(on_node(context.profile.rules(), failure)?),
         Err(Halt::Failed(error)) => return Err(error),
     };
-    Ok((outcome, meter.effort()))
+    Ok((found, meter.effort()))
 }
 
 /// Returns the outcome of a failure that concerns one node.
@@ -243,7 +257,7 @@ fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
 
 /// Returns an error if a chosen device skips node operations while the gate `Gate::OptionalNodeOperations` is off.
 /// This follows the text of KEP-5945.
-fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeError> {
+pub(crate) fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeError> {
     let fails = match table.rules.skip.chosen_while_off {
         SkipGateOff::FailClaim => !table.has(Gate::OptionalNodeOperations),
         SkipGateOff::PassOver => false,

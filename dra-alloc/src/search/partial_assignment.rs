@@ -132,7 +132,7 @@ impl<'s> ConstraintState<'s> {
 pub(crate) struct PartialAssignment<'t, 's> {
     table: &'t Table<'s>,
     pub(crate) chosen: SmallVec<[Chosen; 4]>,
-    claims: Indexed<ResourceClaim, SmallVec<[ClaimState<'s>; 2]>>,
+    claims: ClaimStates<'s>,
     /// Chosen devices of this assignment that are not shareable.
     taken: DeviceSet,
     /// Shares of devices in this assignment, by device.
@@ -140,6 +140,12 @@ pub(crate) struct PartialAssignment<'t, 's> {
     /// Remaining counters by pool, for pools with a chosen device that consumes counters.
     ledgers: BTreeMap<PoolIx, Ledger<'s>>,
 }
+
+/// States of all claims.
+type ClaimStates<'s> = Indexed<ResourceClaim, SmallVec<[ClaimState<'s>; 2]>>;
+
+/// States of the claims of a round that goes on after another one.
+pub(crate) struct Round<'s>(ClaimStates<'s>);
 
 /// State of one claim in the partial assignment.
 struct ClaimState<'s> {
@@ -157,15 +163,24 @@ impl ClaimState<'_> {
 // Rarely needed functions are not inlined: this keeps the common path short (3 % of a small call).
 impl<'t, 's> PartialAssignment<'t, 's> {
     pub(crate) fn new(table: &'t Table<'s>) -> Self {
-        let distinct = table.rules.allocator.distinct;
         Self {
             table,
             chosen: SmallVec::new(),
-            claims: table.plan.claims.iter().map(|claim| ClaimState::new(claim, distinct)).collect(),
+            claims: claim_states(table),
             taken: DeviceSet::new(table.candidates.end()),
             shares: BTreeMap::new(),
             ledgers: BTreeMap::new(),
         }
+    }
+
+    /// Begins further allocations for the same claims, beside the devices that were chosen. End it with what is returned.
+    pub(crate) fn begin_round(&mut self) -> Round<'s> {
+        Round(std::mem::replace(&mut self.claims, claim_states(self.table)))
+    }
+
+    /// Goes back to the claims before a round, whose devices were all taken back.
+    pub(crate) fn end_round(&mut self, before: Round<'s>) {
+        self.claims = before.0;
     }
 
     /// Returns the number of devices chosen for a claim.
@@ -425,6 +440,11 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         }
         Ok(())
     }
+}
+
+fn claim_states<'s>(table: &Table<'s>) -> ClaimStates<'s> {
+    let distinct = table.rules.allocator.distinct;
+    table.plan.claims.iter().map(|claim| ClaimState::new(claim, distinct)).collect()
 }
 
 /// Reason why a device was not given to an alternative, or the error of the search.

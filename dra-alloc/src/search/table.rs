@@ -276,13 +276,24 @@ impl<'s> Table<'s> {
         if !self.has(Gate::DeviceTaints) {
             return None;
         }
+        let tolerations = self.alternative(alternative).tolerations.unwrap_or_default();
+        untolerated(self.taints(device), tolerations, self.rules.allocator.other_effects)
+    }
+
+    /// Returns the taints of a device, then those that rules give it.
+    pub(crate) fn taints(&self, device: DeviceIx) -> impl Iterator<Item = &'s DeviceTaint> {
         let Candidate { slice, device, .. } = self.candidate(device);
         let inventory = self.context.inventory;
         let by_rule =
             self.reads_taint_rules.then(|| inventory.taints_by_rule(&slice.spec.driver, &slice.spec.pool.name, device));
-        let taints = device.taints.iter().flatten().chain(by_rule.into_iter().flatten());
-        let tolerations = self.alternative(alternative).tolerations.unwrap_or_default();
-        untolerated(taints, tolerations, self.rules.allocator.other_effects)
+        device.taints.iter().flatten().chain(by_rule.into_iter().flatten())
+    }
+
+    /// Returns true if a device is in reach of the node. One whose node selector is invalid is not.
+    pub(crate) fn is_in_reach(&self, device: DeviceIx) -> bool {
+        let Candidate { slice, device, .. } = self.candidate(device);
+        slice.spec.per_device_node_selection != Some(true)
+            || Scope::from_device(device).matches(self.node).unwrap_or(false)
     }
 
     /// Checks a device for an alternative: its binding conditions, the selectors of class and request, and the nodes

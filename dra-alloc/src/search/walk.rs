@@ -124,6 +124,16 @@ const WORK_FOR_A_CLAIM_ALONE: u64 = 10_000;
 pub(crate) struct Selected(SmallVec<[AlternativeIx; 8]>);
 
 impl Selected {
+    /// Collects the alternatives of the requests of all claims, in order.
+    pub(crate) fn new(alternatives: impl IntoIterator<Item = AlternativeIx>) -> Self {
+        Self(alternatives.into_iter().collect())
+    }
+
+    /// Returns the alternatives of the requests of all claims, in order.
+    pub(crate) fn alternatives(&self) -> &[AlternativeIx] {
+        &self.0
+    }
+
     fn firsts(claims: &ByClaim<Claim<'_>>) -> Self {
         Self(claims.iter().flat_map(|claim| &claim.requests).map(|request| request.alternatives.start).collect())
     }
@@ -169,7 +179,7 @@ fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
 
 /// Returns true if the search is the one that pruning is proved for: it gives a device to a request once, remembers every
 /// device under a constraint, goes on with the alternative that it chose, and a refused device leaves no trace.
-fn is_prunable(table: &Table<'_>) -> bool {
+pub(crate) fn is_prunable(table: &Table<'_>) -> bool {
     let plan = table.plan;
     let has_distinct = || {
         let mut constraints = plan.claims.iter().flat_map(|claim| claim.constraints.iter());

@@ -19,6 +19,7 @@ mod inventory;
 mod look_ups;
 mod node_verdicts;
 mod numa;
+mod objective;
 #[path = "../oracle/mod.rs"]
 mod oracle;
 mod oracle_laws;

@@ -88,6 +88,8 @@ pub struct Search<'a> {
     pub claims: Vec<ClaimPlan<'a>>,
     limit: u64,
     steps: Cell<u64>,
+    /// All solutions, if these are asked for, not the first one.
+    all: Option<RefCell<Vec<Decisions>>>,
     /// Cached results of selectors, by claim, request, alternative and candidate.
     selectable: RefCell<BTreeMap<[usize; 4], bool>>,
 }
@@ -104,7 +106,7 @@ pub fn allocate_counting(case: &Case, limit: u64) -> (Answer, u64) {
     (answer, steps.get())
 }
 
-fn run(case: &Case, limit: u64, steps: &Cell<u64>) -> Result<Answer, Failure> {
+fn begin(case: &Case, limit: u64) -> Result<Search<'_>, Failure> {
     let pools = pools::gather(case)?;
     let candidates = candidates(&pools);
     let mut search = Search {
@@ -114,9 +116,26 @@ fn run(case: &Case, limit: u64, steps: &Cell<u64>) -> Result<Answer, Failure> {
         claims: Vec::new(),
         limit,
         steps: Cell::new(0),
+        all: None,
         selectable: RefCell::default(),
     };
     search.claims = requests::read(case, &search)?;
+    Ok(search)
+}
+
+/// Returns all solutions in the order of the search, but for those that kube-scheduler would fail with; `None` if a branch ends
+/// in an error, or if there are too many steps.
+pub fn solutions(case: &Case, limit: u64) -> Option<(Search<'_>, Vec<Decisions>)> {
+    let mut search = begin(case, limit).ok()?;
+    search.all = Some(RefCell::default());
+    search.step(&Decisions::default(), Place::default()).ok()?;
+    let mut all = search.all.take()?.into_inner();
+    all.retain(|decisions| result::results(&search, decisions).is_ok());
+    Some((search, all))
+}
+
+fn run(case: &Case, limit: u64, steps: &Cell<u64>) -> Result<Answer, Failure> {
+    let search = begin(case, limit)?;
     let found = search.step(&Decisions::default(), Place::default());
     steps.set(search.steps.get());
     match found? {
@@ -186,7 +205,11 @@ impl<'a> Search<'a> {
         if self.steps.get() > self.limit {
             return Err(Failure::Stopped);
         }
-        let Some(claim) = self.claims.get(place.claim) else { return Ok(Found::Solution(decisions.clone())) };
+        let Some(claim) = self.claims.get(place.claim) else {
+            let Some(all) = &self.all else { return Ok(Found::Solution(decisions.clone())) };
+            all.borrow_mut().push(decisions.clone());
+            return Ok(Found::Nothing);
+        };
         let Some(request) = claim.requests.get(place.request) else {
             let next = self.step(decisions, Place { claim: place.claim + 1, ..Place::default() })?;
             // The limit is the claim's own: for earlier claims, it is an ordinary failure.

@@ -104,6 +104,12 @@ impl DeviceUsage {
         self.claims().len() + usize::from(self.all_holders().any(Option::is_none))
     }
 
+    /// Returns how often the device is used: once as a whole, and once for each share.
+    pub(crate) fn uses(&self) -> usize {
+        let shares = self.shared.iter().flat_map(|shared| shared.shares.iter());
+        usize::from(self.is_exclusive()) + shares.filter(|share| share.share.id.is_some()).count()
+    }
+
     /// Returns true if a claim holds the device exclusively while another one holds it too, or has a share of it: the
     /// cluster is inconsistent. See [`super::AllocatedState::held_twice`].
     #[must_use]

@@ -111,6 +111,16 @@ struct Held {
     holding: Holding,
 }
 
+/// Device that a claim holds, or has a share of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeldDevice<'s> {
+    pub(crate) driver: &'s str,
+    pub(crate) pool: &'s str,
+    pub(crate) device: &'s str,
+    /// Amounts that a share consumes; `None` for the whole device.
+    pub(crate) share: Option<&'s [(String, Quantity)]>,
+}
+
 /// Name of a device that is held twice.
 #[derive(Clone, Debug)]
 struct HeldTwice {
@@ -319,6 +329,20 @@ impl AllocatedState {
     pub fn devices_of_claim(&self, claim: &ClaimId) -> Option<Vec<DeviceId>> {
         let known = self.claim_use(claim.texts())?;
         Some(known.held.iter().map(|held| DeviceId::new(&held.driver, &held.pool, &held.device)).collect())
+    }
+
+    /// Returns what a claim holds, in the order of its allocation.
+    pub(crate) fn held_by(&self, claim: &ClaimId) -> impl Iterator<Item = HeldDevice<'_>> {
+        let known = self.claim_use(claim.texts());
+        known.into_iter().flat_map(|known| &known.held).map(|held| HeldDevice {
+            driver: &held.driver,
+            pool: &held.pool,
+            device: &held.device,
+            share: match &held.holding {
+                Holding::Exclusive => None,
+                Holding::Share(share) => Some(&share.consumed),
+            },
+        })
     }
 
     /// Returns the claims that the state knows, sorted.

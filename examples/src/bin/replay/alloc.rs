@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use dra_alloc::explain::Detail;
+use dra_alloc::objective::{Alternatives, NodeScale, Objective, ObjectiveError, Proof, Score, node_scores};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::{SkipField, WireForm, WireFormError};
 use dra_alloc::{
@@ -15,7 +16,7 @@ use examples::objects::KubeObject;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::operation::Operation;
 use super::refusal::{Refusal, object, objects, read};
@@ -50,6 +51,21 @@ struct AllocateInput {
     call_steps: Option<u64>,
     #[serde(default)]
     explain: Detail,
+    /// Levels of an objective; absent for the first solution.
+    objective: Option<Value>,
+    #[serde(default)]
+    alternatives: Competing,
+    /// Budget of the search for the best solution.
+    objective_steps: Option<u64>,
+}
+
+/// Subrequests that compete for the best solution.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Competing {
+    #[default]
+    First,
+    Scored,
 }
 
 #[derive(Default, Deserialize)]
@@ -63,6 +79,19 @@ struct Allocated {
 }
 
 impl AllocateInput {
+    fn objective(&self) -> Result<Option<Objective>, Refusal> {
+        let Some(levels) = &self.objective else { return Ok(None) };
+        let read = Objective::from_json(levels).map_err(|error| objective_refusal(&error))?;
+        let read = read.with_alternatives(match self.alternatives {
+            Competing::First => Alternatives::First,
+            Competing::Scored => Alternatives::Scored,
+        });
+        Ok(Some(match self.objective_steps {
+            Some(steps) => read.with_steps(steps),
+            None => read,
+        }))
+    }
+
     fn state(&self, claims: &[ResourceClaim], gates: GateSet) -> Result<AllocatedState, Refusal> {
         let state = AllocatedState::from_claims(claims, Component::new(Profile::V1_37, gates));
         let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
@@ -115,6 +144,7 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
     let budget = input.steps.map_or_else(|| Budget::default().with_work_per_call(WORK_PER_CALL), Budget::work);
     let budget = input.call_steps.map_or(budget, |work| budget.with_work_per_call(work));
+    let objective = input.objective()?;
     let (features, form) = (features(input.profile, &input.features), WireForm::from_profile(input.profile));
     let selectors = SelectorCache::default();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
@@ -128,13 +158,18 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
             .with_selector_cache(&selectors)
             .with_share_ids(&numbered)
             .with_explanation(input.explain);
+        let allocator = match &objective {
+            Some(objective) => allocator.with_objective(objective),
+            None => allocator,
+        };
+        let answer = |verdict: &Verdict| answer(verdict, form, objective.is_some());
         stopwatch.index(|| allocator.prepare(&state, node.iter().chain(&nodes)));
         if let Some(node) = &node {
             let verdict = stopwatch.run(|| allocator.allocate(&state, node, &claims, budget));
             if !stopwatch.is_asked() {
                 return Ok(Value::Null);
             }
-            return answer(&verdict.map_err(|error| refusal(&error))?, form);
+            return answer(&verdict.map_err(|error| refusal(&error))?);
         }
         let verdicts = stopwatch.run(|| {
             allocator.allocate_each(&state, &nodes, &claims, budget).collect::<Result<Vec<Verdict>, AllocateError>>()
@@ -143,7 +178,7 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
             return Ok(Value::Null);
         }
         let verdicts = verdicts.map_err(|error| refusal(&error))?;
-        let answers = verdicts.iter().map(|verdict| answer(verdict, form));
+        let answers = verdicts.iter().map(answer);
         Ok(json!({"nodes": answers.collect::<Result<Vec<_>, _>>()?}))
     }))
 }
@@ -168,7 +203,8 @@ pub(super) fn carrier<T: KubeObject + SkipField>(field: &str, value: Value) -> R
     object(field, value)
 }
 
-fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
+/// Writes a verdict. Only with an objective has it a value and a proof.
+fn answer(verdict: &Verdict, form: WireForm, is_scored: bool) -> Result<Value, Refusal> {
     let (outcome, results, reason) = match &verdict.outcome {
         Outcome::Allocated(results) => ("allocated", Some(written(results, form)?), None),
         Outcome::FailedOnNode(failure) => ("failed_on_node", None, Some(failure.to_string())),
@@ -177,6 +213,9 @@ fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
     };
     let mut answer =
         json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps, "work": verdict.work});
+    if let (Outcome::Allocated(_), true, Some(fields)) = (&verdict.outcome, is_scored, answer.as_object_mut()) {
+        fields.extend(written_score(verdict.score.as_ref()));
+    }
     if let (Outcome::Stopped(stopped), Some(fields)) = (&verdict.outcome, answer.as_object_mut()) {
         fields.insert("stopped".to_owned(), json!(stopped));
     }
@@ -185,6 +224,61 @@ fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
         fields.insert("explanation".to_owned(), explanation);
     }
     Ok(answer)
+}
+
+/// Writes a score. Without one, the devices are the first that fit.
+fn written_score(score: Option<&Score>) -> Map<String, Value> {
+    let Some(score) = score else {
+        return Map::from_iter([("value".to_owned(), json!([])), ("proof".to_owned(), json!("first_fit"))]);
+    };
+    let proof = match &score.proof {
+        Proof::Least => json!("least"),
+        Proof::Best { bound } => json!({"best": {"bound": bound}}),
+        _ => json!("first_fit"),
+    };
+    let fields = [
+        ("value", json!(score.value)),
+        ("proof", proof),
+        ("displaced", json!(score.displaced)),
+        ("objective_steps", json!(score.steps)),
+        ("reason_of_choice", json!(score.reason.as_ref().map(ToString::to_string))),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Returns the error of an objective, with the path of its field.
+fn objective_refusal(error: &ObjectiveError) -> Refusal {
+    let text = error.to_string();
+    let (field, reason) = text.split_once(": ").unwrap_or(("objective", &text));
+    Refusal::new(&variant(error), reason).at(field)
+}
+
+#[derive(Deserialize)]
+struct NodeScoresInput {
+    values: Vec<Option<Vec<u64>>>,
+    #[serde(default)]
+    scale: Scale,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Scale {
+    #[default]
+    Rank,
+    Linear,
+}
+
+/// Operation `alloc.node_scores`.
+pub(super) fn scores_of_nodes(input: Value) -> Result<Operation, Refusal> {
+    let NodeScoresInput { values, scale } = read(input)?;
+    let scale = match scale {
+        Scale::Rank => NodeScale::Rank,
+        Scale::Linear => NodeScale::Linear,
+    };
+    if scale == NodeScale::Linear && values.iter().flatten().any(|value| value.len() != 1) {
+        return Err(Refusal::field("values", "scale linear needs values of one level"));
+    }
+    Ok(Box::new(move |stopwatch: &mut Stopwatch| Ok(json!({"scores": stopwatch.run(|| node_scores(&values, scale))}))))
 }
 
 fn written(results: &[AllocationResult], form: WireForm) -> Result<Vec<Value>, Refusal> {

@@ -36,6 +36,7 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("attrs.match", attrs::matching),
     ("attrs.quantity", attrs::quantity),
     ("alloc.allocate", alloc::allocate),
+    ("alloc.node_scores", alloc::scores_of_nodes),
     ("alloc.selector", selector::evaluate),
     ("alloc.validate_slice", validate::slice),
     ("alloc.validate_claim", validate::claim),

@@ -1,5 +1,7 @@
 //! Command line of `scheduler`.
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand, ValueEnum};
 use dra_alloc::explain::Detail;
 use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
@@ -33,6 +35,10 @@ pub(crate) struct Args {
     /// --pods. kube-scheduler has no such order
     #[arg(long, requires = "pods")]
     pub(crate) best_fit: bool,
+    /// Take the devices that are the best for the objective in a JSON file, not the first that fit. kube-scheduler has no such
+    /// rule
+    #[arg(long, value_name = "FILE")]
+    pub(crate) objective: Option<PathBuf>,
     /// Feature gates that differ from the defaults of the release, by their names in the profile, such as
     /// DRAListTypeAttributes=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]

@@ -6,6 +6,7 @@
 //! With `--live` it works on a cluster: `why` explains what is pending there, and `--bind` makes it a second scheduler.
 
 mod args;
+mod choice;
 mod evict;
 #[cfg(feature = "live")]
 mod live;
@@ -55,6 +56,8 @@ enum SchedulerError {
     #[error("evict: reads manifests, and no cluster with --live")]
     EvictOnCluster,
     #[error(transparent)]
+    Choice(#[from] choice::ChoiceError),
+    #[error(transparent)]
     Evict(#[from] evict::EvictError),
     #[error(transparent)]
     Live(#[from] live::LiveError),
@@ -78,6 +81,9 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     settings.gates = feature_gates(&args.feature_gates, args.rules.profile, &DEVICE_GATES)?;
     settings.detail = args.explain.into();
     settings.best_fit = args.best_fit;
+    if let Some(file) = &args.objective {
+        settings.objective = choice::read(file)?;
+    }
     if let Some(Command::Evict(question)) = &args.command {
         if args.server.live {
             return Err(SchedulerError::EvictOnCluster);

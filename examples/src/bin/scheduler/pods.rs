@@ -96,6 +96,7 @@ impl Scheduler<'_> {
         Allocator::new(Component::new(self.settings.profile, self.settings.gates), &self.inventory, &self.classes)
             .with_selector_cache(&self.selectors)
             .with_explanation(self.settings.detail)
+            .with_objective(&self.settings.objective)
     }
 
     fn schedule_pod(&mut self, pod: &Pod) {

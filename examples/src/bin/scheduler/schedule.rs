@@ -6,6 +6,7 @@ use dra_alloc::claims::ClaimKey;
 use dra_alloc::declared_features::{CandidateNodes, DeclaredFeature};
 use dra_alloc::explain::Detail;
 use dra_alloc::kubelet::ClaimCache;
+use dra_alloc::objective::Objective;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile, StateError,
@@ -34,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) version: Version,
     /// True if a pod goes where the least room is left.
     pub(crate) best_fit: bool,
+    /// Rule by which devices are chosen on a node.
+    pub(crate) objective: Objective,
 }
 
 impl Settings {
@@ -46,6 +49,7 @@ impl Settings {
             detail: Detail::default(),
             version,
             best_fit: false,
+            objective: Objective::default(),
         }
     }
 }
@@ -232,7 +236,8 @@ impl<'a> Simulation<'a> {
         let allocator =
             Allocator::new(Component::new(self.settings.profile, self.settings.gates), &self.inventory, &self.classes)
                 .with_selector_cache(&self.selectors)
-                .with_explanation(self.settings.detail);
+                .with_explanation(self.settings.detail)
+                .with_objective(&self.settings.objective);
         let (mut nodes, mut verdicts, mut undeclared) = (Vec::new(), Vec::new(), CandidateNodes::default());
         let mut work = WORK_PER_POD;
         for node in &self.nodes {

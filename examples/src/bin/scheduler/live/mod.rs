@@ -221,10 +221,11 @@ impl<'a> LiveScheduler<'a> {
     }
 }
 
-fn allocator<'a>(settings: &Settings, view: &'a ClusterView, selectors: &'a SelectorCache) -> Allocator<'a> {
+fn allocator<'a>(settings: &'a Settings, view: &'a ClusterView, selectors: &'a SelectorCache) -> Allocator<'a> {
     Allocator::new(Component::new(settings.profile, settings.gates), &view.inventory, &view.classes)
         .with_selector_cache(selectors)
         .with_explanation(settings.detail)
+        .with_objective(&settings.objective)
 }
 
 fn place_of(pod: &PodKey) -> Place {
