@@ -212,6 +212,11 @@ impl AllocatedState {
         self.forget_id(claim_id::texts(claim))
     }
 
+    /// Removes a claim, known by its name, with everything that it holds. The answer tells if the claim was known.
+    pub(crate) fn forget_claim(&mut self, claim: &ClaimId) -> bool {
+        self.forget_id(claim.texts())
+    }
+
     /// Marks a device as held exclusively, by a claim that is not known.
     pub fn hold(&mut self, device: &DeviceId) {
         self.add_to(device, Holding::Exclusive);
