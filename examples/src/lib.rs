@@ -26,6 +26,7 @@ pub mod random;
 pub mod release_args;
 pub mod simulation;
 pub mod sysfs;
+pub mod workload;
 
 /// Tests the examples of a page of the project as doctests.
 #[cfg(doctest)]

@@ -1,0 +1,154 @@
+//! From workloads to devices: pods of workloads, and claims of templates, as the controllers of a cluster make them.
+//!
+//! Programs that read manifests decide about pods and claims. What people write are Deployments, Jobs and templates; this
+//! module makes the pods and claims that a cluster would have. Quotas, and pods that a controller would replace, are not
+//! looked at.
+//!
+//! Names are by rule where Kubernetes fixes them (the pods of a StatefulSet). Others are a prefix and a number: the same at
+//! each run, and free of clashes.
+
+mod claims;
+mod daemon;
+mod demand;
+mod names;
+mod pods;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use clap::Args;
+use dra_alloc::pods::PodOptions;
+
+pub use demand::Idle;
+
+use crate::manifest::{Manifests, TemplatePath};
+
+/// Kinds of objects that this module reads.
+pub const KINDS: [&str; 8] =
+    ["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ResourceClaimTemplate", "StatefulSet", "Pod"];
+
+/// Flags about workloads.
+#[derive(Args, Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct WorkloadArgs {
+    /// Namespace of objects that are written without one
+    #[arg(short, long, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// Place of the pod template in objects of a kind, such as MPIJob=spec.mpiReplicaSpecs.*.template; may be repeated
+    #[arg(long = "pod-template", value_name = "KIND=PATH")]
+    pub templates: Vec<TemplatePath>,
+}
+
+/// Pods and claims that were made.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Made {
+    /// Workloads, in the order in which they were read.
+    pub workloads: Vec<Workload>,
+    /// Number of claims that were made of templates.
+    pub claims: usize,
+    /// Reasons why claims of pods can't be made, by namespace and name of the pod.
+    pub failures: BTreeMap<String, String>,
+}
+
+/// A workload, with the pods that were made of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Workload {
+    /// Kind of the object.
+    pub kind: String,
+    /// Namespace and name.
+    pub name: String,
+    /// Positions of its pods among those of the manifests.
+    pub pods: Range<usize>,
+    /// Number of its pods that were there.
+    pub running: usize,
+    /// True if its next pod is only made when the one before is ready.
+    pub one_by_one: bool,
+    /// Reason that it makes no pods.
+    pub idle: Option<Idle>,
+    /// Number of its pods above the 10,000 that are made of a workload.
+    pub left_out: usize,
+    /// Templates and claims that its pods name.
+    pub names: Vec<Named>,
+}
+
+/// A claim or template that the pods of a workload name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::exhaustive_enums, reason = "a pod names one or the other")]
+pub enum Named {
+    /// A template, of which each pod has a claim of its own.
+    Template(String),
+    /// A claim.
+    Claim(String),
+}
+
+/// Makes the pods of all workloads that are not there yet, and the claims of templates of all pending pods. Gives pods
+/// without a UID one.
+///
+/// ```
+/// use dra_alloc::Profile;
+/// use dra_alloc::pods::PodOptions;
+/// use examples::manifest::Manifests;
+/// use examples::workload;
+/// let mut manifests = Manifests::default();
+/// manifests.read("web.yaml", "
+/// {kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {}, template: {spec: {containers: [],
+///   resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]}}}}
+/// ---
+/// {kind: ResourceClaimTemplate, metadata: {name: one}, spec: {spec: {devices: {requests: [
+///   {name: r, exactly: {deviceClassName: gpu}}]}}}}
+/// ");
+/// let made = workload::make(&mut manifests, PodOptions::new(Profile::V1_37));
+/// assert_eq!((manifests.pods.len(), manifests.claims.len()), (2, 2));
+/// assert_eq!(manifests.claims[1].metadata.name.as_deref(), Some("web-2-gpu-1"));
+/// let line = made.line("scheduler").unwrap();
+/// assert_eq!(line, "scheduler: made 2 pods of Deployment web and 2 claims of templates, as a cluster would; their names are made up");
+/// ```
+pub fn make(manifests: &mut Manifests, options: PodOptions) -> Made {
+    manifests.fill_pod_uids();
+    let workloads = pods::make(manifests);
+    let claims = claims::make(manifests, options);
+    Made { workloads, claims: claims.count, failures: claims.failures }
+}
+
+impl Made {
+    /// Returns the line in which a program says what was made; `None` if nothing was.
+    #[must_use]
+    pub fn line(&self, program: &str) -> Option<String> {
+        let makers: Vec<&Workload> = self.workloads.iter().filter(|workload| !workload.pods.is_empty()).collect();
+        let pods: usize = makers.iter().map(|workload| workload.pods.len()).sum();
+        let pods = (pods > 0).then(|| {
+            let of = match makers.as_slice() {
+                [one] => format!("{} {}", one.kind, one.name),
+                several => format!("{} workloads", several.len()),
+            };
+            format!("{} of {of}", counted(pods, "pod"))
+        });
+        let claims = (self.claims > 0).then(|| format!("{} of templates", counted(self.claims, "claim")));
+        let parts: Vec<String> = pods.into_iter().chain(claims).collect();
+        let names = if parts.is_empty() { return None } else { "their names are made up" };
+        Some(format!("{program}: made {}, as a cluster would; {names}", parts.join(" and ")))
+    }
+
+    /// Returns a line for each workload without pods, with the reason, or with more than are made.
+    #[must_use]
+    pub fn notes(&self, program: &str) -> Vec<String> {
+        let idle = self.workloads.iter().filter_map(|workload| Some((workload, workload.idle?)));
+        let shown = idle.filter(|(_, idle)| *idle != Idle::Owned);
+        let line = |(workload, idle): (&Workload, Idle)| {
+            format!("{program}: no pods of {} {}: {}", workload.kind, workload.name, idle.as_str())
+        };
+        let cut = self.workloads.iter().filter(|workload| workload.left_out > 0);
+        let cut = cut.map(|Workload { kind, name, left_out, .. }| {
+            format!("{program}: {kind} {name}: {left_out} more pods are not made: at most 10000 of a workload are")
+        });
+        shown.map(line).chain(cut).collect()
+    }
+}
+
+/// Returns a number with its noun in singular or plural.
+#[must_use]
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
