@@ -53,8 +53,9 @@ pub(super) fn bind(pod: &mut Pod, node: &str) {
         Some(NodeSelector { node_selector_terms: vec![term] });
 }
 
-/// Returns the node that a pod of a daemon set is for.
-pub(super) fn node_of(pod: &Pod) -> Option<&str> {
+/// Returns the node that a pod is on, or that a pod of a daemon set is for.
+#[must_use]
+pub fn node_of(pod: &Pod) -> Option<&str> {
     let spec = pod.spec.as_ref()?;
     if let Some(node) = spec.node_name.as_deref().filter(|node| !node.is_empty()) {
         return Some(node);

@@ -18,7 +18,10 @@ use std::ops::Range;
 
 use clap::Args;
 use dra_alloc::pods::PodOptions;
+use dra_attrs::Profile;
+use k8s_openapi::api::core::v1::Node;
 
+pub use daemon::node_of;
 pub use demand::Idle;
 
 use crate::manifest::{Manifests, TemplatePath};
@@ -37,6 +40,14 @@ pub struct WorkloadArgs {
     /// Place of the pod template in objects of a kind, such as MPIJob=spec.mpiReplicaSpecs.*.template; may be repeated
     #[arg(long = "pod-template", value_name = "KIND=PATH")]
     pub templates: Vec<TemplatePath>,
+}
+
+impl WorkloadArgs {
+    /// Returns an empty collection that reads as the API server of a release does, with these flags.
+    #[must_use]
+    pub fn of_release(&self, profile: Profile) -> Manifests {
+        Manifests::of_release(profile).in_namespace(self.namespace.clone()).with_templates(self.templates.clone())
+    }
 }
 
 /// Pods and claims that were made.
@@ -106,13 +117,26 @@ pub enum Named {
 /// assert_eq!(line, "scheduler: made 2 pods of Deployment web and 2 claims of templates, as a cluster would; their names are made up");
 /// ```
 pub fn make(manifests: &mut Manifests, options: PodOptions) -> Made {
+    make_with_nodes(manifests, &[], options)
+}
+
+/// Like [`make`], with the pods of daemon sets for nodes that are not there yet as well.
+pub fn make_with_nodes(manifests: &mut Manifests, new_nodes: &[&Node], options: PodOptions) -> Made {
     manifests.fill_pod_uids();
-    let workloads = pods::make(manifests);
+    let workloads = pods::make(manifests, new_nodes);
     let claims = claims::make(manifests, options);
     Made { workloads, claims: claims.count, failures: claims.failures }
 }
 
 impl Made {
+    /// Returns the lines in which a program says what was made, and what was not and why.
+    #[must_use]
+    pub fn lines(&self, program: &str) -> Vec<String> {
+        let failures =
+            self.failures.iter().map(|(pod, reason)| format!("{program}: no claims for pod {pod}: {reason}"));
+        self.line(program).into_iter().chain(self.notes(program)).chain(failures).collect()
+    }
+
     /// Returns the line in which a program says what was made; `None` if nothing was.
     #[must_use]
     pub fn line(&self, program: &str) -> Option<String> {

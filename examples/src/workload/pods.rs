@@ -16,12 +16,12 @@ use crate::manifest::{Manifests, name_of};
 const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Makes the pods of all workloads behind those that are there. A pod that waits and that no workload has made is one, too.
-pub(super) fn make(manifests: &mut Manifests) -> Vec<Workload> {
+pub(super) fn make(manifests: &mut Manifests, new_nodes: &[&Node]) -> Vec<Workload> {
     let known = manifests.pods.len();
     let (workloads, pods) = {
         let mut maker = PodMaker {
             owned: Owned::of(manifests),
-            nodes: &manifests.nodes,
+            nodes: manifests.nodes.iter().chain(new_nodes.iter().copied()).collect(),
             names: Names::of(manifests.pods.iter().map(|pod| &pod.metadata)),
             known,
             made: Vec::new(),
@@ -140,7 +140,7 @@ fn is_active(pod: &Pod) -> bool {
 
 struct PodMaker<'m> {
     owned: Owned<'m>,
-    nodes: &'m [Node],
+    nodes: Vec<&'m Node>,
     names: Names,
     /// Number of pods that were there.
     known: usize,
@@ -216,7 +216,7 @@ impl PodMaker<'_> {
         let there: BTreeSet<String> = there.collect();
         let mut model = pod_of(demand, template, String::new());
         daemon::tolerate(&mut model);
-        for node in self.nodes {
+        for node in self.nodes.clone() {
             let name = node.metadata.name.as_deref().unwrap_or_default();
             if there.contains(name) || !daemon::is_for(&model, node) {
                 continue;

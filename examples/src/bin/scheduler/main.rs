@@ -27,13 +27,14 @@ use examples::eviction_preview::refused_rules;
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::Manifests;
 use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
+use examples::workload;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
 use schedule::{Schedule, ScheduleError, Settings, schedule};
 
 /// Kinds of objects that the program uses.
-const USED: [&str; 7] = ["DeviceClass", "DeviceTaintRule", "Node", "Pod", "PodGroup", "ResourceClaim", "ResourceSlice"];
+const USED: [&str; 6] = ["DeviceClass", "DeviceTaintRule", "Node", "PodGroup", "ResourceClaim", "ResourceSlice"];
 
 /// Version of the scheduler, against which features that end with a version are compared.
 const VERSION: &str = "1.37.0";
@@ -94,9 +95,11 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     if args.command.is_some() {
         return Err(SchedulerError::WhyWithoutCluster);
     }
-    let mut manifests = Manifests::of_arguments(&args.files, args.cluster.manifest(), args.rules.profile);
-    manifests.fill_pod_uids();
+    let mut manifests =
+        args.workloads.of_release(args.rules.profile).with_arguments(&args.files, args.cluster.manifest());
     report(&manifests, settings.gates);
+    let made = workload::make(&mut manifests, PodOptions::new(Component::new(args.rules.profile, settings.gates)));
+    made.lines("scheduler").iter().for_each(say);
     if args.pods {
         put(&(pods::schedule(&manifests, &settings)? + &manifests.mark()))?;
         return Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
@@ -114,7 +117,7 @@ fn report(manifests: &Manifests, gates: GateSet) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
     refused_rules(&manifests.taint_rules).iter().for_each(say);
-    manifests.ignored_lines("scheduler", &USED).iter().for_each(say);
+    manifests.ignored_lines("scheduler", &[&USED[..], &workload::KINDS[..]].concat()).iter().for_each(say);
     let classes = Classes::new(manifests.classes.iter().cloned());
     let has_no_claim = |pod: &&Pod| {
         let spec = pod.spec.as_ref();

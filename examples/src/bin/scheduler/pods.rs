@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use dra_alloc::pods::{
-    ApiResponse, BindStep, ClaimCalls, ClaimTracker, ClaimWrite, GangSearch, GroupRound, PodCycle, PodExplanation,
-    PodOptions, PostFilter, PreBind, pre_enqueue,
+    ApiResponse, BindStep, ClaimCalls, ClaimTracker, ClaimWrite, GangSearch, GroupRound, PodCycle, PodOptions,
+    PostFilter, PreBind, pre_enqueue,
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Classes, DeviceId, Inventory, allocated_devices};
 use dra_attrs::{Component, Profile};
+use examples::candidates::candidates;
 use examples::claim_store::ClaimStore;
 use examples::manifest::{Manifests, name_of};
 use examples::placing::{NoNode, Preference, best_node, with_budget};
@@ -108,7 +109,7 @@ impl Scheduler<'_> {
             Ok(None) => return,
             Err(blocked) => return self.say(format!("pod {name}: {blocked}")),
         };
-        let node = match self.best_node(&mut cycle) {
+        let node = match self.best_node(pod, &mut cycle) {
             Ok(node) => node,
             Err(reason) => {
                 self.say(format!("pod {name}: {reason}"));
@@ -123,10 +124,11 @@ impl Scheduler<'_> {
     }
 
     /// Returns the node with the highest score, or the reasons of all nodes.
-    fn best_node(&self, cycle: &mut PodCycle) -> Result<String, NoNode> {
+    fn best_node(&self, pod: &Pod, cycle: &mut PodCycle) -> Result<String, NoNode> {
+        let (nodes, explanation) = candidates(pod, self.nodes.iter());
         let state = self.tracker.state();
         let preference = if self.settings.best_fit { Preference::BestFit(&self.inventory) } else { Preference::First };
-        best_node(cycle, &self.nodes, &self.allocator(), state, PodExplanation::default(), self.now, preference)
+        best_node(cycle, nodes, &self.allocator(), state, explanation, self.now, preference)
     }
 
     /// Frees a claim that keeps the pod from all nodes, if nobody else uses it.

@@ -65,7 +65,7 @@ pub(crate) fn refusals(answers: &[Answer], detail: Detail) -> String {
     for answer in answers {
         let claim = name_of(&answer.claim.metadata);
         let lines = match &answer.fate {
-            Fate::Nowhere { nodes, verdicts, undeclared } => {
+            Fate::Nowhere { nodes, verdicts, undeclared, kept_off } => {
                 let shown = if detail == Detail::Full { nodes.len() } else { MOST_NODES };
                 let more = nodes.len().saturating_sub(shown);
                 let more = (more > 0).then(|| format!("  and {more} more nodes, which --explain full prints"));
@@ -74,7 +74,8 @@ pub(crate) fn refusals(answers: &[Answer], detail: Detail) -> String {
                 let no_verdict = !undeclared.rejected.is_empty();
                 let undeclared = no_verdict.then(|| format!("{claim}: {}", undeclared.message()));
                 let summary = (!verdicts.is_empty()).then(|| format!("{claim}: {}", cluster_summary(verdicts)));
-                summary.into_iter().chain(nodes).chain(undeclared).collect()
+                let kept_off = (kept_off.number_of_nodes() > 0).then(|| format!("{claim}, for its pod: {kept_off}"));
+                summary.into_iter().chain(nodes).chain(undeclared).chain(kept_off).collect()
             }
             Fate::Failed(error) => vec![format!("{claim}: {error}{}", advice(error))],
             Fate::Before | Fate::Allocated { .. } => continue,
