@@ -43,6 +43,7 @@ pub use template_path::{TemplatePath, TemplatePathError, TemplatedObject};
 use tree::{Step, Tree};
 pub(crate) use tree::{only_in, path_text};
 
+use crate::candidates::is_pending;
 use crate::objects::allocation_part;
 
 /// Programs that read kinds which others ignore.
@@ -575,6 +576,28 @@ impl Manifests {
             let name = name_of(&pod.metadata);
             pod.metadata.uid.get_or_insert(name);
         }
+    }
+
+    /// Adds the objects of a cluster that these do not replace. Pods of the cluster that wait are left out; their number is
+    /// returned.
+    pub fn add_objects(&mut self, objects: Self) -> usize {
+        fn add<T: Kind>(manifests: &mut Manifests, objects: Vec<T>) {
+            for object in objects {
+                let name = object.metadata().map(name_of).unwrap_or_default();
+                if !manifests.known.contains_key(&(T::KIND, name)) {
+                    T::list(manifests).push(object);
+                }
+            }
+        }
+        let (waiting, pods): (Vec<Pod>, Vec<Pod>) = objects.pods.into_iter().partition(|pod| is_pending(pod, None));
+        add(self, pods);
+        add(self, objects.nodes);
+        add(self, objects.slices);
+        add(self, objects.classes);
+        add(self, objects.claims);
+        add(self, objects.claim_templates);
+        add(self, objects.taint_rules);
+        waiting.len()
     }
 
     /// Returns the number of objects of each kind that is read.

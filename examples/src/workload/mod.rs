@@ -10,6 +10,7 @@
 mod claims;
 mod daemon;
 mod demand;
+mod lone;
 mod names;
 mod pods;
 
@@ -84,6 +85,13 @@ pub struct Workload {
     pub names: Vec<Named>,
 }
 
+impl Workload {
+    /// Returns true if its pods were made, and not read.
+    fn is_made(&self) -> bool {
+        self.kind != "Pod"
+    }
+}
+
 /// A claim or template that the pods of a workload name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::exhaustive_enums, reason = "a pod names one or the other")]
@@ -128,6 +136,16 @@ pub fn make_with_nodes(manifests: &mut Manifests, new_nodes: &[&Node], options: 
     Made { workloads, claims: claims.count, failures: claims.failures }
 }
 
+/// Like [`make`], and makes a pod for each pending claim and each template that no pod names, to ask what it would get. These
+/// are workloads of the kinds `ResourceClaim` and `ResourceClaimTemplate`.
+pub fn make_with_lone_claims(manifests: &mut Manifests, options: PodOptions) -> Made {
+    manifests.fill_pod_uids();
+    let mut workloads = pods::make(manifests, &[]);
+    workloads.extend(lone::make(manifests, &workloads));
+    let claims = claims::make(manifests, options);
+    Made { workloads, claims: claims.count, failures: claims.failures }
+}
+
 impl Made {
     /// Returns the lines in which a program says what was made, and what was not and why.
     #[must_use]
@@ -137,10 +155,17 @@ impl Made {
         self.line(program).into_iter().chain(self.notes(program)).chain(failures).collect()
     }
 
+    /// Returns true if names of pods were made up.
+    #[must_use]
+    pub fn has_made_pods(&self) -> bool {
+        self.workloads.iter().any(|workload| workload.is_made() && !workload.pods.is_empty())
+    }
+
     /// Returns the line in which a program says what was made; `None` if nothing was.
     #[must_use]
     pub fn line(&self, program: &str) -> Option<String> {
-        let makers: Vec<&Workload> = self.workloads.iter().filter(|workload| !workload.pods.is_empty()).collect();
+        let makers: Vec<&Workload> =
+            self.workloads.iter().filter(|workload| workload.is_made() && !workload.pods.is_empty()).collect();
         let pods: usize = makers.iter().map(|workload| workload.pods.len()).sum();
         let pods = (pods > 0).then(|| {
             let of = match makers.as_slice() {

@@ -76,12 +76,7 @@ fn bare_pods(manifests: &Manifests) -> impl Iterator<Item = (usize, Workload)> {
 
 /// Returns the templates and claims that a pod names.
 fn named_by(spec: &PodSpec) -> Vec<Named> {
-    let entries = spec.resource_claims.iter().flatten();
-    let named = entries.filter_map(|entry| {
-        let template = entry.resource_claim_template_name.clone().map(Named::Template);
-        template.or_else(|| entry.resource_claim_name.clone().map(Named::Claim))
-    });
-    named.collect()
+    spec.resource_claims.iter().flatten().filter_map(Named::of).collect()
 }
 
 /// Pods that are there, by the workload that has made them.

@@ -5,6 +5,7 @@
 
 mod check;
 mod numa;
+mod plan;
 
 use std::process::ExitCode;
 
@@ -22,7 +23,8 @@ use examples::live::failure::LiveError;
 use examples::live::listing::{list_devices, list_devices_and_pods};
 use examples::live::now;
 use examples::live::why::{GateSource, NotPending, Question as Why, shown};
-use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
+use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, escaped, program, put, put_styled, say};
+use examples::plan::PlanError;
 use examples::pool_question::Question;
 use examples::pool_table::{By, tables};
 use examples::release_args::ReleaseArgs;
@@ -84,6 +86,10 @@ enum Command {
         #[arg(short, long, value_enum, default_value_t = Output::Yaml, requires = "as_v1")]
         output: Output,
     },
+    /// Say what a cluster would do with manifests: which release accepts them, which node and devices each pod gets, what has
+    /// no place, why, and what would help. On the nodes and slices of the manifests, or of a cluster if --context, --kubeconfig
+    /// or --server names one. Exit status 0: all pods have a place
+    Plan(plan::PlanArgs),
     /// Say before a device taint rule is written which pods it would evict, and when
     Evict {
         /// File with one or more `DeviceTaintRule`s
@@ -115,6 +121,8 @@ enum DraError {
     #[error(transparent)]
     NoRule(#[from] NoRule),
     #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
     Output(#[from] OutputError),
 }
 
@@ -145,9 +153,14 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
         }
         return Ok(if answer.is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
-    let (text, is_whole) = runtime.block_on(args.ask())?;
-    put(&text)?;
+    let (text, is_whole) = match &args.command {
+        Command::Plan(of_plan) if !args.place.is_given() => args.planned(of_plan, of_plan.read(args)?)?,
+        _ => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map_err(LiveError::Runtime)?.block_on(args.ask())?
+        }
+    };
+    put_styled(&text)?;
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -194,11 +207,17 @@ impl Args {
                 let rules = read_rules(rules, self.rules.profile)?;
                 let objects = list_devices_and_pods(&cluster).await?;
                 let answer = preview(&rules.taint_rules, &objects, options, now(), *output)?;
-                return Ok((answer.text, answer.refused == 0 && rules.problems.is_empty()));
+                let is_whole = answer.refused == 0 && rules.problems.is_empty();
+                return Ok((escaped(&answer.text).into_owned(), is_whole));
+            }
+            Command::Plan(args) => {
+                let mut manifests = args.read(self)?;
+                args.add_cluster(&mut manifests, &cluster).await?;
+                return self.planned(args, manifests);
             }
             Command::Check { .. } => String::new(),
         };
-        Ok((text, true))
+        Ok((escaped(&text).into_owned(), true))
     }
 
     async fn why(
