@@ -133,6 +133,8 @@ pub struct Manifests {
     pub problems: Vec<Problem>,
     /// Objects that were read, but perhaps not as intended.
     pub notes: Vec<Problem>,
+    /// Objects without a version, which kubectl does not apply.
+    pub unversioned: Vec<Problem>,
     /// Names of the claims of which the allocation alone is read.
     pub partly_read: BTreeSet<String>,
     /// Number of claims with an allocation that can't be read.
@@ -387,6 +389,10 @@ impl Manifests {
 
     fn visit_object(&mut self, file: &str, tree: &Tree, kind: &str, implied_api: Option<&str>) {
         let api = tree.text(&["apiVersion"]).or(implied_api);
+        if api.is_none() {
+            let object = tree.described(kind);
+            self.unversioned.push(Problem::new(file, tree.line(), &object, &["apiVersion".into()], "must be set"));
+        }
         match (self.scope, kind) {
             (Scope::Devices, "Node") => self.enter::<Node>(file, tree, api),
             (Scope::Devices, "Pod") => self.enter::<Pod>(file, tree, api),

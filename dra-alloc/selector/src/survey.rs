@@ -1,11 +1,11 @@
 //! What the terms of a selector are on some devices: whoever has written a selector that admits nothing asks for the term that
 //! is false, and for the values that there are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
-use crate::device::names;
+use crate::device::names::{self, Part};
 use crate::device::soundness;
 use crate::error::EvaluationError;
 use crate::input::SelectorInput;
@@ -123,6 +123,35 @@ impl Selector {
     }
 }
 
+impl Selector {
+    /// Evaluates the whole expression on devices, and counts, as [`Selector::survey_terms`] does for each term.
+    ///
+    /// # Complexity
+    /// An evaluation for each device, until that was work of about a second.
+    ///
+    /// ```
+    /// # use dra_selector::{Options, Selector, SelectorInput};
+    /// # use k8s_openapi::api::resource::v1::Device;
+    /// let selector = Selector::compile("device.attributes['gpu.example'].model == 'H200'", &Options::stored())?;
+    /// let device = Device { name: "bare".into(), ..Default::default() };
+    /// let survey = selector.survey([SelectorInput::new("gpu.example", &device)]);
+    /// assert_eq!((survey.errors, survey.read[0].missing), (1, 1));
+    /// # Ok::<(), dra_selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub fn survey<'d>(&self, devices: impl IntoIterator<Item = SelectorInput<'d>>) -> TermSurvey {
+        let (mut survey, mut left) = (TermSurvey::new(self), MOST_PARTS);
+        for input in devices {
+            if left == 0 {
+                survey.left_out += 1;
+            } else {
+                left = left.saturating_sub(survey.add(self, input, left));
+            }
+        }
+        survey
+    }
+}
+
 impl TermSurvey {
     fn new(term: &Selector) -> Self {
         let named =
@@ -161,6 +190,32 @@ impl TermSurvey {
 }
 
 impl ValueSurvey {
+    /// Counts the values of all attributes and capacities of devices, by name.
+    ///
+    /// # Complexity
+    /// A look-up for each name and device.
+    ///
+    /// ```
+    /// use dra_selector::{SelectorInput, ValueSurvey};
+    /// use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
+    /// let attribute = DeviceAttribute { int: Some(1), ..Default::default() };
+    /// let device = Device { attributes: Some([("numa".into(), attribute)].into()), ..Default::default() };
+    /// let all = ValueSurvey::of_devices(&[SelectorInput::new("gpu.example", &device)]);
+    /// assert_eq!((all[0].name.as_str(), all[0].values["1"]), ("gpu.example/numa", 1));
+    /// ```
+    #[must_use]
+    pub fn of_devices(devices: &[SelectorInput<'_>]) -> Vec<Self> {
+        let parts = [Part::Attributes, Part::Capacity];
+        let named = devices.iter().flat_map(|input| parts.into_iter().flat_map(move |part| names::all(input, part)));
+        let names: BTreeSet<String> = named.map(|(domain, id)| format!("{domain}/{id}")).collect();
+        let surveyed = names.into_iter().map(|name| {
+            let mut survey = Self { name, ..Self::default() };
+            devices.iter().for_each(|input| survey.add(*input));
+            survey
+        });
+        surveyed.collect()
+    }
+
     fn add(&mut self, SelectorInput { driver, device }: SelectorInput<'_>) {
         let (domain, id) = self.name.split_once('/').unwrap_or_default();
         let attribute = names::find(device.attributes.as_ref(), driver, domain, id).map(shown);

@@ -8,7 +8,9 @@ use std::mem::take;
 use std::sync::Arc;
 
 use dra_alloc::explain::Detail;
-use dra_alloc::pods::{BindStep, ClaimTracker, GroupRound, PodCycle, PodExplanation, PodOptions, PreBind, pre_enqueue};
+use dra_alloc::pods::{
+    BindStep, ClaimTracker, CycleClaim, GroupRound, PodCycle, PodExplanation, PodOptions, PreBind, pre_enqueue,
+};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Classes, DeviceId, Gate, Inventory};
 use dra_attrs::{Component, Resources};
@@ -17,7 +19,7 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 
 use super::accept::Objects;
-use super::question::{Devices, terms_of_claims};
+use super::question::{Devices, TermAnswer, terms_of_claims};
 use super::{PlacedPod, PlanError, PlannedWorkload, Rules, WaitingPods};
 use crate::candidates::candidates;
 use crate::claim_store::ClaimStore;
@@ -68,6 +70,8 @@ struct Search {
 enum NoPlace {
     /// It is told.
     Told(String),
+    /// The search for a node failed.
+    Failed(String),
     /// No node can run it.
     Nowhere,
 }
@@ -133,14 +137,16 @@ impl Cluster {
             match placed {
                 Ok(placed) => planned.placed.push(placed),
                 Err(NoPlace::Told(reason)) => add_waiting(planned, name, reason),
+                Err(NoPlace::Failed(reason)) => {
+                    let selectors = self.selectors_of(pod);
+                    let waiting = WaitingPods { pods: vec![name], reason, selectors, help: Vec::new() };
+                    merge(planned, waiting);
+                }
                 Err(NoPlace::Nowhere) => match planned.waiting.last_mut().filter(|_| !is_pinned) {
                     Some(known) => known.pods.push(name),
                     None => {
                         let waiting = WaitingPods { pods: vec![name], ..self.explain(pod, nodes) };
-                        match planned.waiting.iter_mut().find(|known| known.is_alike(&waiting)) {
-                            Some(known) => known.pods.extend(waiting.pods),
-                            None => planned.waiting.push(waiting),
-                        }
+                        merge(planned, waiting);
                     }
                 },
             }
@@ -234,7 +240,7 @@ impl Cluster {
                     score = match judge(cycle, node, &allocator, self.tracker.state(), NOW, budget) {
                         Ok(NodeVerdict::Fits(score)) => Some(score),
                         Ok(NodeVerdict::Refused(_)) => None,
-                        Err(error) => return Err(NoPlace::Told(advised(&error))),
+                        Err(error) => return Err(NoPlace::Failed(advised(&error))),
                     };
                     if score.is_some() && counts_devices {
                         taken = demand_with_devices(pod, cycle, &self.inventory, node).map_err(NoPlace::Told)?;
@@ -307,11 +313,17 @@ impl Cluster {
             }
         });
         let help = help(&mut explanation);
-        let claims = cycle.iter().flat_map(|cycle| cycle.claims()).map(|claim| claim.claim());
-        let claims: Vec<ResourceClaim> = claims.filter(|claim| !is_allocated(claim)).cloned().collect();
+        let reason = failed.unwrap_or_else(|| explanation.to_string());
+        WaitingPods { pods: Vec::new(), reason, selectors: self.selectors_of(pod), help }
+    }
+
+    /// Asks the selectors of the claims of a pod that are not allocated.
+    fn selectors_of(&self, pod: &Pod) -> Vec<TermAnswer> {
+        let cycle = self.begin(pod).ok().flatten();
+        let claims =
+            cycle.iter().flat_map(PodCycle::claims).map(CycleClaim::claim).filter(|claim| !is_allocated(claim));
         let devices = Devices::new(self.slices.iter().map(|slice| &**slice));
-        let selectors = terms_of_claims(claims.iter(), &self.class_list, &devices, self.rules.profile);
-        WaitingPods { pods: Vec::new(), reason: failed.unwrap_or_else(|| explanation.to_string()), selectors, help }
+        terms_of_claims(claims, &self.class_list, &devices, self.rules.profile)
     }
 }
 
@@ -322,9 +334,14 @@ impl WaitingPods {
 }
 
 fn add_waiting(planned: &mut PlannedWorkload, name: String, reason: String) {
-    match planned.waiting.iter_mut().find(|known| known.reason == reason) {
-        Some(known) => known.pods.push(name),
-        None => planned.waiting.push(WaitingPods { pods: vec![name], reason, ..WaitingPods::default() }),
+    merge(planned, WaitingPods { pods: vec![name], reason, ..WaitingPods::default() });
+}
+
+/// Adds pods that wait to those which wait for the same reason.
+fn merge(planned: &mut PlannedWorkload, waiting: WaitingPods) {
+    match planned.waiting.iter_mut().find(|known| known.is_alike(&waiting)) {
+        Some(known) => known.pods.extend(waiting.pods),
+        None => planned.waiting.push(waiting),
     }
 }
 

@@ -13,8 +13,8 @@ use serde::Serialize;
 const MOST_VALUES: usize = 8;
 
 /// Devices of the latest generation of each pool, with their drivers.
-#[derive(Debug)]
-pub struct Devices<'s>(Vec<(&'s str, &'s Device)>);
+#[derive(Clone, Debug)]
+pub struct Devices<'s>(Vec<(&'s ResourceSlice, &'s Device)>);
 
 impl<'s> Devices<'s> {
     /// Collects the devices of slices.
@@ -23,7 +23,7 @@ impl<'s> Devices<'s> {
         let mut devices = Vec::new();
         for pool in group_by_pool(&mut slices).filter_map(LatestGeneration::from_slices) {
             for slice in pool.slices() {
-                devices.extend(slice_devices(slice).iter().map(|device| (slice.spec.driver.as_str(), device)));
+                devices.extend(slice_devices(slice).iter().map(|device| (slice, device)));
             }
         }
         Self(devices)
@@ -31,14 +31,20 @@ impl<'s> Devices<'s> {
 
     /// Returns all devices as input of selectors.
     pub fn inputs(&self) -> impl Iterator<Item = SelectorInput<'s>> {
-        self.0.iter().map(|(driver, device)| SelectorInput::new(driver, device))
+        self.0.iter().map(|(slice, device)| SelectorInput::new(&slice.spec.driver, device))
+    }
+
+    /// Returns all devices with their drivers and pools.
+    pub fn with_pools(&self) -> impl Iterator<Item = (&'s str, &'s str, &'s Device)> {
+        self.0.iter().map(|(slice, device)| (slice.spec.driver.as_str(), slice.spec.pool.name.as_str(), *device))
     }
 
     /// Returns the devices that selectors admit; one that can't be judged is not admitted.
     #[must_use]
     pub fn admitted(&self, selectors: &[Selector]) -> Self {
-        let admits = |(driver, device): &&(&'s str, &'s Device)| {
-            selectors.iter().all(|selector| selector.matches(SelectorInput::new(driver, device)).unwrap_or_default())
+        let admits = |(slice, device): &&(&'s ResourceSlice, &'s Device)| {
+            let input = SelectorInput::new(&slice.spec.driver, device);
+            selectors.iter().all(|selector| selector.matches(input).unwrap_or_default())
         };
         Self(self.0.iter().filter(admits).copied().collect())
     }
@@ -177,15 +183,18 @@ impl Asked<'_> {
         let of_class = class.spec.as_ref().and_then(|spec| spec.selectors.as_deref()).unwrap_or_default();
         let of_class = compiled(of_class, &options);
         let within = devices.admitted(&of_class);
+        let mut answers = surveyed(&of_class, devices, None, &options);
         if within.is_empty() {
-            return surveyed(&of_class, devices, None, &options);
+            return answers;
         }
+        answers.retain(|answer| answer.error.is_some());
         let of_request = compiled(self.selectors, &options);
         let wanted = usize::try_from(self.wanted).unwrap_or_default();
         if of_request.is_empty() || within.admitted(&of_request).len() >= wanted {
-            return Vec::new();
+            return answers;
         }
-        surveyed(&of_request, &within, Some(self.class), &options)
+        answers.extend(surveyed(&of_request, &within, Some(self.class), &options));
+        answers
     }
 }
 

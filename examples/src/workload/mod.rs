@@ -88,7 +88,7 @@ pub struct Workload {
 impl Workload {
     /// Returns true if its pods were made, and not read.
     fn is_made(&self) -> bool {
-        self.kind != "Pod"
+        !matches!(self.kind.as_str(), "Pod" | "ResourceClaim" | "ResourceClaimTemplate")
     }
 }
 

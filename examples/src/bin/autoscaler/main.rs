@@ -161,7 +161,7 @@ impl Args {
     /// Returns the list of nodes as text.
     fn listed(&self, list: &List<'_>) -> Result<String, OutputError> {
         match self.output {
-            Output::Table => Ok(list.table(self.mode).join("\n")),
+            Output::Table => Ok(list.table(self.mode).join("\n") + "\n"),
             Output::Json => as_json(&list.object(self.mode)),
         }
     }
