@@ -29,12 +29,12 @@ impl Objects {
         let mut objects = Self::default();
         for problem in &manifests.problems {
             let reason = problem.to_string();
-            objects.refused.push(Refused { object: "can't be read".to_owned(), reason, accepted: None });
+            objects.refused.push(Refused { object: "can't be read".to_owned(), reason, accepted: None, is_gone: true });
         }
         let strict = manifests.notes.iter().filter(|note| note.is_unknown_field);
         for note in strict {
             let reason = format!("kubectl apply refuses the unknown field {}", note.field);
-            objects.refused.push(Refused { object: note.object.clone(), reason, accepted: None });
+            objects.refused.push(Refused { object: note.object.clone(), reason, accepted: None, is_gone: false });
         }
         objects.ask(&mut manifests.classes, rules, |_| false, ApiServer::validate_class);
         objects.ask(&mut manifests.claim_templates, rules, |_| false, ApiServer::validate_claim_template);
@@ -69,15 +69,15 @@ impl Objects {
                     let dropped = stored.dropped.iter().map(|lost| {
                         let reason =
                             format!("{} drops {}: feature gate {} is off", title(rules.profile), lost.field, lost.gate);
-                        Refused { object: told.clone(), reason, accepted: accepted.clone() }
+                        Refused { object: told.clone(), reason, accepted: accepted.clone(), is_gone: false }
                     });
                     self.refused.extend(dropped);
                     *object = stored.object;
                     true
                 }
                 Err(errors) => {
-                    let reason = errors.to_string();
-                    self.refused.push(Refused { object: told, reason, accepted });
+                    let reason = without_pictures(&errors.to_string());
+                    self.refused.push(Refused { object: told, reason, accepted, is_gone: true });
                     false
                 }
             }
@@ -92,8 +92,8 @@ impl Objects {
                 Named::Template(name) => format!("ResourceClaimTemplate {}", full(namespace, name)),
                 Named::Claim(name) => format!("ResourceClaim {}", full(namespace, name)),
             };
-            let refused = self.refused.iter().find(|refused| refused.object == told)?;
-            Some(format!("{told} is refused: {}", refused.reason))
+            let is_gone = self.refused.iter().any(|refused| refused.object == told && refused.is_gone);
+            is_gone.then(|| format!("{told} is refused, so that it has no claim"))
         })
     }
 
@@ -120,6 +120,12 @@ impl Objects {
             Some(span) => format!("accepted {span}"),
         }
     }
+}
+
+/// Returns an error on one line, without the lines that point into an expression.
+fn without_pictures(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('|'));
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 fn full(namespace: &str, name: &str) -> String {

@@ -53,6 +53,8 @@ pub struct Refused {
     /// Releases whose API server accepts it, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
+    /// True if the plan does without it; false if it does without a field of it.
+    pub is_gone: bool,
 }
 
 /// What would become of a workload.
@@ -144,7 +146,8 @@ impl Rules {
 pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
     let objects = accept::Objects::judge(&mut manifests, rules);
     let made: Made = make_with_lone_claims(&mut manifests, rules.options());
-    let mut notes: Vec<String> = manifests.ignored_lines("plan", &USED);
+    let used = [&USED[..], &crate::workload::KINDS[..]].concat();
+    let mut notes: Vec<String> = manifests.ignored_lines("plan", &used);
     let mark = manifests.mark();
     notes.extend((!mark.is_empty()).then(|| mark.trim_end().to_owned()));
     let mut cluster = place::Cluster::new(&mut manifests, rules)?;
@@ -181,21 +184,8 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
     })
 }
 
-/// Kinds of objects that a plan uses.
-const USED: [&str; 12] = [
-    "CronJob",
-    "DaemonSet",
-    "Deployment",
-    "DeviceClass",
-    "DeviceTaintRule",
-    "Job",
-    "Node",
-    "Pod",
-    "ReplicaSet",
-    "ResourceClaim",
-    "ResourceClaimTemplate",
-    "ResourceSlice",
-];
+/// Kinds of objects that a plan uses, beside those of workloads.
+const USED: [&str; 5] = ["DeviceClass", "DeviceTaintRule", "Node", "ResourceClaim", "ResourceSlice"];
 
 /// A replica set that a deployment owns is told with the deployment.
 fn is_shown(workload: &Workload) -> bool {

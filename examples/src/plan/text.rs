@@ -68,9 +68,15 @@ impl Plan {
         let style = if self.is_whole() { GOOD } else { BAD };
         let release = self.release.trim_start_matches('v');
         let made = if self.has_made_names { "; their names are made up" } else { "" };
+        let refused = match self.refused.len() {
+            0 => String::new(),
+            some => format!("; {} above", counted(some, "refusal")),
+        };
         let all = match self.pods {
-            0 => format!("no pods to place by the rules of {release}"),
-            pods => format!("{} of {} placed by the rules of {release}{made}", self.placed, counted(pods, "pod")),
+            0 => format!("no pods to place by the rules of {release}{refused}"),
+            pods => {
+                format!("{} of {} placed by the rules of {release}{refused}{made}", self.placed, counted(pods, "pod"))
+            }
         };
         lines.add(style, 0, 2, &all);
         lines.0
