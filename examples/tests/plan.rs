@@ -31,7 +31,7 @@ fn workloads() -> BTreeSet<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|it| it == "yaml") && !path.ends_with("cluster.yaml")).collect()
 }
 
-/// With `WRITE_TRANSCRIPTS` set, writes them anew.
+/// `UPDATE=1` writes them anew.
 #[test]
 fn transcripts_are_as_written() {
     let files = workloads();
@@ -39,7 +39,7 @@ fn transcripts_are_as_written() {
     for file in files {
         let told = text(&planned(&[&folder().join("cluster.yaml"), &file]));
         let transcript = file.with_extension("txt");
-        if env::var_os("WRITE_TRANSCRIPTS").is_some() {
+        if env::var_os("UPDATE").is_some() {
             fs::write(&transcript, &told).unwrap();
         }
         assert_eq!(told, fs::read_to_string(&transcript).unwrap_or_default(), "{}", file.display());
@@ -97,4 +97,13 @@ fn what_can_t_be_read_is_told_in_the_answer() {
     let plan = plan(manifests, rules).unwrap();
     assert!(!plan.is_whole());
     assert!(text(&plan).contains("1 claim can't be read: its devices count as free here"), "{}", text(&plan));
+}
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let begin = "$ kubectl dra plan selector-with-a-typo.yaml cluster.yaml\n";
+    let shown = readme.split(begin).nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(shown, fs::read_to_string(folder().join("selector-with-a-typo.txt")).unwrap());
+    assert!(shown.lines().count() < 14);
 }

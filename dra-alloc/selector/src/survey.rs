@@ -1,5 +1,5 @@
-//! What the terms of a selector are on some devices: whoever has written a selector that admits nothing asks for the term that
-//! is false, and for the values that there are.
+//! Answers of the terms of a selector on some devices: whoever has written a selector that admits nothing asks for the term
+//! that is false, and for the values that there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What API servers say of the claims, templates and classes that workloads name.
+//! Answers of API servers about the claims, templates and classes that workloads name.
 
 use std::collections::BTreeMap;
 

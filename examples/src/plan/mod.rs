@@ -57,7 +57,7 @@ pub struct Refused {
     pub is_gone: bool,
 }
 
-/// What would become of a workload.
+/// Fate of a workload in the cluster.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -148,6 +148,7 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
     let made: Made = make_with_lone_claims(&mut manifests, rules.options());
     let used = [&USED[..], &crate::workload::KINDS[..]].concat();
     let mut notes: Vec<String> = manifests.ignored_lines("plan", &used);
+    notes.extend(made.cut_notes("plan"));
     let mark = manifests.mark();
     notes.extend((!mark.is_empty()).then(|| mark.trim_end().to_owned()));
     let mut cluster = place::Cluster::new(&mut manifests, rules)?;
@@ -193,6 +194,21 @@ fn is_shown(workload: &Workload) -> bool {
 }
 
 impl Plan {
+    /// Leaves out the pods that have a place, and of the others those that do not have a name, nor a workload of the name.
+    pub fn keep_waiting(&mut self, name: Option<&str>) {
+        for workload in &mut self.workloads {
+            let is_named = name.is_none_or(|name| workload.name.rsplit('/').next() == Some(name));
+            workload.placed.clear();
+            for group in &mut workload.waiting {
+                group.pods.retain(|pod| is_named || Some(pod.as_str()) == name);
+            }
+            workload.waiting.retain(|group| !group.pods.is_empty());
+        }
+        self.workloads.retain(|workload| !workload.waiting.is_empty());
+        let waiting = self.workloads.iter().flat_map(|workload| &workload.waiting).map(|group| group.pods.len());
+        (self.placed, self.pods) = (0, waiting.sum());
+    }
+
     /// Returns true if all pods have a place, and nothing is refused.
     #[must_use]
     pub const fn is_whole(&self) -> bool {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::take;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::{
@@ -24,13 +25,16 @@ use super::{PlacedPod, PlanError, PlannedWorkload, Rules, WaitingPods};
 use crate::candidates::candidates;
 use crate::claim_store::ClaimStore;
 use crate::manifest::{Manifests, name_of};
-use crate::placing::{NoNode, NodeVerdict, judge, with_budget};
+use crate::placing::{NoNode, NodeVerdict, judge, with_shared_budget};
 use crate::room::{Room, demand_with_devices};
 use crate::workload::{Made, Workload, node_of};
 
 /// Number of nodes that can run a pod among which the best one is chosen, if they are not equal: the least number of
 /// kube-scheduler.
 const COMPARED: usize = 100;
+
+/// Number of times that all searches of a plan may ask if they go on: once for 16 units of work, which is half a minute.
+const MOST_QUESTIONS: u64 = 10_000_000;
 
 /// Largest number of suggestions that are told.
 const MOST_HELP: usize = 3;
@@ -54,6 +58,8 @@ pub(super) struct Cluster {
     tracker: ClaimTracker,
     store: ClaimStore,
     room: Room,
+    /// Number of times that searches have asked if they go on.
+    questions: AtomicU64,
 }
 
 /// Nodes that pods of one workload may still use.
@@ -105,6 +111,7 @@ impl Cluster {
             pods,
             tracker,
             store,
+            questions: AtomicU64::new(0),
         })
     }
 
@@ -230,7 +237,7 @@ impl Cluster {
         let compared = if cycle.as_ref().is_some_and(|cycle| has_alternatives(cycle)) { COMPARED } else { 1 };
         let counts_devices = self.rules.gates.has(Gate::NodeAllocatableResources);
         let (mut best, mut fitting, mut position): (Option<(i64, usize, Resources)>, usize, usize) = (None, 0, 0);
-        with_budget(|budget| {
+        with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
             while let Some(index) = search.left.get(position).copied() {
                 let Some(node) = self.nodes.get(index) else { break };
                 let name = node.metadata.name.as_deref().unwrap_or_default();
@@ -290,7 +297,7 @@ impl Cluster {
         let spec = pod.spec.clone().unwrap_or_default();
         let demand = Resources::requested_by(&spec).unwrap_or_default();
         let mut cycle = self.begin(pod).ok().flatten();
-        with_budget(|budget| {
+        with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
             for node in search.usable.iter().filter_map(|index| self.nodes.get(*index)) {
                 let name = node.metadata.name.as_deref().unwrap_or_default();
                 if let Some(reason) = self.room.refusal(name, &demand, &self.classes) {

@@ -168,7 +168,7 @@ fn terms_of_claim(
     answers
 }
 
-/// What a request asks for.
+/// Class, selectors and number of a request.
 struct Asked<'c> {
     class: &'c str,
     selectors: &'c [DeviceSelector],

@@ -1,4 +1,4 @@
-//! What each kind of workload asks for: how many pods, named how, and why none.
+//! Pods that each kind of workload asks for: their number and names, or the reason that there are none.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use crate::manifest::TemplatedObject;
 
-/// Largest number of pods that are made of one workload.
+/// Largest number of pods that are made of one workload, and of all.
 pub(super) const MOST_PODS: usize = 10_000;
+pub(super) const MOST_IN_ALL: usize = 20_000;
 
 /// Workload with the pods that it asks for.
 pub(super) struct Demand<'m> {

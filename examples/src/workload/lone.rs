@@ -11,8 +11,8 @@ use crate::manifest::{Manifests, name_of};
 /// Name of the entry of such a pod.
 const ENTRY: &str = "claim";
 
-/// Makes the pods, behind those that are there.
-pub(super) fn make(manifests: &mut Manifests, workloads: &[Workload]) -> Vec<Workload> {
+/// Returns the pending claims and the templates that no pod names.
+pub(super) fn unnamed(manifests: &Manifests, workloads: &[Workload]) -> Vec<(ObjectMeta, Named)> {
     let of_pods = manifests.pods.iter().flat_map(|pod| {
         let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
         entries.filter_map(|entry| Some((pod.metadata.namespace.clone().unwrap_or_default(), Named::of(entry)?)))
@@ -31,7 +31,12 @@ pub(super) fn make(manifests: &mut Manifests, workloads: &[Workload]) -> Vec<Wor
         let key = (metadata.namespace.clone().unwrap_or_default(), named);
         (!used.contains(&key)).then_some((metadata.clone(), key.1))
     });
-    let lone: Vec<(ObjectMeta, Named)> = lone.collect();
+    lone.collect()
+}
+
+/// Makes the pods, behind those that are there.
+pub(super) fn make(manifests: &mut Manifests, workloads: &[Workload]) -> Vec<Workload> {
+    let lone = unnamed(manifests, workloads);
     lone.into_iter()
         .map(|(metadata, named)| {
             let begin = manifests.pods.len();

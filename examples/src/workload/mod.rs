@@ -61,6 +61,8 @@ pub struct Made {
     pub claims: usize,
     /// Reasons why claims of pods can't be made, by namespace and name of the pod.
     pub failures: BTreeMap<String, String>,
+    /// Number of templates that no pod names.
+    pub unused_templates: usize,
 }
 
 /// A workload, with the pods that were made of it.
@@ -79,7 +81,7 @@ pub struct Workload {
     pub one_by_one: bool,
     /// Reason that it makes no pods.
     pub idle: Option<Idle>,
-    /// Number of its pods above the 10,000 that are made of a workload.
+    /// Number of its pods above the 10,000 that are made of a workload; at least 1 if 20,000 were made in all.
     pub left_out: usize,
     /// Templates and claims that its pods name.
     pub names: Vec<Named>,
@@ -132,8 +134,10 @@ pub fn make(manifests: &mut Manifests, options: PodOptions) -> Made {
 pub fn make_with_nodes(manifests: &mut Manifests, new_nodes: &[&Node], options: PodOptions) -> Made {
     manifests.fill_pod_uids();
     let workloads = pods::make(manifests, new_nodes);
+    let unnamed = lone::unnamed(manifests, &workloads);
+    let unused_templates = unnamed.iter().filter(|(_, named)| matches!(named, Named::Template(_))).count();
     let claims = claims::make(manifests, options);
-    Made { workloads, claims: claims.count, failures: claims.failures }
+    Made { workloads, claims: claims.count, failures: claims.failures, unused_templates }
 }
 
 /// Like [`make`], and makes a pod for each pending claim and each template that no pod names, to ask what it would get. These
@@ -143,7 +147,7 @@ pub fn make_with_lone_claims(manifests: &mut Manifests, options: PodOptions) -> 
     let mut workloads = pods::make(manifests, &[]);
     workloads.extend(lone::make(manifests, &workloads));
     let claims = claims::make(manifests, options);
-    Made { workloads, claims: claims.count, failures: claims.failures }
+    Made { workloads, claims: claims.count, failures: claims.failures, unused_templates: 0 }
 }
 
 impl Made {
@@ -180,6 +184,16 @@ impl Made {
         Some(format!("{program}: made {}, as a cluster would; {names}", parts.join(" and ")))
     }
 
+    /// Returns a line for each workload of which not all pods are made.
+    #[must_use]
+    pub fn cut_notes(&self, program: &str) -> Vec<String> {
+        let cut = self.workloads.iter().filter(|workload| workload.left_out > 0);
+        let cut = cut.map(|Workload { kind, name, left_out, .. }| {
+            format!("{program}: {kind} {name}: {left_out} more pods or some are not made: at most 10000 of a workload, 20000 in all")
+        });
+        cut.collect()
+    }
+
     /// Returns a line for each workload without pods, with the reason, or with more than are made.
     #[must_use]
     pub fn notes(&self, program: &str) -> Vec<String> {
@@ -188,11 +202,10 @@ impl Made {
         let line = |(workload, idle): (&Workload, Idle)| {
             format!("{program}: no pods of {} {}: {}", workload.kind, workload.name, idle.as_str())
         };
-        let cut = self.workloads.iter().filter(|workload| workload.left_out > 0);
-        let cut = cut.map(|Workload { kind, name, left_out, .. }| {
-            format!("{program}: {kind} {name}: {left_out} more pods are not made: at most 10000 of a workload are")
-        });
-        shown.map(line).chain(cut).collect()
+        let cut = self.cut_notes(program);
+        let unused = (self.unused_templates > 0)
+            .then(|| format!("{program}: ignored: ResourceClaimTemplate ({}): no pod names it", self.unused_templates));
+        shown.map(line).chain(cut).chain(unused).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::daemon;
-use super::demand::{Demand, Pods, controller};
+use super::demand::{Demand, MOST_IN_ALL, Pods, controller};
 use super::names::Names;
 use super::{Idle, Named, Workload};
 use crate::candidates::is_pending;
@@ -152,7 +152,7 @@ impl PodMaker<'_> {
             (_, None) => idle = Some(Idle::NonePlanned),
             (Pods::Alike(count), Some(template)) => {
                 let prefix = format!("{}-", demand.metadata.name.as_deref().unwrap_or_default());
-                for _ in running..*count {
+                for _ in (running..*count).take(self.room()) {
                     self.add_made(demand, template, &prefix);
                 }
             }
@@ -175,9 +175,14 @@ impl PodMaker<'_> {
             running,
             one_by_one,
             idle,
-            left_out: demand.left_out,
+            left_out: if self.room() == 0 { demand.left_out.max(1) } else { demand.left_out },
             names: spec.map(named_by).unwrap_or_default(),
         }
+    }
+
+    /// Returns the number of pods that can still be made.
+    fn room(&self) -> usize {
+        MOST_IN_ALL.saturating_sub(self.made.len())
     }
 
     /// Makes the pods of a stateful set that are not there.
@@ -185,7 +190,7 @@ impl PodMaker<'_> {
         let own = demand.metadata.name.as_deref().unwrap_or_default();
         let namespace = demand.metadata.namespace.as_deref().unwrap_or_default();
         let names = numbers.iter().map(|number| format!("{own}-{number}"));
-        for name in names {
+        for name in names.take(self.room()) {
             if self.names.take(namespace, &name) {
                 self.made.push(pod_of(demand, template, name));
             }
@@ -199,7 +204,7 @@ impl PodMaker<'_> {
         let named = self.owned.by(demand).iter().filter_map(|pod| pod.metadata.name.clone());
         let there: BTreeSet<String> = named.collect();
         let is_open = |index: &&usize| !there.iter().any(|name| name.starts_with(&prefix(index)));
-        for index in indexes.iter().filter(is_open) {
+        for index in indexes.iter().filter(is_open).take(self.room()) {
             self.add_made(demand, template, &prefix(index));
         }
     }
@@ -211,7 +216,7 @@ impl PodMaker<'_> {
         let there: BTreeSet<String> = there.collect();
         let mut model = pod_of(demand, template, String::new());
         daemon::tolerate(&mut model);
-        for node in self.nodes.clone() {
+        for node in self.nodes.clone().into_iter().take(self.room()) {
             let name = node.metadata.name.as_deref().unwrap_or_default();
             if there.contains(name) || !daemon::is_for(&model, node) {
                 continue;

@@ -60,6 +60,10 @@ enum Command {
         /// Pod or claim, with its namespace if it is another one [default: all pods that are pending]
         #[arg(value_name = "CLAIM or POD")]
         name: Option<String>,
+        /// Manifests of pods or workloads to ask about, with nodes and slices, instead of a cluster: files, directories, - for
+        /// stdin; may be repeated
+        #[arg(short, long = "filename", value_name = "FILE")]
+        files: Vec<String>,
         /// Output format
         #[arg(short, long, value_enum, default_value_t = Format::Table)]
         output: Format,
@@ -190,6 +194,9 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
             let text = attributes::table(&manifests, class.as_deref(), args.rules.profile)?;
             (escaped(&(text + &manifests.mark())).into_owned(), manifests.problems.is_empty())
         }
+        Command::Why { name, files, output } if !files.is_empty() => {
+            args.why_in_files(files, name.as_deref(), *output)?
+        }
         Command::Plan(of_plan) if !args.place.is_given() => args.planned(of_plan, of_plan.read(args)?)?,
         _ => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -231,7 +238,7 @@ impl Args {
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
         cluster.say_other_release(NAME, self.rules.profile);
         let text = match &self.command {
-            Command::Why { name, output } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
+            Command::Why { name, output, .. } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
             Command::Free { drivers, by } => {
                 let question =
                     Question { drivers: drivers.clone(), ..Question::new(self.rules.profile, self.gates()?) };

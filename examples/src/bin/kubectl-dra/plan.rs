@@ -5,7 +5,7 @@ use examples::live::connect::Cluster;
 use examples::live::failure::LiveError;
 use examples::live::listing::{list, list_devices_and_pods};
 use examples::manifest::{Manifests, TemplatePath};
-use examples::output::{as_json, say};
+use examples::output::{Format, OutputError, as_json, as_yaml, say};
 use examples::plan::{Plan, Rules, plan};
 
 use super::{Args, DraError, NAME};
@@ -65,6 +65,25 @@ impl Args {
     /// Returns the namespace of objects that are written without one.
     fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or(NAMESPACE)
+    }
+
+    /// Explains the pods of manifests that have no place: all, or those of a name or of a workload with the name.
+    pub(crate) fn why_in_files(
+        &self,
+        files: &[String],
+        name: Option<&str>,
+        output: Format,
+    ) -> Result<(String, bool), DraError> {
+        let of_files = PlanArgs { files: files.to_vec(), templates: Vec::new(), output: PlanFormat::Table };
+        let rules = Rules { profile: self.rules.profile, gates: self.gates()? };
+        let mut plan: Plan = plan(of_files.read(self)?, rules)?;
+        plan.keep_waiting(name.map(|name| name.rsplit('/').next().unwrap_or(name)));
+        let text = match output {
+            Format::Table => plan.text(self.namespace()),
+            Format::Json => as_json(&plan)?,
+            Format::Yaml => as_yaml(&[serde_json::to_value(&plan).map_err(OutputError::from)?])?,
+        };
+        Ok((text, plan.is_whole()))
     }
 
     /// Returns the plan as text, and true if all pods have a place.

@@ -189,7 +189,7 @@ fn run(args: &Args) -> Result<(), AgentError> {
     register(&mut objects, &args.node)?;
     expand_rules(&mut objects, args)?;
     let rules = RuleBook::new(&objects.rules, args.rule_timeout);
-    rules.idle_lines(&objects.nodes, args.begin).iter().try_for_each(|line| print(line))?;
+    rules.lines(&objects.nodes, args.begin).iter().try_for_each(|line| print(line))?;
     if objects.nodes.is_empty() {
         return Err(AgentError::NoNode);
     }

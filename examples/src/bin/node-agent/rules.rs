@@ -57,9 +57,18 @@ impl RuleBook {
         words
     }
 
-    /// Returns a line for each rule that does nothing on some nodes: a dry run with what it would do, or one that selects none.
-    pub(crate) fn idle_lines(&self, nodes: &[GatedNode], now: Timestamp) -> Vec<String> {
-        self.rules.iter().flat_map(|rule| self.lines_of(rule, nodes, now)).collect()
+    /// Returns a line for each rule that does nothing on some nodes: a dry run with what it would do, or one that selects none;
+    /// and what differs from the controller, if a rule does something.
+    pub(crate) fn lines(&self, nodes: &[GatedNode], now: Timestamp) -> Vec<String> {
+        let has_gates = nodes.iter().any(|node| !self.gates_of(node, now).is_empty());
+        let differs = has_gates.then(|| {
+            format!(
+                "rules: node-readiness-controller taints at once; here the gate holds the node, and the taint comes after {} s \
+                 (--rule-timeout)",
+                self.timeout_seconds
+            )
+        });
+        self.rules.iter().flat_map(|rule| self.lines_of(rule, nodes, now)).chain(differs).collect()
     }
 
     fn lines_of(&self, rule: &NodeReadinessRule, nodes: &[GatedNode], now: Timestamp) -> Vec<String> {
