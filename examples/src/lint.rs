@@ -168,9 +168,9 @@ impl<'m> Linter<'m> {
         constraint: &DeviceConstraint,
         offered: &BTreeMap<String, (Devices<'m>, usize)>,
     ) {
-        let names = constraint.requests.as_deref().unwrap_or_default();
+        let listed = constraint.requests.as_deref().unwrap_or_default();
         let is_meant = |name: &str| {
-            names.is_empty() || names.iter().any(|of| of == name || name.split('/').next() == Some(of.as_str()))
+            listed.is_empty() || listed.iter().any(|of| of == name || name.split('/').next() == Some(of.as_str()))
         };
         let named: Vec<(&String, &(Devices<'m>, usize))> = offered.iter().filter(|(name, _)| is_meant(name)).collect();
         let meant: Vec<&(Devices<'m>, usize)> = named.iter().map(|(_, offered)| *offered).collect();

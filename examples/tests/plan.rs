@@ -18,7 +18,9 @@ fn planned(files: &[&Path]) -> Plan {
     let mut manifests = Manifests::default()
         .in_namespace(Some("default".to_owned()))
         .with_templates(vec!["MPIJob=spec.mpiReplicaSpecs.*.template".parse().unwrap()]);
-    files.iter().for_each(|file| manifests.read_path(file));
+    for file in files {
+        manifests.read_path(file);
+    }
     plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) }).unwrap()
 }
 
@@ -77,7 +79,9 @@ fn more_nodes_place_no_fewer_pods() {
     for file in workloads() {
         let place = |texts: &[&str]| {
             let mut manifests = Manifests::default().in_namespace(Some("default".to_owned()));
-            texts.iter().for_each(|text| manifests.read("cluster.yaml", text));
+            for text in texts {
+                manifests.read("cluster.yaml", text);
+            }
             manifests.read_path(&file);
             plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) }).unwrap().placed
         };

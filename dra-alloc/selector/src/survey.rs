@@ -102,7 +102,7 @@ impl Selector {
         devices: impl IntoIterator<Item = SelectorInput<'d>>,
         options: &Options,
     ) -> Vec<TermSurvey> {
-        let terms = self.terms().into_iter().filter_map(|term| Selector::compile(&term, options).ok());
+        let terms = self.terms().into_iter().filter_map(|term| Self::compile(&term, options).ok());
         let mut surveys: Vec<(Self, TermSurvey)> = terms
             .map(|term| {
                 let survey = TermSurvey::new(&term);
@@ -184,7 +184,9 @@ impl TermSurvey {
                 self.first_error.get_or_insert_with(|| (input.device.name.clone(), error));
             }
         }
-        self.read.iter_mut().for_each(|read| read.add(input));
+        for read in &mut self.read {
+            read.add(input);
+        }
         parts.saturating_add(PARTS_OF_LOOK)
     }
 }
@@ -206,11 +208,13 @@ impl ValueSurvey {
     #[must_use]
     pub fn of_devices(devices: &[SelectorInput<'_>]) -> Vec<Self> {
         let parts = [Part::Attributes, Part::Capacity];
-        let named = devices.iter().flat_map(|input| parts.into_iter().flat_map(move |part| names::all(input, part)));
-        let names: BTreeSet<String> = named.map(|(domain, id)| format!("{domain}/{id}")).collect();
+        let all = devices.iter().flat_map(|input| parts.into_iter().flat_map(move |part| names::all(input, part)));
+        let names: BTreeSet<String> = all.map(|(domain, id)| format!("{domain}/{id}")).collect();
         let surveyed = names.into_iter().map(|name| {
             let mut survey = Self { name, ..Self::default() };
-            devices.iter().for_each(|input| survey.add(*input));
+            for input in devices {
+                survey.add(*input);
+            }
             survey
         });
         surveyed.collect()

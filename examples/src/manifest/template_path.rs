@@ -1,5 +1,6 @@
 //! Pod templates of objects whose kind is not read: the place of the template is given on the command line.
 
+use std::slice;
 use std::str::FromStr;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
@@ -104,7 +105,7 @@ impl TemplatePath {
                     check_pod_spec(spec)
                         .map_err(|fault| under(&[&place.path[..], &["spec".into()]].concat(), fault))?;
                 }
-                let name = [&[name.clone()], place.parts.as_slice()].concat().join("-");
+                let name = [slice::from_ref(&name), place.parts.as_slice()].concat().join("-");
                 let metadata = ObjectMeta { name: Some(name), namespace: namespace.clone(), ..metadata.clone() };
                 Ok(TemplatedObject { kind: self.kind.clone(), metadata, template, pods: place.pods })
             })

@@ -18,7 +18,7 @@ use crate::workload::{Named, Workload};
 pub(super) struct Objects {
     /// Releases that accept an object as it is.
     releases: BTreeMap<(&'static str, String), Vec<Profile>>,
-    /// What is refused, in the order of the kinds.
+    /// Refusals, in the order of the kinds.
     pub(super) refused: Vec<Refused>,
 }
 

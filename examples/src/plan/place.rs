@@ -149,21 +149,22 @@ impl Cluster {
                     let waiting = WaitingPods { pods: vec![name], reason, selectors, help: Vec::new() };
                     merge(planned, waiting);
                 }
-                Err(NoPlace::Nowhere) => match planned.waiting.last_mut().filter(|_| !is_pinned) {
-                    Some(known) => known.pods.push(name),
-                    None => {
+                Err(NoPlace::Nowhere) => {
+                    if let Some(known) = planned.waiting.last_mut().filter(|_| !is_pinned) {
+                        known.pods.push(name);
+                    } else {
                         let waiting = WaitingPods { pods: vec![name], ..self.explain(pod, nodes) };
                         merge(planned, waiting);
                     }
-                },
+                }
             }
             if workload.one_by_one && !planned.waiting.is_empty() {
                 let rest = own.iter().skip(index.saturating_add(1));
                 let before = pod.metadata.name.as_deref().unwrap_or_default();
                 let reason = format!("made when {before} is ready");
-                rest.for_each(|pod| {
-                    add_waiting(planned, pod.metadata.name.clone().unwrap_or_default(), reason.clone())
-                });
+                for pod in rest {
+                    add_waiting(planned, pod.metadata.name.clone().unwrap_or_default(), reason.clone());
+                }
                 break;
             }
         }
@@ -282,9 +283,8 @@ impl Cluster {
                     let answer = self.store.call(&write);
                     binding.answer(&mut cycle, &mut self.tracker, answer, NOW);
                 }
-                // The devices are allocated already; the pod waits for their conditions on its node.
-                BindStep::Wait { .. } => return Ok(()),
                 BindStep::Failed(error) => return Err(error.to_string()),
+                // Bound; or its devices are allocated, and it waits for their conditions on its node.
                 _ => return Ok(()),
             }
         }

@@ -1,5 +1,7 @@
 //! A plan as text, in 80 columns.
 
+use std::fmt::Write;
+
 use anstyle::{AnsiColor, Color, Style};
 
 use super::{Plan, PlannedWorkload, WaitingPods};
@@ -27,7 +29,8 @@ impl Lines {
     fn add(&mut self, style: Style, indent: usize, hang: usize, text: &str) {
         for (index, line) in wrapped(&one_line(text), indent, hang).into_iter().enumerate() {
             let margin = if index == 0 { indent } else { hang };
-            self.0.push_str(&format!("{}{style}{line}{style:#}\n", " ".repeat(margin)));
+            // Writing to a string can't fail.
+            let _ = writeln!(self.0, "{}{style}{line}{style:#}", " ".repeat(margin));
         }
     }
 }

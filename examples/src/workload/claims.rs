@@ -10,7 +10,6 @@ use k8s_openapi::api::core::v1::PodResourceClaimStatus;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::PodGroupResourceClaimStatus;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::names::Names;
 use crate::candidates::is_pending;
@@ -89,7 +88,7 @@ impl ClaimMaker {
                     sync.answer(ControllerResponse::Claim(Box::new(claim)));
                 }
                 SyncStep::Call(ControllerCall::RecordClaims { body, .. }) => {
-                    let statuses = body.pointer("/status/resourceClaimStatuses").map(Value::clone);
+                    let statuses = body.pointer("/status/resourceClaimStatuses").cloned();
                     recorded = statuses.and_then(|statuses| serde_json::from_value(statuses).ok());
                     sync.answer(ControllerResponse::Done);
                 }

@@ -117,8 +117,8 @@ impl<'m> Demand<'m> {
                 && deployment.metadata.namespace == set.metadata.namespace
         };
         let owner = controller(&set.metadata);
-        let is_owned = owner.is_some_and(|owner| deployments.iter().any(|deployment| is_owner(owner, deployment)));
-        let pods = if is_owned { Pods::None(Idle::Owned) } else { alike(number(set.spec.replicas)) };
+        let has_owner = owner.is_some_and(|owner| deployments.iter().any(|deployment| is_owner(owner, deployment)));
+        let pods = if has_owner { Pods::None(Idle::Owned) } else { alike(number(set.spec.replicas)) };
         let template = set.spec.template.as_ref();
         Self::new("ReplicaSet", &set.metadata, template, pods).wanting(number(set.spec.replicas))
     }
@@ -195,12 +195,11 @@ fn job_pods(spec: &JobSpec, status: Option<&JobStatus>) -> Pods {
 fn open_indexes(closed: &[Indexes], end: usize, most: usize) -> Vec<usize> {
     let (mut open, mut index) = (Vec::new(), 0_usize);
     while index < end && open.len() < most {
-        match closed.iter().find_map(|closed| closed.last_with(index)) {
-            Some(last) => index = last.saturating_add(1),
-            None => {
-                open.push(index);
-                index = index.saturating_add(1);
-            }
+        if let Some(last) = closed.iter().find_map(|closed| closed.last_with(index)) {
+            index = last.saturating_add(1);
+        } else {
+            open.push(index);
+            index = index.saturating_add(1);
         }
     }
     open

@@ -4,7 +4,7 @@
 //! module makes the pods and claims that a cluster would have. Quotas, and pods that a controller would replace, are not
 //! looked at.
 //!
-//! Names are by rule where Kubernetes fixes them (the pods of a StatefulSet). Others are a prefix and a number: the same at
+//! Names are by rule where Kubernetes fixes them (the pods of a `StatefulSet`). Others are a prefix and a number: the same at
 //! each run, and free of clashes.
 
 mod claims;

@@ -85,7 +85,7 @@ struct Owned<'m>(BTreeMap<(String, String, String), Vec<&'m Pod>>);
 
 impl<'m> Owned<'m> {
     fn of(manifests: &'m Manifests) -> Self {
-        let mut owned = Self::default();
+        let mut all = Self::default();
         let sets = manifests.workloads.replica_sets.iter().map(|set| (name_of(&set.metadata), &set.metadata));
         let sets: BTreeMap<String, &ObjectMeta> = sets.collect();
         for pod in manifests.pods.iter().filter(|pod| is_active(pod)) {
@@ -102,12 +102,12 @@ impl<'m> Owned<'m> {
                     None => by_hash(pod, owner),
                 };
                 if let Some(deployment) = deployment {
-                    owned.add("Deployment", &namespace, &deployment, pod);
+                    all.add("Deployment", &namespace, &deployment, pod);
                 }
             }
-            owned.add(&owner.kind, &namespace, &owner.name, pod);
+            all.add(&owner.kind, &namespace, &owner.name, pod);
         }
-        owned
+        all
     }
 
     fn add(&mut self, kind: &str, namespace: &str, name: &str, pod: &'m Pod) {

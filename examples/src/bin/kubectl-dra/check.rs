@@ -46,7 +46,7 @@ struct Answers<'m> {
 
 /// Returns a line for each error, each field that would be dropped and each warning, and the number of objects. Problems of
 /// the files are said. Where a gate or the release is the reason, it is named.
-pub(crate) fn check(files: &[String], server: Component, validation: Validation, lints: bool) -> Answer {
+pub(crate) fn check(files: &[String], server: Component, validation: Validation, with_lint: bool) -> Answer {
     let (profile, gates) = (server.profile(), server.gates());
     let mut manifests = Manifests::of_release(profile).keeping_written();
     for file in files {
@@ -54,7 +54,7 @@ pub(crate) fn check(files: &[String], server: Component, validation: Validation,
     }
     let is_answered = |note: &&Problem| note.is_of_other_release && CHECKED.iter().any(|kind| is_of(note, kind));
     let is_strict = validation == Validation::Strict;
-    let notes = manifests.notes.iter().filter(|note| !is_answered(note) && !(is_strict && note.is_unknown_field));
+    let notes = manifests.notes.iter().filter(|note| !(is_answered(note) || is_strict && note.is_unknown_field));
     manifests.problems.iter().chain(notes).for_each(say);
     manifests.ignored_lines("kubectl dra check", &CHECKED).iter().for_each(say);
     let manifests = &manifests;
@@ -81,7 +81,7 @@ pub(crate) fn check(files: &[String], server: Component, validation: Validation,
         }
     }
     let refused = refused.len();
-    if lints {
+    if with_lint {
         lines.extend(lint(manifests, profile).iter().map(ToString::to_string));
     }
     let lines: String = lines.into_iter().map(|line| line + "\n").collect();

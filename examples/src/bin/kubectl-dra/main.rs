@@ -189,7 +189,9 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
     let (text, is_whole) = match &args.command {
         Command::Attributes { class, files, .. } if !files.is_empty() => {
             let mut manifests = Manifests::of_release(args.rules.profile);
-            files.iter().for_each(|file| manifests.read_argument(file));
+            for file in files {
+                manifests.read_argument(file);
+            }
             manifests.problems.iter().chain(&manifests.notes).for_each(say);
             let text = attributes::table(&manifests, class.as_deref(), args.rules.profile)?;
             (escaped(&(text + &manifests.mark())).into_owned(), manifests.problems.is_empty())
@@ -197,7 +199,7 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
         Command::Why { name, files, output } if !files.is_empty() => {
             args.why_in_files(files, name.as_deref(), *output)?
         }
-        Command::Plan(of_plan) if !args.place.is_given() => args.planned(of_plan, of_plan.read(args)?)?,
+        Command::Plan(of_plan) if !args.place.is_given() => args.planned(of_plan, of_plan.read(args))?,
         _ => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.map_err(LiveError::Runtime)?.block_on(args.ask())?
@@ -259,7 +261,7 @@ impl Args {
                 return Ok((escaped(&answer.text).into_owned(), is_whole));
             }
             Command::Plan(args) => {
-                let mut manifests = args.read(self)?;
+                let mut manifests = args.read(self);
                 args.add_cluster(&mut manifests, &cluster).await?;
                 return self.planned(args, manifests);
             }

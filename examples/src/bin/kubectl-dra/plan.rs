@@ -38,13 +38,15 @@ enum PlanFormat {
 
 impl PlanArgs {
     /// Reads the manifests.
-    pub(crate) fn read(&self, args: &Args) -> Result<Manifests, DraError> {
+    pub(crate) fn read(&self, args: &Args) -> Manifests {
         let read = Manifests::of_release(args.rules.profile).with_templates(self.templates.clone());
         let mut manifests = read.in_namespace(Some(args.namespace().to_owned()));
-        self.files.iter().for_each(|file| manifests.read_argument(file));
+        for file in &self.files {
+            manifests.read_argument(file);
+        }
         let said = manifests.notes.iter().filter(|note| !note.is_unknown_field);
         said.for_each(say);
-        Ok(manifests)
+        manifests
     }
 
     /// Adds the objects of a cluster that the manifests do not replace.
@@ -76,7 +78,7 @@ impl Args {
     ) -> Result<(String, bool), DraError> {
         let of_files = PlanArgs { files: files.to_vec(), templates: Vec::new(), output: PlanFormat::Table };
         let rules = Rules { profile: self.rules.profile, gates: self.gates()? };
-        let mut plan: Plan = plan(of_files.read(self)?, rules)?;
+        let mut plan: Plan = plan(of_files.read(self), rules)?;
         plan.keep_waiting(name.map(|name| name.rsplit('/').next().unwrap_or(name)));
         let text = match output {
             Format::Table => plan.text(self.namespace()),

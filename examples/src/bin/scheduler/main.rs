@@ -97,7 +97,7 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     }
     let mut manifests =
         args.workloads.of_release(args.rules.profile).with_arguments(&args.files, args.cluster.manifest());
-    report(&manifests, settings.gates);
+    report(&manifests, settings.gates, args.pods);
     let made = workload::make(&mut manifests, PodOptions::new(Component::new(args.rules.profile, settings.gates)));
     made.lines("scheduler").iter().for_each(say);
     if args.pods {
@@ -113,7 +113,7 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
 }
 
 /// Prints the problems and notes of the manifests to stderr.
-fn report(manifests: &Manifests, gates: GateSet) {
+fn report(manifests: &Manifests, gates: GateSet, with_pods: bool) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
     refused_rules(&manifests.taint_rules).iter().for_each(say);
@@ -129,6 +129,9 @@ fn report(manifests: &Manifests, gates: GateSet) {
     }
     if manifests.nodes.is_empty() {
         say(&"scheduler: no Node among the manifests: nothing can be allocated");
+    }
+    if gates.has(Gate::NodeAllocatableResources) && !with_pods {
+        say(&"scheduler: what devices take of a node's CPU and memory counts with --pods only");
     }
     if !gates.has(Gate::ListTypeAttributes) && manifests.slices.iter().any(has_lists) {
         say(&"scheduler: there are lists of attribute values; constraints match them with \

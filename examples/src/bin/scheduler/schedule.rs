@@ -12,7 +12,7 @@ use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile, StateError,
     Verdict,
 };
-use dra_attrs::{Component, Version};
+use dra_attrs::{Component, QuantityError, Version};
 use examples::candidates::candidates;
 use examples::manifest::{Manifests, name_of};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -107,6 +107,9 @@ pub(crate) enum ScheduleError {
     /// An existing allocation can't be counted.
     #[error(transparent)]
     State(#[from] StateError),
+    /// An amount of a node or a pod is not a quantity.
+    #[error(transparent)]
+    Amount(#[from] QuantityError),
 }
 
 /// Allocates the pending claims in their order; each allocation counts for the later claims. All claims of a pod are
