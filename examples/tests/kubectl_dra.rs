@@ -282,7 +282,7 @@ fn check_refuses_what_kubectl_apply_refuses() {
     let text = "apiVersion: resource.k8s.io/v1
 kind: DeviceClass
 metadata: {name: gpu}
-spec: {selektors: [{cel: {expression: "true"}}]}
+spec: {selektors: [{cel: {expression: device.driver}}]}
 ---
 kind: DeviceClass
 metadata: {name: nic}
