@@ -226,12 +226,12 @@ impl Indexes {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use serde_json::{from_value, json};
+    use serde_json::{Value, from_value, json};
 
-    fn pods_of(spec: serde_json::Value, status: serde_json::Value) -> Pods {
-        let mut spec = spec;
+    fn pods_of(mut spec: Value, status: &Value) -> Pods {
         spec["template"] = json!({});
         let job: Job = from_value(json!({"metadata": {"name": "j"}, "spec": spec, "status": status})).unwrap();
         Demand::of_job(&job).pods
@@ -246,7 +246,7 @@ mod tests {
             (json!({"parallelism": 4, "completions": 2}), none.clone(), Pods::Alike(2)),
             (json!({"parallelism": 4, "completions": 6}), json!({"succeeded": 5}), Pods::Alike(1)),
             (json!({"parallelism": 0}), none.clone(), Pods::None(Idle::NonePlanned)),
-            (json!({"suspend": true}), none.clone(), Pods::None(Idle::Suspended)),
+            (json!({"suspend": true}), none, Pods::None(Idle::Suspended)),
             (
                 json!({"suspend": true}),
                 json!({"conditions": [{"type": "Complete", "status": "True"}]}),
@@ -259,7 +259,7 @@ mod tests {
             ),
         ];
         for (spec, status, expected) in cases {
-            assert_eq!(pods_of(spec.clone(), status), expected, "{spec}");
+            assert_eq!(pods_of(spec.clone(), &status), expected, "{spec}");
         }
     }
 

@@ -263,6 +263,7 @@ fn pod_of(demand: &Demand<'_>, template: &PodTemplateSpec, name: String) -> Pod 
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use dra_alloc::Profile;
     use dra_alloc::pods::PodOptions;
