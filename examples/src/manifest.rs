@@ -532,15 +532,22 @@ impl Manifests {
         }
     }
 
-    /// Returns the line that marks an answer, since it takes devices for free that claims hold. Empty if all allocations are
-    /// read.
+    /// Returns the lines that mark an answer which rests on what can't be read: claims whose devices it takes for free, and
+    /// other objects that it does without. Empty if all is read.
     #[must_use]
     pub fn mark(&self) -> String {
-        match self.unread_allocations {
+        let claims = match self.unread_allocations {
             0 => String::new(),
             1 => "1 claim can't be read: its devices count as free here\n".to_owned(),
             claims => format!("{claims} claims can't be read: their devices count as free here\n"),
-        }
+        };
+        let told = self.unread_allocations.saturating_add(self.partly_read.len());
+        let others = match self.problems.len().saturating_sub(told) {
+            0 => String::new(),
+            1 => "1 object can't be read, and does not count here\n".to_owned(),
+            others => format!("{others} objects can't be read, and do not count here\n"),
+        };
+        claims + &others
     }
 
     fn enter_request(&mut self, file: &str, tree: &Tree, api: Option<&str>) {

@@ -165,7 +165,7 @@ mod tests {
         ]);
         for number in 0..3 {
             let text = |part: &str, width: usize| format!("{part}-{number}{}", "x".repeat(width));
-            table.add([text("claim", 14), text("node", 12), text("request", 30), text("device", 40), text("", 20)]);
+            table.add([text("claim", 14), text("node", 12), text("request", 30), text("device", 30), text("", 20)]);
         }
         table
     }

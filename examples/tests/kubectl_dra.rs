@@ -350,3 +350,20 @@ fn attributes_are_listed_with_their_values() {
     let unknown = on_files(&["attributes", "gpus", "-f", &cluster], "");
     assert_eq!((unknown.code, unknown.stderr.as_str()), (1, "kubectl-dra: no class \"gpus\"; known: gpu, nic\n"));
 }
+
+#[tokio::test]
+async fn a_plan_counts_what_a_cluster_has_given_away() {
+    let server = StandIn::start(&[]);
+    cluster(&server).await;
+    let entry = json!({"name": "board", "resourceClaimTemplateName": "one"});
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "app"}, "spec": {"replicas": 2,
+        "selector": {}, "template": {"spec": {"containers": [{"name": "c"}], "resourceClaims": [entry]}}}});
+    let template = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one"},
+        "spec": {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "whole"}}]}}}});
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [deployment, template]}).to_string();
+    let run = Run::of(env!("CARGO_BIN_EXE_kubectl-dra"), &["plan", "-", "--server", &server.url], &list);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    let placed = "Deployment app: accepted by 1.34 to 1.37; 1 of 2 pods placed\n  app-1  node-1  gpu.example.com: board-1-whole\n";
+    assert!(run.stdout.starts_with(placed), "{}", run.stdout);
+    assert!(run.stderr.contains("1 pods of the cluster wait already"), "{}", run.stderr);
+}

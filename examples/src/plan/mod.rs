@@ -35,6 +35,8 @@ pub struct Plan {
     pub placed: usize,
     /// Number of pods.
     pub pods: usize,
+    /// Number of pods that workloads ask for, and that are too many to plan.
+    pub left_out: usize,
     /// True if names of pods and claims were made up.
     pub has_made_names: bool,
     /// Remarks about the answer as a whole.
@@ -180,6 +182,7 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
         refused: objects.refused,
         placed,
         pods: placed + waiting,
+        left_out: made.workloads.iter().map(|workload| workload.left_out).fold(0, usize::saturating_add),
         has_made_names: made.has_made_pods(),
         notes,
     })
@@ -212,6 +215,6 @@ impl Plan {
     /// Returns true if all pods have a place, and nothing is refused.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
-        self.placed == self.pods && self.refused.is_empty()
+        self.placed == self.pods && self.left_out == 0 && self.refused.is_empty()
     }
 }

@@ -38,6 +38,17 @@ pub(super) enum Pods {
     None(Idle),
 }
 
+impl Pods {
+    /// Returns the number of pods, as far as the workload alone tells it.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Alike(count) => *count,
+            Self::Numbered { numbers: all, .. } | Self::Indexed(all) => all.len(),
+            Self::EachNode | Self::None(_) => 0,
+        }
+    }
+}
+
 /// Reason that a workload makes no pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the reasons that there are")]

@@ -81,7 +81,7 @@ pub struct Workload {
     pub one_by_one: bool,
     /// Reason that it makes no pods.
     pub idle: Option<Idle>,
-    /// Number of its pods above the 10,000 that are made of a workload; at least 1 if 20,000 were made in all.
+    /// Number of its pods that are not made, since 10,000 of a workload and 20,000 in all are the most.
     pub left_out: usize,
     /// Templates and claims that its pods name.
     pub names: Vec<Named>,
@@ -189,7 +189,7 @@ impl Made {
     pub fn cut_notes(&self, program: &str) -> Vec<String> {
         let cut = self.workloads.iter().filter(|workload| workload.left_out > 0);
         let cut = cut.map(|Workload { kind, name, left_out, .. }| {
-            format!("{program}: {kind} {name}: {left_out} more pods or some are not made: at most 10000 of a workload, 20000 in all")
+            format!("{program}: {kind} {name}: {left_out} more pods are not made: at most 10000 of a workload and 20000 in all are")
         });
         cut.collect()
     }

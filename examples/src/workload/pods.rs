@@ -168,6 +168,8 @@ impl PodMaker<'_> {
             }
         }
         let spec = demand.template.and_then(|template| template.spec.as_ref());
+        let made = self.known.saturating_add(self.made.len()).saturating_sub(begin).saturating_add(running);
+        let not_made = if self.room() == 0 { demand.pods.count().saturating_sub(made) } else { 0 };
         Workload {
             kind: demand.kind.to_owned(),
             name: name_of(demand.metadata),
@@ -175,7 +177,7 @@ impl PodMaker<'_> {
             running,
             one_by_one,
             idle,
-            left_out: if self.room() == 0 { demand.left_out.max(1) } else { demand.left_out },
+            left_out: demand.left_out.saturating_add(not_made),
             names: spec.map(named_by).unwrap_or_default(),
         }
     }
