@@ -111,3 +111,17 @@ fn amounts_of_node_resources_count_if_their_gate_is_on() {
     assert!(run.stdout.contains("pod app-1: w"), "{}", run.stdout);
     assert!(run.stdout.contains("pod app-2: 0/1 nodes are available: 1 Insufficient cpu"), "{}", run.stdout);
 }
+
+#[test]
+fn full_explanations_ask_the_terms_of_selectors() {
+    let claim = "
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: [{name: r, exactly: {
+  deviceClassName: gpu, selectors: [{cel: {expression: 'device.attributes[\"gpu.example.com\"].numaNode == 0 &&
+    device.attributes[\"gpu.example.com\"].model == \"H200\"'}}]}}]}}}
+";
+    let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/data/plans/cluster.yaml");
+    let run = Run::of(env!("CARGO_BIN_EXE_scheduler"), &["--explain", "full", "-", cluster], claim);
+    let term = "device.attributes[\"gpu.example.com\"].model == \"H200\": true on 0 of 8 devices of class gpu; values: A100 (4), H100 (4)";
+    assert!(run.stdout.contains(term), "{}", run.stdout);
+    assert!(run.stdout.contains("fail selector 0 of the request ("), "{}", run.stdout);
+}

@@ -17,21 +17,23 @@ mod print;
 mod schedule;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use args::{Args, Command};
+use args::{Args, Command, Explain};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{Classes, Gate, GateSet};
-use dra_attrs::{Component, GateError, VersionError};
+use dra_attrs::{Component, GateError, Profile, VersionError};
 use examples::eviction_preview::refused_rules;
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::Manifests;
 use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
+use examples::plan::{Devices, terms_of_claims};
 use examples::workload;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
-use k8s_openapi::api::resource::v1::ResourceSlice;
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceSlice};
 use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
-use schedule::{Schedule, ScheduleError, Settings, schedule};
+use schedule::{Answer, Fate, Schedule, ScheduleError, Settings, schedule};
 
 /// Kinds of objects that the program uses.
 const USED: [&str; 6] = ["DeviceClass", "DeviceTaintRule", "Node", "PodGroup", "ResourceClaim", "ResourceSlice"];
@@ -105,7 +107,7 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
         return Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let scheduled = schedule(&manifests, &settings)?;
-    print(&scheduled, &manifests.slices, args)?;
+    print(&scheduled, &manifests, args)?;
     if args.output == Format::Table {
         put(&manifests.mark())?;
     }
@@ -155,9 +157,22 @@ fn has_lists(slice: &ResourceSlice) -> bool {
     })
 }
 
-fn print(scheduled: &Schedule, slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
-    let answers = &scheduled.answers;
+/// Returns a line for each term of a selector that keeps devices from a claim without an allocation, with the values that
+/// there are.
+fn false_terms(scheduled: &Schedule, manifests: &Manifests, profile: Profile) -> String {
+    let is_refused = |answer: &&Answer| matches!(answer.fate, Fate::Nowhere { .. } | Fate::Failed(_));
+    let claims = scheduled.answers.iter().filter(is_refused).map(|answer| &answer.claim);
+    let classes: Vec<Arc<DeviceClass>> = manifests.classes.iter().cloned().map(Arc::new).collect();
+    let answers = terms_of_claims(claims, &classes, &Devices::new(&manifests.slices), profile);
+    answers.iter().map(|term| format!("{term}\n")).collect()
+}
+
+fn print(scheduled: &Schedule, manifests: &Manifests, args: &Args) -> Result<(), SchedulerError> {
+    let (answers, slices) = (&scheduled.answers, &manifests.slices);
     let mut refusals = refusals(answers, args.explain.into());
+    if args.explain == Explain::Full {
+        refusals.push_str(&false_terms(scheduled, manifests, args.rules.profile));
+    }
     for line in restrictions(&scheduled.restricted) {
         refusals.push_str(&line);
         refusals.push('\n');
