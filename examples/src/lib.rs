@@ -12,6 +12,7 @@ pub mod feature_gates;
 pub mod grpc_api;
 pub mod held_twice;
 pub mod instant;
+pub mod lint;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod machine;
@@ -20,12 +21,16 @@ pub mod nominate;
 pub mod objects;
 pub mod output;
 pub mod placing;
+pub mod plan;
 pub mod pool_question;
 pub mod pool_table;
 pub mod random;
 pub mod release_args;
+pub mod room;
 pub mod simulation;
 pub mod sysfs;
+pub mod table;
+pub mod workload;
 
 /// Tests the examples of a page of the project as doctests.
 #[cfg(doctest)]

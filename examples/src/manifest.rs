@@ -8,6 +8,7 @@ mod kind;
 mod list;
 mod problem;
 mod source;
+mod template_path;
 mod tree;
 mod unquoted;
 
@@ -17,6 +18,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use dra_attrs::Profile;
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
@@ -36,25 +39,48 @@ use list::Implied;
 use problem::Fault;
 pub use problem::Problem;
 pub use source::{MAX_MANIFEST_LEN, manifest_files, read_text};
+pub use template_path::{TemplatePath, TemplatePathError, TemplatedObject};
 use tree::{Step, Tree};
 pub(crate) use tree::{only_in, path_text};
 
+use crate::candidates::is_pending;
 use crate::objects::allocation_part;
 
 /// Programs that read kinds which others ignore.
-const USERS: [(&str, &str); 12] = [
+const USERS: [(&str, &str); 19] = [
     ("ClusterRole", "pool-status"),
+    ("CronJob", "scheduler"),
+    ("DaemonSet", "scheduler"),
+    ("Deployment", "scheduler"),
     ("DeviceClass", "scheduler"),
     ("DeviceTaintRule", "pool-status"),
+    ("Job", "scheduler"),
     ("KubeletConfiguration", "node-agent"),
     ("Node", "scheduler"),
     ("NodeReadinessRule", "node-agent"),
     ("Pod", "scheduler"),
     ("PodGroup", "scheduler"),
     ("ReadinessTaintRule", "node-agent"),
-    ("ResourcePoolStatusRequest", "pool-status"),
+    ("ReplicaSet", "scheduler"),
     ("ResourceClaim", "scheduler"),
+    ("ResourceClaimTemplate", "scheduler"),
+    ("ResourcePoolStatusRequest", "pool-status"),
     ("ResourceSlice", "scheduler"),
+    ("StatefulSet", "scheduler"),
+];
+
+/// Kinds whose objects have a namespace.
+const NAMESPACED: [&str; 10] = [
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
+    "Job",
+    "Pod",
+    "PodGroup",
+    "ReplicaSet",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "StatefulSet",
 ];
 
 /// Fields that Kubernetes' types lack, with the program that reads them.
@@ -93,6 +119,8 @@ pub struct Manifests {
     pub claims: Vec<ResourceClaim>,
     /// `ResourceClaimTemplate`s of the manifests.
     pub claim_templates: Vec<ResourceClaimTemplate>,
+    /// Objects that make pods.
+    pub workloads: WorkloadManifests,
     /// `DeviceTaintRule`s of the manifests.
     pub taint_rules: Vec<DeviceTaintRule>,
     /// `ResourcePoolStatusRequest`s of the manifests, in either form.
@@ -105,6 +133,8 @@ pub struct Manifests {
     pub problems: Vec<Problem>,
     /// Objects that were read, but perhaps not as intended.
     pub notes: Vec<Problem>,
+    /// Objects without a version, which kubectl does not apply.
+    pub unversioned: Vec<Problem>,
     /// Names of the claims of which the allocation alone is read.
     pub partly_read: BTreeSet<String>,
     /// Number of claims with an allocation that can't be read.
@@ -115,6 +145,10 @@ pub struct Manifests {
     scope: Scope,
     /// Whose rules decide which fields there are.
     rules: Rules,
+    /// Namespace of objects that are written without one; as they are written if there is none.
+    namespace: Option<String>,
+    /// Places of pod templates in objects of other kinds.
+    template_paths: Vec<TemplatePath>,
     /// Objects as they were written, by kind and name; none unless asked for.
     written: Option<BTreeMap<(&'static str, String), Value>>,
     /// Forms from which objects of a kind were converted. Each is noted once.
@@ -151,6 +185,26 @@ pub struct ReadinessManifests {
     pub statuses: Vec<Value>,
 }
 
+/// Objects that make pods.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct WorkloadManifests {
+    /// `DaemonSet`s of the manifests.
+    pub daemon_sets: Vec<DaemonSet>,
+    /// `Deployment`s of the manifests.
+    pub deployments: Vec<Deployment>,
+    /// `ReplicaSet`s of the manifests.
+    pub replica_sets: Vec<ReplicaSet>,
+    /// `StatefulSet`s of the manifests.
+    pub stateful_sets: Vec<StatefulSet>,
+    /// `Job`s of the manifests.
+    pub jobs: Vec<Job>,
+    /// `CronJob`s of the manifests.
+    pub cron_jobs: Vec<CronJob>,
+    /// Objects of other kinds with their pod templates, if their places were given.
+    pub others: Vec<TemplatedObject>,
+}
+
 /// Kinds that are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Scope {
@@ -174,6 +228,8 @@ impl Default for Rules {
 #[derive(Debug)]
 struct Known {
     index: usize,
+    /// Number of objects that were read before.
+    sequence: usize,
     place: String,
 }
 
@@ -206,6 +262,25 @@ impl Manifests {
         Self { written: Some(BTreeMap::new()), ..self }
     }
 
+    /// Reads objects that have no namespace as those of a namespace, as kubectl does.
+    #[must_use]
+    pub fn in_namespace(self, namespace: Option<String>) -> Self {
+        Self { namespace, ..self }
+    }
+
+    /// Reads the pod templates of objects of other kinds.
+    #[must_use]
+    pub fn with_templates(self, template_paths: Vec<TemplatePath>) -> Self {
+        Self { template_paths, ..self }
+    }
+
+    /// Returns the number of objects that were read before one, by kind and name.
+    #[must_use]
+    pub fn sequence(&self, kind: &str, name: &str) -> Option<usize> {
+        let kind = USERS.into_iter().map(|(known, _)| known).find(|known| *known == kind)?;
+        self.known.get(&(kind, name.to_owned())).map(|known| known.sequence)
+    }
+
     /// Returns an object of `resource.k8s.io` as it was written, with its kind and version, if such objects are kept.
     #[must_use]
     pub fn written(&self, kind: &'static str, name: &str) -> Option<&Value> {
@@ -216,14 +291,20 @@ impl Manifests {
     /// given by name and text.
     #[must_use]
     pub fn of_arguments(files: &[String], built_in: (&str, &str), profile: Profile) -> Self {
-        let mut manifests = Self::of_release(profile);
+        Self::of_release(profile).with_arguments(files, built_in)
+    }
+
+    /// Reads the arguments of a command line, as [`Manifests::of_arguments`] does.
+    #[must_use]
+    pub fn with_arguments(mut self, files: &[String], built_in: (&str, &str)) -> Self {
+        let manifests = &mut self;
         if files.is_empty() {
             manifests.read(built_in.0, built_in.1);
         }
         for file in files {
             manifests.read_argument(file);
         }
-        manifests
+        self
     }
 
     /// Reads a file, a directory, or stdin for `-`.
@@ -308,6 +389,10 @@ impl Manifests {
 
     fn visit_object(&mut self, file: &str, tree: &Tree, kind: &str, implied_api: Option<&str>) {
         let api = tree.text(&["apiVersion"]).or(implied_api);
+        if api.is_none() {
+            let object = tree.described(kind);
+            self.unversioned.push(Problem::new(file, tree.line(), &object, &["apiVersion".into()], "must be set"));
+        }
         match (self.scope, kind) {
             (Scope::Devices, "Node") => self.enter::<Node>(file, tree, api),
             (Scope::Devices, "Pod") => self.enter::<Pod>(file, tree, api),
@@ -317,6 +402,12 @@ impl Manifests {
             (Scope::Devices, "ResourceClaim") => self.enter_claim(file, tree, api),
             (Scope::Devices, "ResourceClaimTemplate") => self.enter::<ResourceClaimTemplate>(file, tree, api),
             (Scope::Devices, "DeviceTaintRule") => self.enter::<DeviceTaintRule>(file, tree, api),
+            (Scope::Devices, "DaemonSet") => self.enter::<DaemonSet>(file, tree, api),
+            (Scope::Devices, "Deployment") => self.enter::<Deployment>(file, tree, api),
+            (Scope::Devices, "ReplicaSet") => self.enter::<ReplicaSet>(file, tree, api),
+            (Scope::Devices, "StatefulSet") => self.enter::<StatefulSet>(file, tree, api),
+            (Scope::Devices, "Job") => self.enter::<Job>(file, tree, api),
+            (Scope::Devices, "CronJob") => self.enter::<CronJob>(file, tree, api),
             (Scope::Devices, "ClusterRole") => self.enter::<ClusterRole>(file, tree, api),
             (Scope::Devices, "ResourcePoolStatusRequest") => self.enter_request(file, tree, api),
             (Scope::Readiness, "Node") => self.enter::<GatedNode>(file, tree, api),
@@ -324,7 +415,22 @@ impl Manifests {
             (Scope::Readiness, "KubeletConfiguration") => self.enter::<KubeletConfiguration>(file, tree, api),
             (Scope::Readiness, "ReadinessTaintRule") => self.enter::<ReadinessTaintRule>(file, tree, api),
             (Scope::Readiness, "NodeReadinessRule") => self.enter::<NodeReadinessRule>(file, tree, api),
+            _ if self.template_paths.iter().any(|path| path.kind() == kind) => self.enter_templates(file, tree, kind),
             _ => self.visit_other(file, tree, kind),
+        }
+    }
+
+    /// Reads the pod templates of an object of another kind.
+    fn enter_templates(&mut self, file: &str, tree: &Tree, kind: &str) {
+        let object = tree.object_json();
+        let paths = self.template_paths.iter().filter(|path| path.kind() == kind);
+        let found: Result<Vec<TemplatedObject>, Fault> = paths
+            .map(|path| path.objects(&object, self.namespace.as_deref()))
+            .collect::<Result<Vec<_>, _>>()
+            .map(|all| all.concat());
+        match found {
+            Ok(objects) => self.workloads.others.extend(objects),
+            Err(fault) => self.refuse(file, tree, kind, &fault),
         }
     }
 
@@ -359,7 +465,8 @@ impl Manifests {
             }
             _ => {}
         }
-        let json = tree.object_json();
+        let mut json = tree.object_json();
+        self.add_namespace(T::KIND, &mut json);
         let read = unquoted::check(&json).and_then(|()| door::enter::<T>(json, api, self.rules.0, tree));
         let read = read.and_then(|entered| Ok((read_object::<T>(entered.json.clone())?, entered)));
         match read {
@@ -372,6 +479,16 @@ impl Manifests {
                 self.keep(file, tree, object);
             }
             Err(fault) => self.refuse(file, tree, T::KIND, &fault),
+        }
+    }
+
+    /// Gives an object the namespace of those that are written without one.
+    fn add_namespace(&self, kind: &str, json: &mut Value) {
+        let Some(namespace) = self.namespace.as_ref().filter(|_| NAMESPACED.contains(&kind)) else { return };
+        let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+        let is_without = metadata.get("namespace").is_none_or(|own| own.is_null() || own.as_str() == Some(""));
+        if is_without {
+            metadata.insert("namespace".to_owned(), namespace.as_str().into());
         }
     }
 
@@ -415,15 +532,22 @@ impl Manifests {
         }
     }
 
-    /// Returns the line that marks an answer, since it takes devices for free that claims hold. Empty if all allocations are
-    /// read.
+    /// Returns the lines that mark an answer which rests on what can't be read: claims whose devices it takes for free, and
+    /// other objects that it does without. Empty if all is read.
     #[must_use]
     pub fn mark(&self) -> String {
-        match self.unread_allocations {
+        let claims = match self.unread_allocations {
             0 => String::new(),
             1 => "1 claim can't be read: its devices count as free here\n".to_owned(),
             claims => format!("{claims} claims can't be read: their devices count as free here\n"),
-        }
+        };
+        let told = self.unread_allocations.saturating_add(self.partly_read.len());
+        let others = match self.problems.len().saturating_sub(told) {
+            0 => String::new(),
+            1 => "1 object can't be read, and does not count here\n".to_owned(),
+            others => format!("{others} objects can't be read, and do not count here\n"),
+        };
+        claims + &others
     }
 
     fn enter_request(&mut self, file: &str, tree: &Tree, api: Option<&str>) {
@@ -467,8 +591,30 @@ impl Manifests {
         }
     }
 
+    /// Adds the objects of a cluster that these do not replace. Pods of the cluster that wait are left out; their number is
+    /// returned.
+    pub fn add_objects(&mut self, objects: Self) -> usize {
+        fn add<T: Kind>(manifests: &mut Manifests, objects: Vec<T>) {
+            for object in objects {
+                let name = object.metadata().map(name_of).unwrap_or_default();
+                if !manifests.known.contains_key(&(T::KIND, name)) {
+                    T::list(manifests).push(object);
+                }
+            }
+        }
+        let (waiting, pods): (Vec<Pod>, Vec<Pod>) = objects.pods.into_iter().partition(|pod| is_pending(pod, None));
+        add(self, pods);
+        add(self, objects.nodes);
+        add(self, objects.slices);
+        add(self, objects.classes);
+        add(self, objects.claims);
+        add(self, objects.claim_templates);
+        add(self, objects.taint_rules);
+        waiting.len()
+    }
+
     /// Returns the number of objects of each kind that is read.
-    const fn counts(&self) -> [(&'static str, usize); 10] {
+    const fn counts(&self) -> [(&'static str, usize); 16] {
         [
             (Node::KIND, self.nodes.len()),
             (Pod::KIND, self.pods.len()),
@@ -477,6 +623,12 @@ impl Manifests {
             (DeviceClass::KIND, self.classes.len()),
             (ResourceClaim::KIND, self.claims.len()),
             (ResourceClaimTemplate::KIND, self.claim_templates.len()),
+            (DaemonSet::KIND, self.workloads.daemon_sets.len()),
+            (Deployment::KIND, self.workloads.deployments.len()),
+            (ReplicaSet::KIND, self.workloads.replica_sets.len()),
+            (StatefulSet::KIND, self.workloads.stateful_sets.len()),
+            (Job::KIND, self.workloads.jobs.len()),
+            (CronJob::KIND, self.workloads.cron_jobs.len()),
             (DeviceTaintRule::KIND, self.taint_rules.len()),
             (ClusterRole::KIND, self.roles.len()),
             ("ResourcePoolStatusRequest", self.requests.len()),
@@ -497,7 +649,8 @@ impl Manifests {
                 *old = object;
             }
         } else {
-            self.known.insert((T::KIND, name), Known { index, place });
+            let sequence = self.known.len();
+            self.known.insert((T::KIND, name), Known { index, sequence, place });
             T::list(self).push(object);
         }
     }

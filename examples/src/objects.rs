@@ -3,7 +3,10 @@
 //! All programs read them here, with one deserializer: the code that reads a type is large, and is made once.
 
 use dra_attrs::saturate_times;
-use k8s_openapi::api::core::v1::{Binding, Node, Pod};
+
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::{Binding, Node, Pod, PodTemplateSpec};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
@@ -64,15 +67,22 @@ macro_rules! kube_objects {
 kube_objects!(
     Binding,
     ClusterRole,
+    CronJob,
+    DaemonSet,
+    Deployment,
     DeviceClass,
     DeviceTaintRule,
+    Job,
     Node,
     Pod,
     PodDisruptionBudget,
     PodGroup,
+    PodTemplateSpec,
+    ReplicaSet,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
+    StatefulSet,
     kep::ResourcePoolStatusRequest,
     v1alpha3::ResourcePoolStatusRequest
 );

@@ -56,6 +56,13 @@ pub fn with_budget<T>(search: impl FnOnce(Budget<'_>) -> T) -> T {
     search(Budget::default().with_stop(&is_over))
 }
 
+/// Calls a function with a budget for a search, which ends when all searches that count with it have asked `most` times if they
+/// go on.
+pub fn with_shared_budget<T>(questions: &AtomicU64, most: u64, search: impl FnOnce(Budget<'_>) -> T) -> T {
+    let is_over = || questions.fetch_add(1, Ordering::Relaxed) >= most;
+    search(Budget::default().with_stop(&is_over))
+}
+
 /// Returns a device that a cycle has chosen and another claim holds as well, with that claim: two schedulers have given it away.
 #[must_use]
 pub fn rival(cycle: &PodCycle, state: &AllocatedState) -> Option<(DeviceId, ClaimId)> {

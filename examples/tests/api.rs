@@ -42,7 +42,7 @@ const WITHOUT_USER: [(&str, &str); 5] = [
 ];
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Index<T>`.
-const COUNTS: [&str; 70] = [
+const COUNTS: [&str; 76] = [
     "advanced_devices",
     "affected",
     "allocated",
@@ -64,13 +64,16 @@ const COUNTS: [&str; 70] = [
     "device_count",
     "devices",
     "divisor",
+    "errors",
     "failed_states",
+    "fails",
     "filter_rounds",
     "filter_runs",
     "fitting",
     "found",
     "free",
     "gates_off",
+    "holds",
     "in_use",
     "left",
     "left_out",
@@ -84,6 +87,7 @@ const COUNTS: [&str; 70] = [
     "max_advanced_devices",
     "max_counter_sets",
     "max_devices",
+    "missing",
     "most",
     "nodes",
     "number_of_nodes",
@@ -91,6 +95,7 @@ const COUNTS: [&str; 70] = [
     "of_class",
     "of_device",
     "opening",
+    "others",
     "parallelism",
     "pools",
     "published",
@@ -111,6 +116,7 @@ const COUNTS: [&str; 70] = [
     "total",
     "unavailable",
     "usable",
+    "values",
     "violations",
     "wanted",
 ];

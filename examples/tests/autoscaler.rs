@@ -150,3 +150,73 @@ fn what_a_removed_pod_leaves_behind() {
     let output = run(&["data/autoscaler/scale-down.yaml", "--remove-pod", "ml/nobody"], "");
     assert!(String::from_utf8(output.stderr).unwrap().contains("--remove-pod ml/nobody: there is no such pod"));
 }
+
+/// A daemon set whose running pod holds both devices of its node, a template of one more node, and a pod that wants two.
+fn with_daemon_set() -> String {
+    let gpus = |node: &str| {
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": {
+            "driver": "d.example.com", "nodeName": node, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "a"}, {"name": "b"}]}})
+    };
+    let claim = |count: u32| json!({"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": count}}]}});
+    let held = |device: &str| json!({"request": "r", "driver": "d.example.com", "pool": "old", "device": device});
+    let entry = json!([{"name": "r", "resourceClaimTemplateName": "one"}]);
+    let owner = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "ds", "uid": "uds", "controller": true}]);
+    let items = [
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "old"}, "status": {"allocatable": {"cpu": "8"}}}),
+        gpus("old"),
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}),
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"namespace": "ns", "name": "one"},
+            "spec": {"spec": claim(1)}}),
+        json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"namespace": "ns", "name": "ds"}, "spec": {
+            "selector": {}, "template": {"spec": {"containers": [], "resourceClaims": entry}}}}),
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"namespace": "ns", "name": "held", "uid": "uc",
+                "annotations": {"resource.kubernetes.io/pod-claim-name": "r"}, "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Pod", "name": "ds-x", "uid": "up", "controller": true}]},
+            "spec": claim(2), "status": {"allocation": {"devices": {"results": [held("a"), held("b")]}},
+                "reservedFor": [{"resource": "pods", "name": "ds-x", "uid": "up"}]}}),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "ns", "name": "ds-x", "uid": "up", "ownerReferences": owner},
+            "spec": {"nodeName": "old", "containers": [], "resourceClaims": entry},
+            "status": {"phase": "Running", "resourceClaimStatuses": [{"name": "r", "resourceClaimName": "held"}]}}),
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"namespace": "ns", "name": "both"},
+            "spec": claim(2)}),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "ns", "name": "train", "uid": "ut"}, "spec": {
+            "containers": [], "resourceClaims": [{"name": "r", "resourceClaimName": "both"}]}}),
+    ];
+    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
+}
+
+#[test]
+fn pods_of_daemon_sets_come_first_on_a_new_node() {
+    let mut group = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+    write!(
+        group,
+        "{{apiVersion: v1, kind: Node, metadata: {{name: fresh}}}}\n---\n{{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, \
+         metadata: {{name: fresh}}, spec: {{driver: d.example.com, nodeName: fresh, pool: {{name: fresh, generation: 1, \
+         resourceSliceCount: 1}}, devices: [{{name: a}}, {{name: b}}]}}}}\n"
+    )
+    .unwrap();
+    let answer = json_of(&["-", "--simulate-group", group.path().to_str().unwrap()], &with_daemon_set());
+    assert_eq!(answer[0]["takes"], json!([{"pod": "ns/ds-1", "node": "fresh", "devices": ["d.example.com/fresh/a"]}]));
+    assert_eq!(answer[0]["not"][0]["name"], "ns/train");
+}
+
+#[test]
+fn list_and_scale_down_agree_on_pods_of_daemon_sets() {
+    assert_eq!(nodes(&json_of(&["-"], &with_daemon_set())), [("old", "removable")]);
+    assert_eq!(json_of(&["-", "--scale-down"], &with_daemon_set())["removable"], json!(["old"]));
+}
+
+#[test]
+fn list_and_scale_down_agree_on_pods_without_a_controller() {
+    let alone = r#"{"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8"}}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "ns", "name": "p"}, "spec": {"nodeName": "n", "containers": []}}]}"#;
+    let list = json_of(&["-"], alone);
+    assert_eq!(list["nodes"][0]["reasons"][0]["type"], "NotMovable");
+    let answer = json_of(&["-", "--scale-down"], alone);
+    assert_eq!(
+        answer["kept"],
+        json!([{"name": "n", "reason": "ns/p can't be moved: no controller would make it anew"}])
+    );
+}

@@ -248,3 +248,122 @@ async fn gates_that_nobody_has_named_are_assumed() {
     slices.delete("nics", &DeleteParams::default()).await.unwrap();
     assert_eq!(why(&[]).stdout, format!("{begin}no devices\n"));
 }
+
+fn on_files(args: &[&str], text: &str) -> Run {
+    Run::of(env!("CARGO_BIN_EXE_kubectl-dra"), args, text)
+}
+
+const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/plans");
+
+#[test]
+fn a_plan_has_the_status_of_its_answer() {
+    let (cluster, file) = (format!("{PLANS}/cluster.yaml"), |name: &str| format!("{PLANS}/{name}.yaml"));
+    let whole = on_files(&["plan", &file("job"), &cluster], "");
+    assert_eq!((whole.code, whole.stdout.lines().count()), (0, 5), "{}", whole.stdout);
+    assert_eq!(on_files(&["plan", &file("deployment"), &cluster], "").code, 1);
+    assert_eq!(on_files(&["plan"], "").code, 2);
+    let refused = on_files(&["plan", &file("template-refused"), &cluster], "");
+    assert_eq!(refused.code, 1);
+    let json = on_files(&["plan", "-o", "json", &file("deployment"), &cluster], "").json();
+    assert_eq!((json["placed"].as_u64(), json["pods"].as_u64()), (Some(4), Some(5)));
+    assert_eq!(json["workloads"][0]["placed"][0]["devices"][0], "gpu.example.com/node-a/gpu-0");
+}
+
+#[test]
+fn why_asks_about_files_as_well() {
+    let (cluster, chat) = (format!("{PLANS}/cluster.yaml"), format!("{PLANS}/deployment.yaml"));
+    let told = on_files(&["why", "chat", "-f", &chat, "-f", &cluster], "");
+    assert!(told.stdout.contains("  chat-5 waits: 0/4 nodes are available"), "{}", told.stdout);
+    assert!(!told.stdout.contains("chat-1"), "{}", told.stdout);
+}
+
+#[test]
+fn check_refuses_what_kubectl_apply_refuses() {
+    let text = "apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selektors: [{cel: {expression: device.driver}}]}
+---
+kind: DeviceClass
+metadata: {name: nic}
+spec: {}
+";
+    let strict = on_files(&["check", "-"], text);
+    let unknown = "DeviceClass gpu: strict decoding error: unknown field spec.selektors: kubectl apply refuses it";
+    assert!(strict.stdout.contains(unknown), "{}", strict.stdout);
+    assert!(strict.stdout.contains("DeviceClass nic: apiVersion: must be set: kubectl apply refuses it"));
+    assert_eq!((strict.code, strict.stdout.lines().last()), (1, Some("objects: 2; refused: 2")));
+    let lenient = on_files(&["check", "--validate", "ignore", "-"], text);
+    assert_eq!((lenient.code, lenient.stdout.as_str()), (0, "objects: 2; refused: 0\n"));
+    assert!(lenient.stderr.contains("unknown field, ignored"), "{}", lenient.stderr);
+}
+
+#[test]
+fn lint_warns_and_refuses_nothing() {
+    let text = "{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {driver: d.example.com,
+  nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [
+    {name: a, attributes: {type: {string: gpu}, numa: {int: 0}}, taints: [{key: example.com/k, effect: None}]},
+    {name: b, attributes: {numa: {int: 1}}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: bare}, spec: {selectors: [
+  {cel: {expression: 'device.attributes[\"d.example.com\"].type == \"gpu\"'}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: all}, spec: {selectors: [{cel: {expression: 1 == 1}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: none}, spec: {selectors: [
+  {cel: {expression: device.driver == \"other.example.com\"}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {
+  requests: [{name: r, exactly: {deviceClassName: all, count: 2}}],
+  constraints: [{matchAttribute: d.example.com/numa}]}}}
+---
+{apiVersion: resource.k8s.io/v1beta2, kind: DeviceTaintRule, metadata: {name: typo}, spec: {
+  deviceSelector: {driver: d.exmaple.com}, taint: {key: example.com/k, effect: NoExecute}}}
+---
+{apiVersion: resource.k8s.io/v1beta2, kind: DeviceTaintRule, metadata: {name: broad}, spec: {
+  deviceSelector: {driver: d.example.com}, taint: {key: example.com/k, effect: NoExecute}}}
+";
+    let run = on_files(&["check", "--lint", "-"], text);
+    let lints: Vec<&str> = run.stdout.lines().filter(|line| line.contains(": lint: ")).collect();
+    let expected = [
+        "DeviceClass bare: lint: selectors[0] fails on 1 of 2 devices, such as b (no such key: type)",
+        "DeviceClass all: lint: selectors[0] is constant",
+        "DeviceClass none: lint: no device of 2 is of the class",
+        "ResourceClaim c: lint: constraints[0].matchAttribute d.example.com/numa can't be met: no two of the devices share",
+        "DeviceTaintRule typo: lint: it selects none of 2 devices",
+        "DeviceTaintRule broad: lint: it selects all 2 devices",
+        "ResourceSlice s: lint: the taint example.com/k of device a has the effect None",
+    ];
+    assert_eq!(lints.len(), expected.len(), "{}", run.stdout);
+    for (line, begin) in lints.iter().zip(expected) {
+        assert!(line.starts_with(begin) && line.contains("; "), "{line}");
+    }
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn attributes_are_listed_with_their_values() {
+    let cluster = format!("{PLANS}/cluster.yaml");
+    let told = on_files(&["attributes", "gpu", "-f", &cluster], "");
+    assert!(told.stdout.contains("│ gpu.example.com/model    ┆ A100 (4), H100 (4) ┆    0 │"), "{}", told.stdout);
+    assert!(told.stdout.ends_with("devices: 8\n") && !told.stdout.contains("nic.example.com"), "{}", told.stdout);
+    let unknown = on_files(&["attributes", "gpus", "-f", &cluster], "");
+    assert_eq!((unknown.code, unknown.stderr.as_str()), (1, "kubectl-dra: no class \"gpus\"; known: gpu, nic\n"));
+}
+
+#[tokio::test]
+async fn a_plan_counts_what_a_cluster_has_given_away() {
+    let server = StandIn::start(&[]);
+    cluster(&server).await;
+    let entry = json!({"name": "board", "resourceClaimTemplateName": "one"});
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "app"}, "spec": {"replicas": 2,
+        "selector": {}, "template": {"spec": {"containers": [{"name": "c"}], "resourceClaims": [entry]}}}});
+    let template = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one"},
+        "spec": {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "whole"}}]}}}});
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [deployment, template]}).to_string();
+    let run = Run::of(env!("CARGO_BIN_EXE_kubectl-dra"), &["plan", "-", "--server", &server.url], &list);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    let placed = "Deployment app: accepted by 1.34 to 1.37; 1 of 2 pods placed\n  app-1  node-1  gpu.example.com: board-1-whole\n";
+    assert!(run.stdout.starts_with(placed), "{}", run.stdout);
+    assert!(run.stderr.contains("1 pods of the cluster wait already"), "{}", run.stderr);
+}

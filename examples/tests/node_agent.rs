@@ -193,3 +193,58 @@ fn a_watched_file() {
     assert_eq!(blocked.as_deref(), Some("  n: blocked: a.example/Ready Missing"));
     assert_eq!(open.as_deref(), Some("  n: open"));
 }
+
+const FRONT: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: w, labels: {tier: front}}, status: {conditions: [
+  {type: Ready, status: 'True'}, {type: net.example.com/Up, status: 'False'}]}}
+";
+
+fn rule(name: &str, more: &str, tier: &str) -> String {
+    format!(
+        "---\n{{apiVersion: readiness.node.x-k8s.io/v1alpha1, kind: NodeReadinessRule, metadata: {{name: {name}}}, spec: {{\
+         conditions: [{{type: net.example.com/Up, requiredStatus: 'True'}}], taint: {{key: readiness.k8s.io/{name}, effect: \
+         NoSchedule}}, enforcementMode: continuous, {more} nodeSelector: {{matchLabels: {{tier: {tier}}}}}}}}}\n"
+    )
+}
+
+#[test]
+fn rules_that_do_nothing_say_so() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("all.yaml");
+    fs::write(&file, [FRONT, &rule("trial", "dryRun: true,", "front"), &rule("far", "", "back")].concat()).unwrap();
+    let text = succeeds(program().arg(&file));
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("rule")).collect();
+    let expected = [
+        "rule trial: dry run: it would hold w by the taint readiness.k8s.io/trial:NoSchedule",
+        "rule far: selects no node of 1",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn labels_change_and_rules_go() {
+    let folder = TempDir::new().unwrap();
+    let (file, timeline) = (folder.path().join("all.yaml"), folder.path().join("timeline.yaml"));
+    fs::write(&file, [FRONT, &rule("net", "", "front")].concat()).unwrap();
+    let events = "
+- {at: 0, node: w}
+- {at: 10, labels: {tier: back}}
+- {at: 20, labels: {tier: front}}
+- {at: 30, report: {type: net.example.com/Up, status: 'True', reason: Up}}
+- {at: 40, report: {type: net.example.com/Up, status: 'False', reason: Down}}
+- {at: 50, withoutRule: net}
+";
+    fs::write(&timeline, events).unwrap();
+    let text = succeeds(program().arg(&file).arg("--timeline").arg(&timeline));
+    let state = |at: &str| {
+        let scene = scene(&text, &format!("{at} s  w"));
+        scene.into_iter().find(|line| line.starts_with("open") || line.starts_with("blocked")).map(str::to_owned)
+    };
+    let states: Vec<Option<String>> = ["0", "10", "20", "30", "40", "50"].into_iter().map(state).collect();
+    let words: Vec<&str> = states.iter().flatten().map(|state| state.split([':', ' ']).next().unwrap()).collect();
+    assert_eq!(words, ["blocked", "open", "blocked", "open", "blocked", "open"], "{text}");
+    assert!(
+        text.contains("the rule net is deleted; no rule asks for the gate readiness.k8s.io/net any more"),
+        "{text}"
+    );
+}

@@ -463,8 +463,8 @@ items: [{metadata: {name: a}, status: {news: {of: tomorrow}}}]
     let expected = [
         "stdin:6: ResourceClaim x: spec.devices.constraint: unknown field, ignored",
         "scheduler: ignored: Node of group example.com (1)",
-        "scheduler: ignored: ResourceClaimTemplate (1)",
         "scheduler: ignored: Pod (2) without claims; nominate reads it",
+        "scheduler: ignored: ResourceClaimTemplate (1): no pod names it",
     ];
     assert_eq!(run.stderr.lines().collect::<Vec<_>>(), expected);
 }

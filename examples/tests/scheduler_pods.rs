@@ -76,3 +76,52 @@ fn a_gang_is_placed_whole_or_not_at_all() {
     assert!(last.ends_with("pod wide-1 on node-2, placed before it, holds gpu.example.com/node-2/gpu-1"), "{last}");
     assert_eq!(lines.len(), 4);
 }
+
+/// A deployment with a template of claims on two devices, each of which stands for four CPUs of a node of six.
+const CORES: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: w}, status: {allocatable: {cpu: '6'}}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {driver: cpu.example.com, nodeName: w,
+  pool: {name: w, generation: 1, resourceSliceCount: 1}, devices: [
+    {name: a, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: '4'}}}},
+    {name: b, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: '4'}}}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: cores}, spec: {}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: one}, spec: {spec: {devices: {requests: [
+  {name: r, exactly: {deviceClassName: cores}}]}}}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: app}, spec: {replicas: 2, selector: {}, template: {spec: {
+  containers: [{name: c, image: c, resources: {claims: [{name: r}]}}],
+  resourceClaims: [{name: r, resourceClaimTemplateName: one}]}}}}
+";
+
+#[test]
+fn pods_and_claims_are_made_of_workloads_and_templates() {
+    let run = Run::of(env!("CARGO_BIN_EXE_scheduler"), &["--pods", "-"], CORES);
+    let made = "scheduler: made 2 pods of Deployment app and 2 claims of templates, as a cluster would; their names are made up";
+    assert!(run.stderr.contains(made), "{}", run.stderr);
+    assert!(run.stdout.contains("pod app-1: w") && run.stdout.contains("pod app-2: w"), "{}", run.stdout);
+}
+
+#[test]
+fn amounts_of_node_resources_count_if_their_gate_is_on() {
+    let gate = ["--pods", "-", "--feature-gates", "DRANodeAllocatableResources=true"];
+    let run = Run::of(env!("CARGO_BIN_EXE_scheduler"), &gate, CORES);
+    assert!(run.stdout.contains("pod app-1: w"), "{}", run.stdout);
+    assert!(run.stdout.contains("pod app-2: 0/1 nodes are available: 1 Insufficient cpu"), "{}", run.stdout);
+}
+
+#[test]
+fn full_explanations_ask_the_terms_of_selectors() {
+    let claim = "
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: [{name: r, exactly: {
+  deviceClassName: gpu, selectors: [{cel: {expression: 'device.attributes[\"gpu.example.com\"].numaNode == 0 &&
+    device.attributes[\"gpu.example.com\"].model == \"H200\"'}}]}}]}}}
+";
+    let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/data/plans/cluster.yaml");
+    let run = Run::of(env!("CARGO_BIN_EXE_scheduler"), &["--explain", "full", "-", cluster], claim);
+    let term = "device.attributes[\"gpu.example.com\"].model == \"H200\": true on 0 of 8 devices of class gpu; values: A100 (4), H100 (4)";
+    assert!(run.stdout.contains(term), "{}", run.stdout);
+    assert!(run.stdout.contains("fail selector 0 of the request ("), "{}", run.stdout);
+}

@@ -20,6 +20,7 @@ use dra_attrs::numa::CpuSet;
 use dra_attrs::{Component, Gate, PciAddress, Profile, Quantity, Version, has_saturated_time, saturate_times};
 use examples::manifest::Manifests;
 use examples::nominate::{Player, Writers, read_timeline};
+use examples::plan::{Rules, plan};
 use examples::simulation::{Description, Recorded, Simulation, Statistics};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
@@ -34,7 +35,7 @@ use serde_json::{Value, json};
 /// Check that parses a text; a valid text must print a text that reads back as the same value.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 24] = [
+const TARGETS: [(&str, Check); 25] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -217,6 +218,14 @@ const TARGETS: [(&str, Check); 24] = [
         let sum = statistics.finish(&end).sum;
         assert!(sum.placed > 0 || sum.arrived == 0);
         assert_eq!(sum.arrived, sum.placed + sum.refused + sum.waiting);
+    }),
+    ("workload_plan", |text| {
+        let mut manifests = Manifests::default();
+        manifests.read("seed.yaml", text);
+        let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) };
+        let plan = plan(manifests, rules).unwrap();
+        let waiting = plan.workloads.iter().flat_map(|workload| &workload.waiting).map(|group| group.pods.len());
+        assert_eq!(plan.placed + waiting.sum::<usize>(), plan.pods);
     }),
     ("driver_ledger", |text| {
         let file = json!({"version": 1, "checksum": crc32fast::hash(text.as_bytes()), "data": text}).to_string();

@@ -16,6 +16,8 @@ pub(super) struct Facts {
     pub(super) driver: Option<String>,
     /// Attributes by domain and id; `None` if they are not known before the evaluation.
     pub(super) attributes: Option<Vec<(String, String)>>,
+    /// Capacities by domain and id; `None` if they are not known before the evaluation.
+    pub(super) capacities: Option<Vec<(String, String)>>,
 }
 
 impl Facts {
@@ -26,22 +28,27 @@ impl Facts {
         let fields = |name: &str| count(&|node| checked.device_field(node) == Some(name));
         let (drivers, attributes) = (fields("driver"), fields("attributes"));
         let others = fields("capacity") + fields("allowMultipleAllocations");
-        let read: Vec<(String, String)> = checked.order.iter().filter_map(|node| attribute(checked, *node)).collect();
+        let all_read = |part: &str| -> Vec<(String, String)> {
+            checked.order.iter().filter_map(|node| read_of(checked, *node, part)).collect()
+        };
+        let (read, capacities_read, capacities) = (all_read("attributes"), all_read("capacity"), fields("capacity"));
         let are_known = drivers + attributes + others == devices && attributes == read.len();
         Self {
             only_driver: drivers == devices,
             is_constant: devices == 0,
             driver: pinned_driver(checked),
             attributes: are_known.then(|| BTreeSet::from_iter(read).into_iter().collect()),
+            capacities: (capacities == capacities_read.len())
+                .then(|| BTreeSet::from_iter(capacities_read).into_iter().collect()),
         }
     }
 }
 
-/// Returns domain and id of the attribute that a node reads.
-fn attribute(checked: &Checked<'_>, node: NodeId) -> Option<(String, String)> {
+/// Returns domain and id of the attribute or capacity that a node reads; `part` is the field of the device.
+fn read_of(checked: &Checked<'_>, node: NodeId, part: &str) -> Option<(String, String)> {
     let (names, id, _) = checked.read(node)?;
     let (domains, domain, _) = checked.read(names)?;
-    (checked.device_field(domains) == Some("attributes")).then(|| (domain.to_owned(), id.to_owned()))
+    (checked.device_field(domains) == Some(part)).then(|| (domain.to_owned(), id.to_owned()))
 }
 
 /// Returns the driver of all devices for which the expression can be true: one side of its `&&` says so.

@@ -47,6 +47,7 @@ mod result;
 mod scalar;
 mod searched;
 mod selector;
+mod survey;
 mod syntax;
 mod types;
 mod value;
@@ -58,6 +59,7 @@ pub use input::SelectorInput;
 pub use options::Options;
 pub use result::{Evaluation, Value};
 pub use selector::Selector;
+pub use survey::{TermSurvey, ValueSurvey};
 
 #[cfg(test)]
 mod tests;

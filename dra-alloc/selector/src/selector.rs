@@ -235,6 +235,24 @@ impl Selector {
         self.facts.attributes.as_deref()
     }
 
+    /// Returns domain and id of the capacities that the expression can read, in order; `None` if that is only known when it
+    /// is evaluated.
+    pub(crate) fn capacities_read(&self) -> Option<&[(String, String)]> {
+        self.facts.capacities.as_deref()
+    }
+
+    /// Returns true if the expression reads nothing of the device: it is true for all devices, or for none.
+    ///
+    /// ```
+    /// # use dra_selector::{Options, Selector};
+    /// assert!(Selector::compile("1 < 2", &Options::stored())?.is_constant());
+    /// # Ok::<(), dra_selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub const fn is_constant(&self) -> bool {
+        self.facts.is_constant
+    }
+
     /// Returns true if the expression holds for a device.
     ///
     /// # Errors

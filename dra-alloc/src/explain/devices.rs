@@ -211,7 +211,9 @@ fn unfit(
             return Ok(refused.or_else(|| Some(gate_off(table, Gate::DeviceBindingConditions))));
         }
         Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
-        Selection::Selector(position) => return Ok(asked.selectors().nth(position.into()).map(selector_false)),
+        Selection::Selector(position) => {
+            return Ok(asked.selectors().nth(position.into()).map(|it| selector_false(table, device, it)));
+        }
     }
     if !table.has(Gate::ConsumableCapacity) {
         return Ok(None);
@@ -229,7 +231,7 @@ fn false_selector(table: &Table<'_>, alternative: AlternativeIx, device: DeviceI
         let compiled = selector.compile(table.context.selectors).and_then(Result::ok);
         compiled.is_some_and(|compiled| matches!(table.matches(compiled, device), Ok(false)))
     };
-    table.alternative(alternative).selectors().find(is_false).map(selector_false)
+    table.alternative(alternative).selectors().find(is_false).map(|it| selector_false(table, device, it))
 }
 
 /// Returns the reason why a device admitted by the selectors can't be allocated to an alternative, even if nothing else
@@ -261,12 +263,25 @@ fn held(table: &Table<'_>, device: DeviceIx) -> DeviceRejection {
     usage.map_or(DeviceRejection::Held, |usage| DeviceRejection::HeldTwice { claims: usage.claim_count() })
 }
 
-fn selector_false(selector: Expression<'_>) -> DeviceRejection {
+fn selector_false(table: &Table<'_>, device: DeviceIx, selector: Expression<'_>) -> DeviceRejection {
     let (expression, selector_ix) = (selector.text.unwrap_or_default().to_owned(), Index::from(selector.index));
+    let term = false_term(table, device, selector);
     match selector.owner {
-        Owner::Class(_) => DeviceRejection::Class { selector: selector_ix, expression },
-        Owner::Claim => DeviceRejection::Selector { selector: selector_ix, expression },
+        Owner::Class(_) => DeviceRejection::Class { selector: selector_ix, expression, term },
+        Owner::Claim => DeviceRejection::Selector { selector: selector_ix, expression, term },
     }
+}
+
+/// Returns the first term that is false for a device, of a selector that is false and has several. Terms are evaluated as
+/// long as the explanation has work left.
+fn false_term(table: &Table<'_>, device: DeviceIx, selector: Expression<'_>) -> Option<String> {
+    let (cache, profile) = (table.context.selectors.cache, table.context.profile);
+    let terms = selector.compile(table.context.selectors)?.ok()?.terms();
+    let is_false = |term: &String| {
+        let compiled = cache.compile_in(term, profile);
+        compiled.is_ok_and(|compiled| matches!(table.matches(&compiled, device), Ok(false)))
+    };
+    if terms.len() > 1 { terms.into_iter().find(is_false) } else { None }
 }
 
 /// Returns a rejection with the name of the gate to turn on: a required gate that is off, or else `gate` itself.

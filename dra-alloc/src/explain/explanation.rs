@@ -244,6 +244,11 @@ pub enum DeviceRejection {
         selector: Index<DeviceSelector>,
         /// CEL expression of the selector.
         expression: String,
+        /// First term of the expression that is false for the device, if it has several ([`Selector::terms`]).
+        ///
+        /// [`Selector::terms`]: crate::selector::Selector::terms
+        #[serde(skip_serializing_if = "Option::is_none")]
+        term: Option<String>,
     },
     /// A selector of the request is false for the device.
     Selector {
@@ -251,6 +256,11 @@ pub enum DeviceRejection {
         selector: Index<DeviceSelector>,
         /// CEL expression of the selector.
         expression: String,
+        /// First term of the expression that is false for the device, if it has several ([`Selector::terms`]).
+        ///
+        /// [`Selector::terms`]: crate::selector::Selector::terms
+        #[serde(skip_serializing_if = "Option::is_none")]
+        term: Option<String>,
     },
     /// The device is restricted to other nodes.
     OtherNode,

@@ -113,11 +113,13 @@ impl fmt::Display for Rejected<'_> {
         let (is, has, needs) = if one { ("is", "has", "needs") } else { ("are", "have", "need") };
         let fails = if one { "fails" } else { "fail" };
         match self.rejection {
-            DeviceRejection::Class { selector, expression } => {
-                write!(f, "{count} {fails} selector {selector} of the class ({})", shortened(expression))
+            DeviceRejection::Class { selector, expression, term } => {
+                let text = shortened(term.as_ref().unwrap_or(expression));
+                write!(f, "{count} {fails} selector {selector} of the class ({text})")
             }
-            DeviceRejection::Selector { selector, expression } => {
-                write!(f, "{count} {fails} selector {selector} of the request ({})", shortened(expression))
+            DeviceRejection::Selector { selector, expression, term } => {
+                let text = shortened(term.as_ref().unwrap_or(expression));
+                write!(f, "{count} {fails} selector {selector} of the request ({text})")
             }
             DeviceRejection::OtherNode => write!(f, "{count} {is} for other nodes"),
             DeviceRejection::Held => write!(f, "{count} {is} held by other claims"),

@@ -6,7 +6,9 @@ use dra_alloc::skip::{SkipDeclaration, SkipField};
 use dra_alloc::{AllocatedState, GateSet, StateError};
 use dra_attrs::{Component, Profile, Quantity};
 use k8s_openapi::Resource;
-use k8s_openapi::api::core::v1::{Container, Node, Pod};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
@@ -58,7 +60,7 @@ pub(super) trait Kind: Sized {
 
 /// Kinds of k8s-openapi: versions, where the object goes, how it is read, fields that may be unknown, and the check.
 macro_rules! kubernetes_kinds {
-    ($($kind:ty: $versions:expr, $list:ident, $read:ident, $grow:expr $(, $check:ident)?;)*) => {
+    ($($kind:ty: $versions:expr, $($list:ident).+, $read:ident, $grow:expr $(, $check:ident)?;)*) => {
         $(impl Kind for $kind {
             const KIND: &'static str = <$kind as Resource>::KIND;
             const GROUP: &'static str = <$kind as Resource>::GROUP;
@@ -67,7 +69,7 @@ macro_rules! kubernetes_kinds {
             const MAY_GROW: &'static [&'static [&'static str]] = $grow;
 
             fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
-                &mut manifests.$list
+                &mut manifests.$($list).+
             }
 
             fn read(json: Value) -> Result<Self, Fault> {
@@ -95,6 +97,12 @@ const STATUS: &[&[&str]] = &[&["status"]];
 kubernetes_kinds! {
     Node: ["v1"], nodes, traced, STATUS, check_node;
     Pod: ["v1"], pods, traced, STATUS, check_pod;
+    DaemonSet: ["v1"], workloads.daemon_sets, traced, STATUS;
+    Deployment: ["v1"], workloads.deployments, traced, STATUS;
+    ReplicaSet: ["v1"], workloads.replica_sets, traced, STATUS;
+    StatefulSet: ["v1"], workloads.stateful_sets, traced, STATUS;
+    Job: ["v1"], workloads.jobs, traced, STATUS;
+    CronJob: ["v1"], workloads.cron_jobs, traced, STATUS;
     PodGroup: ["v1beta1"], pod_groups, traced, &[];
     ClusterRole: ["v1"], roles, traced, &[];
     DeviceClass: ["v1", "v1beta2", "v1beta1"], classes, traced, &[];
@@ -291,7 +299,11 @@ fn check_node(node: &Node) -> Result<(), Fault> {
 }
 
 fn check_pod(pod: &Pod) -> Result<(), Fault> {
-    let Some(spec) = &pod.spec else { return Ok(()) };
+    pod.spec.as_ref().map_or(Ok(()), check_pod_spec)
+}
+
+/// Checks the amounts of a pod or of a pod template.
+pub(super) fn check_pod_spec(spec: &PodSpec) -> Result<(), Fault> {
     check_amounts(&["spec".into()], "overhead", spec.overhead.as_ref())?;
     let containers: [(&str, &[Container]); 2] =
         [("initContainers", spec.init_containers.as_deref().unwrap_or_default()), ("containers", &spec.containers)];

@@ -393,8 +393,14 @@ impl Counter<'_> {
                 let claim = uid(claim).to_owned();
                 node.warnings.push(NodeWarning::Inconsistent { pod: pod.key.clone(), claim });
             }
-            if self.counted.insert(uid(claim)) {
+            let (is_new, is_own) = (self.counted.insert(uid(claim)), is_node_owned(raw));
+            if is_new {
                 node.devices.extend(devices(claim));
+            }
+            if is_own && is_new {
+                node.own_devices.extend(devices(claim));
+            } else if !is_own {
+                node.own_devices.retain(|own| !devices(claim).any(|device| device == *own));
             }
         }
     }

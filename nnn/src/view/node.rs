@@ -161,6 +161,9 @@ pub struct AutoscalerNode {
     pub pods: Vec<PodUse>,
     /// Allocated devices of the pods' claims. A shared claim counts once.
     pub devices: Vec<DeviceUse>,
+    /// Those of the devices that only pods which belong to the node hold.
+    #[serde(skip)]
+    pub(crate) own_devices: BTreeSet<DeviceUse>,
     /// Devices that the node's own pools offer, by driver and pool.
     #[serde(skip)]
     pub(crate) local_devices: BTreeMap<(String, String), BTreeSet<String>>,
@@ -184,6 +187,7 @@ impl AutoscalerNode {
             allocatable: Resources::default(),
             pods: Vec::new(),
             devices: Vec::new(),
+            own_devices: BTreeSet::new(),
             local_devices: BTreeMap::new(),
             warnings: Vec::new(),
             accelerators: Vec::new(),
@@ -245,8 +249,9 @@ impl AutoscalerNode {
         let count = |len: usize| i128::try_from(len).unwrap_or(i128::MAX);
         let of_pool = |((driver, pool), all): (&(String, String), &BTreeSet<String>)| {
             let held = self.devices.iter().filter(|it| it.driver == *driver && it.pool == *pool);
-            let used: BTreeSet<&str> = held.map(|it| it.device.as_str()).filter(|name| all.contains(*name)).collect();
-            permille(count(used.len()), count(all.len()))
+            let held = held.filter(|it| all.contains(&it.device));
+            let (own, used): (BTreeSet<&DeviceUse>, BTreeSet<_>) = held.partition(|it| self.own_devices.contains(*it));
+            permille(count(used.len()), count(all.len().saturating_sub(own.len())))
         };
         self.local_devices.iter().map(of_pool).max().unwrap_or_default()
     }

@@ -6,5 +6,6 @@ pub(super) mod literal;
 mod macros;
 mod parser;
 mod recovery;
+pub(super) mod terms;
 pub(super) mod token;
 pub(super) mod tree;

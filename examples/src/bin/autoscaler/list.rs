@@ -1,7 +1,6 @@
 //! List of nodes in use, reserved and removable, as text.
 
-use comfy_table::Table;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
+use examples::table::{Column, Table};
 use nnn::PodKey;
 use nnn::view::{AutoscalerNode, AutoscalerNodePresence, ClusterView, PodClass, ReservedBy, UnremovableReason};
 use serde_json::{Value, json};
@@ -24,9 +23,15 @@ impl<'a> From<&'a ClusterView> for List<'a> {
 impl List<'_> {
     /// Returns a table of the nodes, and then a line for each pod that needs one.
     pub(crate) fn table(&self, caution: Caution) -> Vec<String> {
-        let mut table = Table::new();
-        table.load_preset(UTF8_FULL_CONDENSED);
-        table.set_header(["NODE", "IS", "USED", "CPU", "BOUND", "EXPECTED", "WHY"]);
+        let mut table = Table::new([
+            Column::always("NODE"),
+            Column::always("IS"),
+            Column::always("WHY"),
+            Column::number("USED", 1),
+            Column::ranked("CPU", 4),
+            Column::ranked("BOUND", 2),
+            Column::ranked("EXPECTED", 3),
+        ]);
         for node in &self.nodes {
             let reasons = reasons(node, caution);
             let why = reasons.iter().map(ToString::to_string);
@@ -40,18 +45,18 @@ impl List<'_> {
                 ),
                 _ => (node.committed().quantity("cpu").to_string(), "-".to_owned()),
             };
-            table.add_row([
+            table.add([
                 node.name.clone(),
                 verdict(node, caution).to_owned(),
+                lines.join("\n"),
                 percent,
                 cpu,
                 names(node, ReservedBy::Bound).join("\n"),
                 names(node, ReservedBy::Nominated).join("\n"),
-                lines.join("\n"),
             ]);
         }
         let needed = self.pods_needing_nodes().map(|pod| format!("needs a node: {pod}"));
-        std::iter::once(table.to_string()).chain(needed).collect()
+        std::iter::once(table.text().trim_end().to_owned()).chain(needed).collect()
     }
 
     /// Returns nodes and pods as an object.

@@ -18,16 +18,23 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use dra_alloc::pods::PodOptions;
+use dra_attrs::Component;
 use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::instant::instant;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
+use examples::workload::{self, WorkloadArgs};
 use k8s_openapi::jiff::Timestamp;
 use list::List;
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions};
-use scaling::{Answer, ScalingArgs, ScalingError};
+use scaling::{Answer, Question, ScalingArgs, ScalingError};
 
 const CLUSTER: &str = include_str!("../../../data/autoscaler/cluster.yaml");
+
+/// Kinds of objects that questions about devices use.
+const USED_BY_QUESTIONS: [&str; 6] =
+    ["DeviceClass", "DeviceTaintRule", "Node", "PodGroup", "ResourceClaim", "ResourceSlice"];
 
 /// Lists the nodes of a cluster that are in use, reserved or removable, with the reasons; answers what a new node would take, and
 /// what can go
@@ -58,6 +65,8 @@ struct Args {
     /// Question about devices, instead of the list.
     #[command(flatten)]
     scaling: ScalingArgs,
+    #[command(flatten)]
+    workloads: WorkloadArgs,
     #[command(flatten)]
     server: ClusterArgs,
     /// Stay, and print what changes of the list, or the answer whenever it becomes another one
@@ -106,22 +115,29 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
         live::run(args)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER), args.scaling.rules.profile);
-    manifests.fill_pod_uids();
+    let read = args.workloads.of_release(args.scaling.rules.profile);
+    let mut manifests = read.with_arguments(&args.files, ("cluster.yaml", CLUSTER));
+    let options = PodOptions::new(Component::new(args.scaling.rules.profile, args.scaling.gates()?));
+    let question = args.scaling.question()?;
+    let new_nodes = question.as_ref().map(Question::new_nodes).unwrap_or_default();
+    let made = workload::make_with_nodes(&mut manifests, &new_nodes, options);
+    made.lines("autoscaler").iter().for_each(say);
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
-    put(&text_of(&manifests, args)?)?;
+    put(&text_of(&manifests, question.as_ref(), args)?)?;
     if args.output == Output::Table {
         put(&manifests.mark())?;
     }
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn text_of(manifests: &Manifests, args: &Args) -> Result<String, AutoscalerError> {
-    if let Some(question) = args.scaling.question()? {
+fn text_of(manifests: &Manifests, question: Option<&Question<'_>>, args: &Args) -> Result<String, AutoscalerError> {
+    let used: &[&str] =
+        if question.is_some() { &USED_BY_QUESTIONS } else { &["Node", "ResourceClaim", "ResourceSlice"] };
+    manifests.ignored_lines("autoscaler", &[used, &workload::KINDS[..]].concat()).iter().for_each(say);
+    if let Some(question) = question {
         let answer = question.answer_manifests(manifests, args.now.unwrap_or(Timestamp::UNIX_EPOCH))?;
         return Ok(args.answered(&answer)?);
     }
-    manifests.ignored_lines("autoscaler", &["Node", "Pod", "ResourceClaim", "ResourceSlice"]).iter().for_each(say);
     if manifests.nodes.is_empty() {
         say(&"autoscaler: no Node among the manifests: there is nothing to list");
     }
@@ -145,7 +161,7 @@ impl Args {
     /// Returns the list of nodes as text.
     fn listed(&self, list: &List<'_>) -> Result<String, OutputError> {
         match self.output {
-            Output::Table => Ok(list.table(self.mode).join("\n")),
+            Output::Table => Ok(list.table(self.mode).join("\n") + "\n"),
             Output::Json => as_json(&list.object(self.mode)),
         }
     }

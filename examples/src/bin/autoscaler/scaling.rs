@@ -1,6 +1,6 @@
 //! Questions about nodes that come and go: what one more node would take, what can go, what pods leave behind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Once;
@@ -21,10 +21,12 @@ use examples::manifest::{Manifests, name_of};
 use examples::output::say;
 use examples::placing::with_budget;
 use examples::release_args::ReleaseArgs;
+use examples::workload::node_of;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
+use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, UnremovableReason};
 use serde::Serialize;
 
 /// Largest number of nodes that are candidates for removal: each is judged together with those before it.
@@ -102,6 +104,8 @@ pub(crate) enum ScalingError {
     NoPod(String),
     #[error(transparent)]
     State(#[from] StateError),
+    #[error(transparent)]
+    View(#[from] ClusterViewError),
 }
 
 /// Answer to a question.
@@ -206,6 +210,21 @@ impl Question<'_> {
 }
 
 impl Question<'_> {
+    /// Returns the nodes that the question would add.
+    pub(crate) fn new_nodes(&self) -> Vec<&Node> {
+        self.templates.iter().map(|(.., template)| template.node()).collect()
+    }
+
+    /// Returns the pods that wait for a new node, those of daemon sets first: the node runs them in any case. Their pods for
+    /// nodes that are there do not wait for another one.
+    fn pending<'p>(&self, pods: Vec<&'p Pod>) -> Vec<&'p Pod> {
+        let new: BTreeSet<&str> = self.new_nodes().iter().filter_map(|node| node.metadata.name.as_deref()).collect();
+        let waiting = pods.into_iter().filter(|pod| is_pending(pod, None));
+        let (daemons, others): (Vec<&Pod>, Vec<&Pod>) = waiting.partition(|pod| node_of(pod).is_some());
+        let on_new = daemons.into_iter().filter(|pod| node_of(pod).is_some_and(|node| new.contains(node)));
+        on_new.chain(others).collect()
+    }
+
     /// Answers the question for the cluster of manifests.
     pub(crate) fn answer_manifests(&self, manifests: &Manifests, now: Timestamp) -> Result<Answer, ScalingError> {
         let mut claims = ClaimTracker::new(Component::new(Profile::V1_37, self.gates));
@@ -240,16 +259,20 @@ impl Question<'_> {
                 .with_groups(cluster.pod_groups)
                 .with_fit(&fit);
             if self.args.scale_down {
-                return Ok(Answer::Nodes(scale_down(&simulator, cluster)));
+                return Ok(Answer::Nodes(scale_down(&simulator, cluster)?));
             }
             let priced = self.templates.iter().map(|(_, price, template)| (template, *price));
-            let pods: Vec<&Pod> = cluster.pods.into_iter().filter(|pod| is_pending(pod, None)).collect();
+            let pods = self.pending(cluster.pods);
+            // Pods of daemon sets for the other templates' nodes.
+            let fixed = pods.iter().filter_map(|pod| Some((name_of(&pod.metadata), node_of(pod)?)));
+            let fixed: BTreeMap<String, &str> = fixed.collect();
             let options = simulator.expansion_options(cluster.inventory, cluster.claims, priced, &pods)?;
             let named = |option: &ExpansionOption<'_>| {
                 let group = self.templates.iter().find(|(.., template)| std::ptr::eq(template, option.template));
                 group.map(|(name, ..)| name.clone()).unwrap_or_default()
             };
-            Ok(Answer::Groups(options.iter().map(|option| Simulated::new(named(option), option)).collect()))
+            let simulated = options.iter().map(|option| Simulated::new(named(option), option, &fixed));
+            Ok(Answer::Groups(simulated.collect()))
         })
     }
 
@@ -274,21 +297,37 @@ impl Question<'_> {
     }
 }
 
-fn scale_down(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Nodes {
+fn scale_down(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Result<Nodes, ScalingError> {
     // Once for a program that keeps its answer.
     static TOO_MANY: Once = Once::new();
+    let blocked = blocked_nodes(&cluster)?;
     let snapshot = ClusterSnapshot::new(cluster.nodes.iter().copied(), cluster.pods);
     if cluster.nodes.len() > MAX_CANDIDATES {
         TOO_MANY.call_once(|| say(&format_args!("autoscaler: only the first {MAX_CANDIDATES} nodes are candidates")));
     }
     let names = cluster.nodes.iter().filter_map(|node| node.metadata.name.as_deref());
-    let answer = simulator.scale_down(cluster.inventory, cluster.claims, &snapshot, names.take(MAX_CANDIDATES));
+    let names = names.take(MAX_CANDIDATES).filter(|name| !blocked.contains_key(*name));
+    let answer = simulator.scale_down(cluster.inventory, cluster.claims, &snapshot, names);
     let kept = |(node, obstacle): &(String, RemovalError)| Refused { name: node.clone(), reason: obstacle.to_string() };
-    Nodes {
+    let kept = answer.kept.iter().map(kept);
+    let blocked = blocked.iter().map(|(node, reason)| Refused { name: node.clone(), reason: reason.clone() });
+    Ok(Nodes {
         removable: answer.removable,
         moved: answer.removal.moved.iter().map(Placed::new).collect(),
-        kept: answer.kept.iter().map(kept).collect(),
-    }
+        kept: kept.chain(blocked).collect(),
+    })
+}
+
+/// Returns the nodes with pods that can't be moved, as the list has them: pods without a controller, say.
+fn blocked_nodes(cluster: &ClusterParts<'_>) -> Result<BTreeMap<String, String>, ScalingError> {
+    let objects = ClusterObjects::new(cluster.nodes.iter().copied(), cluster.pods.iter().copied());
+    let view = ClusterView::new(objects, &ClusterViewOptions::default())?;
+    let blocked = view.nodes().filter_map(|node| {
+        let mut reasons = node.unremovable_reasons_without_nominations().into_iter();
+        let reason = reasons.find(|reason| matches!(reason, UnremovableReason::NotMovable { .. }))?;
+        Some((node.name.clone(), reason.to_string()))
+    });
+    Ok(blocked.collect())
 }
 
 /// Returns a claim with a UID: manifests rarely have one, and memory is by UID.
@@ -305,10 +344,15 @@ fn devices_of(claim: &ResourceClaim) -> Vec<String> {
 }
 
 impl Simulated {
-    fn new(group: String, option: &ExpansionOption<'_>) -> Self {
-        let refused = option.scale_up.refused.iter().map(|(pod, reason)| Refused {
-            name: format!("{}/{}", pod.namespace, pod.name),
-            reason: reason.to_string(),
+    fn new(group: String, option: &ExpansionOption<'_>, fixed: &BTreeMap<String, &str>) -> Self {
+        let refused = option.scale_up.refused.iter().filter_map(|(pod, reason)| {
+            let name = match pod.namespace.as_str() {
+                "" => pod.name.clone(),
+                namespace => format!("{namespace}/{}", pod.name),
+            };
+            let is_of_other =
+                fixed.get(&name).is_some_and(|node| option.template.node().metadata.name.as_deref() != Some(*node));
+            (!is_of_other).then(|| Refused { name, reason: reason.to_string() })
         });
         let takes = option.scale_up.placed.iter().map(Placed::new).collect();
         Self { group, price: option.price, takes, not: refused.collect() }

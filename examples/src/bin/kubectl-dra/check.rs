@@ -2,9 +2,13 @@
 
 mod reason;
 
+use super::Validation;
+use std::collections::BTreeSet;
+
 use dra_alloc::validate::{Accepted, ApiServer, Write, read};
 use dra_alloc::{DroppedField, GateSet};
 use dra_attrs::{Component, FieldErrors, Profile};
+use examples::lint::lint;
 use examples::manifest::{LostCause, Manifests, Problem, lost_fields, name_of};
 use examples::objects::KubeObject;
 use examples::output::say;
@@ -36,33 +40,71 @@ struct Answers<'m> {
     lines: Vec<String>,
     as_v1: Vec<Value>,
     checked: usize,
-    refused: usize,
+    /// Kinds and names of what is refused.
+    refused: BTreeSet<String>,
 }
 
 /// Returns a line for each error, each field that would be dropped and each warning, and the number of objects. Problems of
 /// the files are said. Where a gate or the release is the reason, it is named.
-pub(crate) fn check(files: &[String], profile: Profile, gates: GateSet) -> Answer {
+pub(crate) fn check(files: &[String], server: Component, validation: Validation, with_lint: bool) -> Answer {
+    let (profile, gates) = (server.profile(), server.gates());
     let mut manifests = Manifests::of_release(profile).keeping_written();
     for file in files {
         manifests.read_argument(file);
     }
     let is_answered = |note: &&Problem| note.is_of_other_release && CHECKED.iter().any(|kind| is_of(note, kind));
-    let notes = manifests.notes.iter().filter(|note| !is_answered(note));
+    let is_strict = validation == Validation::Strict;
+    let notes = manifests.notes.iter().filter(|note| !(is_answered(note) || is_strict && note.is_unknown_field));
     manifests.problems.iter().chain(notes).for_each(say);
     manifests.ignored_lines("kubectl dra check", &CHECKED).iter().for_each(say);
     let manifests = &manifests;
-    let mut answers =
-        Answers { manifests, profile, gates, lines: Vec::new(), as_v1: Vec::new(), checked: 0, refused: 0 };
+    let mut answers = Answers {
+        manifests,
+        profile,
+        gates,
+        lines: Vec::new(),
+        as_v1: Vec::new(),
+        checked: 0,
+        refused: BTreeSet::new(),
+    };
     answers.add(&manifests.classes, ApiServer::validate_class);
     let is_whole = |claim: &&ResourceClaim| !manifests.partly_read.contains(&name_of(&claim.metadata));
     answers.add(manifests.claims.iter().filter(is_whole), ApiServer::validate_claim);
     answers.add(&manifests.claim_templates, ApiServer::validate_claim_template);
     answers.add(&manifests.slices, ApiServer::validate_slice);
     answers.add(&manifests.taint_rules, ApiServer::validate_taint_rule);
-    let Answers { lines, as_v1, checked, refused, .. } = answers;
+    let Answers { mut lines, as_v1, checked, mut refused, .. } = answers;
+    if is_strict {
+        for (object, line) in strict_refusals(manifests) {
+            refused.insert(object);
+            lines.push(line);
+        }
+    }
+    let refused = refused.len();
+    if with_lint {
+        lines.extend(lint(manifests, profile).iter().map(ToString::to_string));
+    }
     let lines: String = lines.into_iter().map(|line| line + "\n").collect();
     let lines = format!("{lines}objects: {checked}; refused: {refused}\n");
     Answer { lines, as_v1, is_valid: refused == 0 && manifests.problems.is_empty() }
+}
+
+/// Returns a line for each field and object that `kubectl apply` refuses, with the object: it asks for strict validation.
+fn strict_refusals(manifests: &Manifests) -> Vec<(String, String)> {
+    let unknown = manifests.notes.iter().filter(|note| note.is_unknown_field).map(|note| {
+        let field = if note.field.is_empty() { &note.reason } else { &note.field };
+        let line = format!(
+            "{}: strict decoding error: unknown field {field}: kubectl apply refuses it; a client without strict validation \
+             would lose it",
+            note.object
+        );
+        (note.object.clone(), line)
+    });
+    let unversioned = manifests.unversioned.iter().map(|problem| {
+        let line = format!("{}: {}: {}: kubectl apply refuses it", problem.object, problem.field, problem.reason);
+        (problem.object.clone(), line)
+    });
+    unknown.chain(unversioned).collect()
 }
 
 fn is_of(note: &Problem, kind: &str) -> bool {
@@ -108,7 +150,7 @@ impl Answers<'_> {
                 }
                 Err(errors) => {
                     self.lines.extend(reasons.of_refused(&errors).iter().map(|text| line(text)));
-                    self.refused = self.refused.saturating_add(1);
+                    self.refused.insert(format!("{} {name}", T::KIND));
                 }
             }
             let as_v1 = written.and_then(|written| read(written.clone(), self.profile).ok());

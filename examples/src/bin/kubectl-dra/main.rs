@@ -3,8 +3,10 @@
 //! It reads with the rights of its user and writes nothing. Each question has the code of the program that it belongs to:
 //! `scheduler why`, `pool-status`, `scheduler evict`, the API server's validation.
 
+mod attributes;
 mod check;
 mod numa;
+mod plan;
 
 use std::process::ExitCode;
 
@@ -19,10 +21,12 @@ use examples::eviction_preview::{NoRule, preview, read_rules};
 use examples::live::cluster_view::{ClusterView, watch_cluster};
 use examples::live::connect::Cluster;
 use examples::live::failure::LiveError;
-use examples::live::listing::{list_devices, list_devices_and_pods};
+use examples::live::listing::{list, list_devices, list_devices_and_pods};
 use examples::live::now;
 use examples::live::why::{GateSource, NotPending, Question as Why, shown};
-use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
+use examples::manifest::Manifests;
+use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, escaped, program, put, put_styled, say};
+use examples::plan::PlanError;
 use examples::pool_question::Question;
 use examples::pool_table::{By, tables};
 use examples::release_args::ReleaseArgs;
@@ -56,6 +60,10 @@ enum Command {
         /// Pod or claim, with its namespace if it is another one [default: all pods that are pending]
         #[arg(value_name = "CLAIM or POD")]
         name: Option<String>,
+        /// Manifests of pods or workloads to ask about, with nodes and slices, instead of a cluster: files, directories, - for
+        /// stdin; may be repeated
+        #[arg(short, long = "filename", value_name = "FILE")]
+        files: Vec<String>,
         /// Output format
         #[arg(short, long, value_enum, default_value_t = Format::Table)]
         output: Format,
@@ -71,12 +79,28 @@ enum Command {
     },
     /// Print the devices by node and NUMA node
     Numa,
+    /// List the attributes and capacities of devices, with their values and the number of devices that have each
+    Attributes {
+        /// Class of the devices [default: all devices]
+        #[arg(value_name = "CLASS")]
+        class: Option<String>,
+        /// Manifests with slices and classes, instead of a cluster: files, directories, - for stdin; may be repeated
+        #[arg(short, long = "filename", value_name = "FILE")]
+        files: Vec<String>,
+    },
     /// Say what an API server would say about manifests: one of --release with --feature-gates, or that of a cluster if
     /// --context, --kubeconfig or --server names one, which is asked for its version and the gates in its metrics
     Check {
         /// YAML or JSON files, directories, - for stdin
         #[arg(value_name = "FILE", required = true)]
         files: Vec<String>,
+        /// Validation that the client asks for: kubectl apply refuses unknown fields and objects without a version
+        #[arg(long, value_enum, default_value_t = Validation::Strict)]
+        validate: Validation,
+        /// Say as well what is accepted and hardly meant, with the way out. Selectors, constraints and taint rules are tried on
+        /// the slices of the manifests
+        #[arg(long)]
+        lint: bool,
         /// Print the objects in version v1, without fields that the release does not know; the answers go to stderr
         #[arg(long)]
         as_v1: bool,
@@ -84,6 +108,10 @@ enum Command {
         #[arg(short, long, value_enum, default_value_t = Output::Yaml, requires = "as_v1")]
         output: Output,
     },
+    /// Say what a cluster would do with manifests: which release accepts them, which node and devices each pod gets, what has
+    /// no place, why, and what would help. On the nodes and slices of the manifests, or of a cluster if --context, --kubeconfig
+    /// or --server names one. Exit status 0: all pods have a place
+    Plan(plan::PlanArgs),
     /// Say before a device taint rule is written which pods it would evict, and when
     Evict {
         /// File with one or more `DeviceTaintRule`s
@@ -93,6 +121,15 @@ enum Command {
         #[arg(short, long, value_enum, default_value_t = Format::Table)]
         output: Format,
     },
+}
+
+/// Validation that a client asks the API server for, as kubectl names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Validation {
+    /// Refuse unknown fields, as kubectl does unless it is told otherwise
+    Strict,
+    /// Drop them, as clients do that do not ask
+    Ignore,
 }
 
 /// Format of objects.
@@ -115,6 +152,10 @@ enum DraError {
     #[error(transparent)]
     NoRule(#[from] NoRule),
     #[error(transparent)]
+    NoClass(#[from] attributes::NoClass),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
     Output(#[from] OutputError),
 }
 
@@ -129,9 +170,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, DraError> {
-    if let Command::Check { files, as_v1, output } = &args.command {
+    if let Command::Check { files, validate, lint, as_v1, output } = &args.command {
         let server = args.api_server()?;
-        let answer = check::check(files, server.profile(), server.gates());
+        let answer = check::check(files, server, *validate, *lint);
         match (as_v1, output) {
             (false, _) => put(&answer.lines)?,
             (true, Output::Json) => {
@@ -145,9 +186,26 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
         }
         return Ok(if answer.is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
-    let (text, is_whole) = runtime.block_on(args.ask())?;
-    put(&text)?;
+    let (text, is_whole) = match &args.command {
+        Command::Attributes { class, files, .. } if !files.is_empty() => {
+            let mut manifests = Manifests::of_release(args.rules.profile);
+            for file in files {
+                manifests.read_argument(file);
+            }
+            manifests.problems.iter().chain(&manifests.notes).for_each(say);
+            let text = attributes::table(&manifests, class.as_deref(), args.rules.profile)?;
+            (escaped(&(text + &manifests.mark())).into_owned(), manifests.problems.is_empty())
+        }
+        Command::Why { name, files, output } if !files.is_empty() => {
+            args.why_in_files(files, name.as_deref(), *output)?
+        }
+        Command::Plan(of_plan) if !args.place.is_given() => args.planned(of_plan, of_plan.read(args))?,
+        _ => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map_err(LiveError::Runtime)?.block_on(args.ask())?
+        }
+    };
+    put_styled(&text)?;
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -182,23 +240,34 @@ impl Args {
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
         cluster.say_other_release(NAME, self.rules.profile);
         let text = match &self.command {
-            Command::Why { name, output } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
+            Command::Why { name, output, .. } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
             Command::Free { drivers, by } => {
                 let question =
                     Question { drivers: drivers.clone(), ..Question::new(self.rules.profile, self.gates()?) };
                 let answer = question.ask(&list_devices(&cluster).await?, now());
                 tables(&answer.reports, &answer.held_twice, *by, self.rules.profile)
             }
+            Command::Attributes { class, .. } => {
+                let mut objects = list_devices(&cluster).await?;
+                objects.classes = list(&cluster.client, "deviceclasses").await?;
+                attributes::table(&objects, class.as_deref(), self.rules.profile)?
+            }
             Command::Numa => numa::table(&list_devices(&cluster).await?),
             Command::Evict { rules, output } => {
                 let rules = read_rules(rules, self.rules.profile)?;
                 let objects = list_devices_and_pods(&cluster).await?;
                 let answer = preview(&rules.taint_rules, &objects, options, now(), *output)?;
-                return Ok((answer.text, answer.refused == 0 && rules.problems.is_empty()));
+                let is_whole = answer.refused == 0 && rules.problems.is_empty();
+                return Ok((escaped(&answer.text).into_owned(), is_whole));
+            }
+            Command::Plan(args) => {
+                let mut manifests = args.read(self);
+                args.add_cluster(&mut manifests, &cluster).await?;
+                return self.planned(args, manifests);
             }
             Command::Check { .. } => String::new(),
         };
-        Ok((text, true))
+        Ok((escaped(&text).into_owned(), true))
     }
 
     async fn why(

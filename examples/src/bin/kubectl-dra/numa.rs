@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table};
 use dra_alloc::pool::{LatestGeneration, group_by_pool, slice_devices};
 use dra_alloc::{DeviceId, allocated_devices};
 use dra_attrs::StandardAttribute;
 use examples::manifest::Manifests;
+use examples::table::{Column, Table};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 /// Text of a device without a node, or without a NUMA node.
@@ -48,19 +47,19 @@ pub(crate) fn table(objects: &Manifests) -> String {
             }
         }
     }
-    let mut table = Table::new();
-    let header = ["NODE", "NUMA", "DRIVER", "TOTAL", "ALLOCATED", "DEVICES"];
-    table.load_preset(UTF8_FULL_CONDENSED).set_header(header);
+    let mut table = Table::new([
+        Column::always("NODE"),
+        Column::always("NUMA"),
+        Column::always("DRIVER"),
+        Column::number("TOTAL", 1),
+        Column::number("ALLOCATED", 2),
+        Column::ranked("DEVICES", 3),
+    ]);
     for ([node, numa, driver], Row { mut names, allocated }) in rows {
         names.sort_unstable();
-        table.add_row([node, numa, driver, names.len().to_string(), allocated.to_string(), listed(&names)]);
+        table.add([node, numa, driver, names.len().to_string(), allocated.to_string(), listed(&names)]);
     }
-    for column in 3..5 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    format!("{table}\n")
+    table.text()
 }
 
 /// Returns the NUMA nodes of a device, the nearest one first.

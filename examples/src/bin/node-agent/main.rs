@@ -19,6 +19,7 @@ mod live;
 mod network;
 mod player;
 mod print;
+mod rules;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,7 @@ use around::{after, autoscaler_lines, expand_rules, register, snippets, what_if}
 use clock::Clock;
 use player::Stage;
 use print::{node_verdict, scene, write_line};
+use rules::RuleBook;
 use timeline::{Entry, TimelineError, read_timeline};
 
 const NODES: &str = include_str!("../../../data/readiness/nodes.yaml");
@@ -186,6 +188,8 @@ fn run(args: &Args) -> Result<(), AgentError> {
         if args.files.is_empty() { accepted(manifests("nodes.yaml", NODES))? } else { read_all(&args.files)? };
     register(&mut objects, &args.node)?;
     expand_rules(&mut objects, args)?;
+    let rules = RuleBook::new(&objects.rules, args.rule_timeout);
+    rules.lines(&objects.nodes, args.begin).iter().try_for_each(|line| print(line))?;
     if objects.nodes.is_empty() {
         return Err(AgentError::NoNode);
     }
@@ -198,7 +202,8 @@ fn run(args: &Args) -> Result<(), AgentError> {
         return what_if(&objects.nodes, &proposed, &policy, args.begin).iter().try_for_each(|line| print(line));
     }
     let mut stage = Stage::new(std::mem::take(&mut objects.nodes), policy.clone(), args.role.into(), args.begin)
-        .with_network(args.network);
+        .with_network(args.network)
+        .with_rules(rules);
     let entries = entries(args, &objects)?;
     stage.check(&entries)?;
     for each in stage.play(&entries, args.until) {

@@ -11,6 +11,7 @@ use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedNodeView, GatedPod,
 
 use super::name_of;
 use super::network::NetworkWatch;
+use super::rules::RuleBook;
 use super::timeline::{ConditionReport, Entry, Probe, ProbeOutcome, Strategy, TimelineError};
 
 /// Maximum number of steps at one instant. Two are enough for every policy.
@@ -46,6 +47,8 @@ struct Player {
     boots: u32,
     requeue_at: Option<Timestamp>,
     network: Option<NetworkWatch>,
+    /// Types of the gates that rules have made.
+    of_rules: BTreeSet<String>,
 }
 
 /// Simulated cluster of nodes.
@@ -58,6 +61,7 @@ pub(crate) struct Stage {
     /// Time of the evaluator's clock at the last instant.
     now: Timestamp,
     players: Vec<Player>,
+    rules: RuleBook,
 }
 
 impl std::fmt::Debug for Stage {
@@ -73,10 +77,25 @@ impl std::fmt::Debug for Stage {
 impl Stage {
     /// Creates a cluster at the start of the timeline.
     pub(crate) fn new(nodes: Vec<GatedNode>, policy: Policy, role: EvaluatorRole, begin: Timestamp) -> Self {
-        let player =
-            |node| Player { node, state: NodeState::default(), kubelet: 1, boots: 1, requeue_at: None, network: None };
+        let player = |node| Player {
+            node,
+            state: NodeState::default(),
+            kubelet: 1,
+            boots: 1,
+            requeue_at: None,
+            network: None,
+            of_rules: BTreeSet::new(),
+        };
         let players = nodes.into_iter().map(player).collect();
-        Self { policy, role, begin, skew: SignedDuration::ZERO, now: begin, players }
+        let rules = RuleBook::default();
+        Self { policy, role, begin, skew: SignedDuration::ZERO, now: begin, players, rules }
+    }
+
+    /// Follows rules, whose gates the nodes have already: when conditions, labels or rules change.
+    pub(crate) fn with_rules(mut self, rules: RuleBook) -> Self {
+        self.players.iter_mut().for_each(|player| player.of_rules = rules.gates_of(&player.node, self.begin));
+        self.rules = rules;
+        self
     }
 
     /// Combines the network gates of each node, which must be True for so many seconds.
@@ -166,6 +185,9 @@ impl Stage {
         }
         let now = instant.checked_add(self.skew).unwrap_or(instant);
         self.now = now;
+        for name in entries.iter().filter_map(|entry| entry.without_rule.as_ref()) {
+            self.rules.remove(name);
+        }
         for index in 0..self.players.len() {
             let Some(player) = self.players.get_mut(index) else { return };
             let name = player.node.node.metadata.name.clone().unwrap_or_default();
@@ -174,8 +196,9 @@ impl Stage {
             if !is_due && !entries.iter().any(|entry| concerns(&entry)) {
                 continue;
             }
-            let happened: Vec<String> =
+            let mut happened: Vec<String> =
                 entries.iter().filter(concerns).flat_map(|entry| apply_events(player, entry, instant)).collect();
+            happened.extend(self.rules.apply(&mut player.node, &mut player.of_rules, instant));
             let (policy, role) = (self.policy.clone(), self.role);
             let mut scene = settle(player, &policy, role, now);
             scene.network = report_network(player, now);
@@ -262,6 +285,20 @@ fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<S
         let names: Vec<&str> = gates.iter().map(|gate| gate.condition_type.as_str()).collect();
         happened
             .push(format!("gates are now: {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
+    }
+    for (key, value) in &entry.labels {
+        let labels = player.node.node.metadata.labels.get_or_insert_default();
+        happened.push(match value {
+            Some(value) => format!("the label {key} is {value}"),
+            None => format!("the label {key} goes"),
+        });
+        match value {
+            Some(value) => drop(labels.insert(key.clone(), value.clone())),
+            None => drop(labels.remove(key)),
+        }
+    }
+    if let Some(rule) = &entry.without_rule {
+        happened.push(format!("the rule {rule} is deleted"));
     }
     if let Some(clock) = entry.clock.filter(|clock| *clock != 0) {
         happened.push(format!("the clock is set by {clock} s"));

@@ -1,5 +1,7 @@
 //! Timeline of events on nodes.
 
+use std::collections::BTreeMap;
+
 use readiness::NodeReadinessGate;
 use serde::Deserialize;
 
@@ -25,6 +27,11 @@ pub(crate) struct Entry {
     pub(crate) restart: bool,
     /// New list of gates.
     pub(crate) gates: Option<Vec<NodeReadinessGate>>,
+    /// Labels that the node gets, or loses where the value is null.
+    pub(crate) labels: BTreeMap<String, Option<String>>,
+    /// Name of the rule of node-readiness-controller that is deleted.
+    #[serde(rename = "withoutRule")]
+    pub(crate) without_rule: Option<String>,
     /// Number of seconds by which the evaluator's clock is set forward, or back if negative.
     pub(crate) clock: Option<i64>,
     /// True if the evaluator knows of the change of its clock, from a monotonic one.

@@ -7,13 +7,15 @@ use dra_alloc::explain::Detail;
 use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
 use examples::output::Format;
 use examples::release_args::ReleaseArgs;
+use examples::workload::WorkloadArgs;
 
 use super::evict::EvictArgs;
 
 /// Allocates the pending resource claims of a cluster on its nodes
 ///
 /// Claims are allocated in the order in which they are read, those of one pod together, on the first node that can serve
-/// all of them. Claims that already have an allocation keep their devices. Messages about manifests go to stderr. The
+/// all of them. Claims that already have an allocation keep their devices. Of workloads (Deployment, Job and the like) pods are
+/// made, and of templates claims. Messages about manifests go to stderr. The
 /// exit status is 1 if something can't be read, and 0 otherwise, even if claims can't be allocated.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "scheduler", version, mut_group("LeaseArgs", |lease| lease.requires("bind")))]
@@ -46,6 +48,8 @@ pub(crate) struct Args {
     /// Rules to follow.
     #[command(flatten)]
     pub(crate) rules: ReleaseArgs,
+    #[command(flatten)]
+    pub(crate) workloads: WorkloadArgs,
     /// Level of detail for claims that can't be allocated
     #[arg(long, value_enum, default_value_t = Explain::Summary)]
     pub(crate) explain: Explain,

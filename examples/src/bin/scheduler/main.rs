@@ -18,23 +18,26 @@ mod print;
 mod schedule;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use args::{Args, Command};
+use args::{Args, Command, Explain};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{Classes, Gate, GateSet};
-use dra_attrs::{Component, GateError, VersionError};
+use dra_attrs::{Component, GateError, Profile, VersionError};
 use examples::eviction_preview::refused_rules;
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::Manifests;
 use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
+use examples::plan::{Devices, terms_of_claims};
+use examples::workload;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
-use k8s_openapi::api::resource::v1::ResourceSlice;
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceSlice};
 use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
-use schedule::{Schedule, ScheduleError, Settings, schedule};
+use schedule::{Answer, Fate, Schedule, ScheduleError, Settings, schedule};
 
 /// Kinds of objects that the program uses.
-const USED: [&str; 7] = ["DeviceClass", "DeviceTaintRule", "Node", "Pod", "PodGroup", "ResourceClaim", "ResourceSlice"];
+const USED: [&str; 6] = ["DeviceClass", "DeviceTaintRule", "Node", "PodGroup", "ResourceClaim", "ResourceSlice"];
 
 /// Version of the scheduler, against which features that end with a version are compared.
 const VERSION: &str = "1.37.0";
@@ -100,15 +103,17 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     if args.command.is_some() {
         return Err(SchedulerError::WhyWithoutCluster);
     }
-    let mut manifests = Manifests::of_arguments(&args.files, args.cluster.manifest(), args.rules.profile);
-    manifests.fill_pod_uids();
-    report(&manifests, settings.gates);
+    let mut manifests =
+        args.workloads.of_release(args.rules.profile).with_arguments(&args.files, args.cluster.manifest());
+    report(&manifests, settings.gates, args.pods);
+    let made = workload::make(&mut manifests, PodOptions::new(Component::new(args.rules.profile, settings.gates)));
+    made.lines("scheduler").iter().for_each(say);
     if args.pods {
         put(&(pods::schedule(&manifests, &settings)? + &manifests.mark()))?;
         return Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let scheduled = schedule(&manifests, &settings)?;
-    print(&scheduled, &manifests.slices, args)?;
+    print(&scheduled, &manifests, args)?;
     if args.output == Format::Table {
         put(&manifests.mark())?;
     }
@@ -116,11 +121,11 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
 }
 
 /// Prints the problems and notes of the manifests to stderr.
-fn report(manifests: &Manifests, gates: GateSet) {
+fn report(manifests: &Manifests, gates: GateSet, with_pods: bool) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
     refused_rules(&manifests.taint_rules).iter().for_each(say);
-    manifests.ignored_lines("scheduler", &USED).iter().for_each(say);
+    manifests.ignored_lines("scheduler", &[&USED[..], &workload::KINDS[..]].concat()).iter().for_each(say);
     let classes = Classes::new(manifests.classes.iter().cloned());
     let has_no_claim = |pod: &&Pod| {
         let spec = pod.spec.as_ref();
@@ -132,6 +137,9 @@ fn report(manifests: &Manifests, gates: GateSet) {
     }
     if manifests.nodes.is_empty() {
         say(&"scheduler: no Node among the manifests: nothing can be allocated");
+    }
+    if gates.has(Gate::NodeAllocatableResources) && !with_pods {
+        say(&"scheduler: what devices take of a node's CPU and memory counts with --pods only");
     }
     if !gates.has(Gate::ListTypeAttributes) && manifests.slices.iter().any(has_lists) {
         say(&"scheduler: there are lists of attribute values; constraints match them with \
@@ -155,9 +163,22 @@ fn has_lists(slice: &ResourceSlice) -> bool {
     })
 }
 
-fn print(scheduled: &Schedule, slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
-    let answers = &scheduled.answers;
+/// Returns a line for each term of a selector that keeps devices from a claim without an allocation, with the values that
+/// there are.
+fn false_terms(scheduled: &Schedule, manifests: &Manifests, profile: Profile) -> String {
+    let is_refused = |answer: &&Answer| matches!(answer.fate, Fate::Nowhere { .. } | Fate::Failed(_));
+    let claims = scheduled.answers.iter().filter(is_refused).map(|answer| &answer.claim);
+    let classes: Vec<Arc<DeviceClass>> = manifests.classes.iter().cloned().map(Arc::new).collect();
+    let answers = terms_of_claims(claims, &classes, &Devices::new(&manifests.slices), profile);
+    answers.iter().map(|term| format!("{term}\n")).collect()
+}
+
+fn print(scheduled: &Schedule, manifests: &Manifests, args: &Args) -> Result<(), SchedulerError> {
+    let (answers, slices) = (&scheduled.answers, &manifests.slices);
     let mut refusals = refusals(answers, args.explain.into());
+    if args.explain == Explain::Full {
+        refusals.push_str(&false_terms(scheduled, manifests, args.rules.profile));
+    }
     for line in restrictions(&scheduled.restricted) {
         refusals.push_str(&line);
         refusals.push('\n');

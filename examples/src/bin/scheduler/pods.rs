@@ -7,11 +7,13 @@ use dra_alloc::pods::{
     PodOptions, PostFilter, PreBind, pre_enqueue,
 };
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{Allocator, Classes, DeviceId, Inventory, allocated_devices};
+use dra_alloc::{Allocator, Classes, DeviceId, Gate, Inventory, allocated_devices};
 use dra_attrs::{Component, Profile};
+use examples::candidates::candidates;
 use examples::claim_store::ClaimStore;
 use examples::manifest::{Manifests, name_of};
-use examples::placing::{NoNode, Preference, best_node, with_budget};
+use examples::placing::{NoNode, NodeVerdict, Preference, best_node, judge, with_budget};
+use examples::room::{Room, demand_with_devices};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ResourceClaim};
 use k8s_openapi::jiff::Timestamp;
@@ -29,6 +31,8 @@ struct Scheduler<'a> {
     selectors: SelectorCache,
     tracker: ClaimTracker,
     server: ClaimStore,
+    /// Room of the nodes for what devices take of them.
+    room: Room,
     /// Time of the run: binding conditions are as the manifests have them.
     now: Timestamp,
     report: String,
@@ -54,6 +58,7 @@ pub(crate) fn schedule(manifests: &Manifests, settings: &Settings) -> Result<Str
         nodes: chosen_nodes(&manifests.nodes, &settings.nodes)?.into_iter().cloned().collect(),
         inventory: Inventory::new(manifests.slices.iter().cloned()).with_taint_rules(rules),
         classes: Classes::new(manifests.classes.iter().cloned()),
+        room: Room::new(&manifests.nodes, &manifests.pods)?,
         selectors: SelectorCache::default(),
         tracker,
         server,
@@ -109,13 +114,18 @@ impl Scheduler<'_> {
             Ok(None) => return,
             Err(blocked) => return self.say(format!("pod {name}: {blocked}")),
         };
-        let node = match self.best_node(&mut cycle) {
+        let node = match self.best_node(pod, &mut cycle) {
             Ok(node) => node,
             Err(reason) => {
                 self.say(format!("pod {name}: {reason}"));
                 return self.free(&cycle);
             }
         };
+        let object = self.nodes.iter().find(|known| known.metadata.name.as_ref() == Some(&node));
+        let demand = object.map(|object| demand_with_devices(pod, &cycle, &self.inventory, object));
+        if let Some(Ok(demand)) = demand {
+            self.room.take(&node, &demand);
+        }
         if let Err(error) = cycle.reserve(&node, &mut self.tracker, &mut round) {
             return self.say(format!("pod {name}: {error}"));
         }
@@ -124,10 +134,43 @@ impl Scheduler<'_> {
     }
 
     /// Returns the node with the highest score, or the reasons of all nodes.
-    fn best_node(&self, cycle: &mut PodCycle) -> Result<String, NoNode> {
+    fn best_node(&self, pod: &Pod, cycle: &mut PodCycle) -> Result<String, NoNode> {
+        let (mut nodes, mut explanation) = candidates(pod, self.nodes.iter());
         let state = self.tracker.state();
+        if self.settings.gates.has(Gate::NodeAllocatableResources) {
+            nodes = self.with_room(pod, cycle, nodes, &mut explanation)?;
+        }
         let preference = if self.settings.best_fit { Preference::BestFit(&self.inventory) } else { Preference::First };
-        best_node(cycle, &self.nodes, &self.allocator(), state, PodExplanation::default(), self.now, preference)
+        best_node(cycle, nodes, &self.allocator(), state, explanation, self.now, preference)
+    }
+
+    /// Leaves out the nodes that have too little of what the pod's devices take of a node (KEP-5517).
+    fn with_room<'n>(
+        &self,
+        pod: &Pod,
+        cycle: &mut PodCycle,
+        nodes: Vec<&'n Node>,
+        explanation: &mut PodExplanation,
+    ) -> Result<Vec<&'n Node>, NoNode> {
+        let (allocator, state) = (self.allocator(), self.tracker.state());
+        let mut usable = Vec::new();
+        with_budget(|budget| {
+            for node in nodes {
+                let name = node.metadata.name.as_deref().unwrap_or_default();
+                let short = match judge(cycle, node, &allocator, state, self.now, budget)? {
+                    NodeVerdict::Refused(_) => None,
+                    NodeVerdict::Fits(_) => {
+                        let demand = demand_with_devices(pod, cycle, &self.inventory, node).map_err(NoNode::Failed)?;
+                        self.room.refusal(name, &demand, &self.classes)
+                    }
+                };
+                match short {
+                    Some(reason) => explanation.add_other(name, reason),
+                    None => usable.push(node),
+                }
+            }
+            Ok(usable)
+        })
     }
 
     /// Frees a claim that keeps the pod from all nodes, if nobody else uses it.

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use comfy_table::Table;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dra_alloc::declared_features::CandidateNodes;
 use dra_alloc::explain::{Detail, Explanation};
 use dra_alloc::skip::{SkipDeclaration, SkipField, WireForm, WireFormError};
 use dra_alloc::{AllocateError, DeviceId, Outcome, RequestError, Verdict, allocated_devices, cluster_summary};
 use dra_attrs::StandardAttribute;
 use examples::manifest::name_of;
+use examples::table::{Column, Table};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, Device, DeviceAttribute, DeviceRequestAllocationResult, ResourceClaim, ResourceSlice,
 };
@@ -50,12 +49,15 @@ pub(crate) struct Written {
 /// Returns the table of allocations, with a row for each device.
 pub(crate) fn table(answers: &[Answer], slices: &[ResourceSlice]) -> String {
     let devices = devices(slices);
-    let mut table = Table::new();
-    table.load_preset(UTF8_FULL_CONDENSED).set_header(["CLAIM", "NODE", "REQUEST", "DEVICE", "NOTES"]);
-    for answer in answers {
-        table.add_rows(rows(answer, &devices));
-    }
-    table.to_string()
+    let mut table = Table::new([
+        Column::always("CLAIM"),
+        Column::always("NODE"),
+        Column::ranked("REQUEST", 2),
+        Column::always("DEVICE"),
+        Column::ranked("NOTES", 1),
+    ]);
+    answers.iter().flat_map(|answer| rows(answer, &devices)).for_each(|row| table.add(row));
+    table.text().trim_end().to_owned()
 }
 
 /// Returns the reasons of claims that are not allocated: a line for each claim, then one for each node, and with full
@@ -65,7 +67,7 @@ pub(crate) fn refusals(answers: &[Answer], detail: Detail) -> String {
     for answer in answers {
         let claim = name_of(&answer.claim.metadata);
         let lines = match &answer.fate {
-            Fate::Nowhere { nodes, verdicts, undeclared } => {
+            Fate::Nowhere { nodes, verdicts, undeclared, kept_off } => {
                 let shown = if detail == Detail::Full { nodes.len() } else { MOST_NODES };
                 let more = nodes.len().saturating_sub(shown);
                 let more = (more > 0).then(|| format!("  and {more} more nodes, which --explain full prints"));
@@ -74,7 +76,8 @@ pub(crate) fn refusals(answers: &[Answer], detail: Detail) -> String {
                 let no_verdict = !undeclared.rejected.is_empty();
                 let undeclared = no_verdict.then(|| format!("{claim}: {}", undeclared.message()));
                 let summary = (!verdicts.is_empty()).then(|| format!("{claim}: {}", cluster_summary(verdicts)));
-                summary.into_iter().chain(nodes).chain(undeclared).collect()
+                let kept_off = (kept_off.number_of_nodes() > 0).then(|| format!("{claim}, for its pod: {kept_off}"));
+                summary.into_iter().chain(nodes).chain(undeclared).chain(kept_off).collect()
             }
             Fate::Failed(error) => vec![format!("{claim}: {error}{}", advice(error))],
             Fate::Before | Fate::Allocated { .. } => continue,

@@ -7,12 +7,14 @@ use dra_alloc::declared_features::{CandidateNodes, DeclaredFeature};
 use dra_alloc::explain::Detail;
 use dra_alloc::kubelet::ClaimCache;
 use dra_alloc::objective::Objective;
+use dra_alloc::pods::PodExplanation;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile, StateError,
     Verdict,
 };
-use dra_attrs::{Component, Version};
+use dra_attrs::{Component, QuantityError, Version};
+use examples::candidates::candidates;
 use examples::manifest::{Manifests, name_of};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -88,6 +90,8 @@ pub(crate) enum Fate {
         verdicts: Vec<Verdict>,
         /// Nodes that could serve the claims, but do not declare a feature that the allocation requires.
         undeclared: CandidateNodes,
+        /// Reasons of nodes that the pod may not use apart from devices.
+        kept_off: PodExplanation,
     },
     /// The claim can't be allocated on any node.
     Failed(Box<AllocateError>),
@@ -107,6 +111,9 @@ pub(crate) enum ScheduleError {
     /// An existing allocation can't be counted.
     #[error(transparent)]
     State(#[from] StateError),
+    /// An amount of a node or a pod is not a quantity.
+    #[error(transparent)]
+    Amount(#[from] QuantityError),
 }
 
 /// Allocates the pending claims in their order; each allocation counts for the later claims. All claims of a pod are
@@ -209,8 +216,8 @@ impl<'a> Simulation<'a> {
         }
         let (fate, results) = match self.place(group.pod, &claims) {
             Err(error) => (Fate::Failed(Box::new(error)), Vec::new()),
-            Ok(Placement::Nowhere { nodes, verdicts, undeclared }) => {
-                (Fate::Nowhere { nodes, verdicts, undeclared }, Vec::new())
+            Ok(Placement::Nowhere { nodes, verdicts, undeclared, kept_off }) => {
+                (Fate::Nowhere { nodes, verdicts, undeclared, kept_off }, Vec::new())
             }
             Ok(Placement::On(node, results)) => (Fate::Allocated { node }, results),
         };
@@ -240,7 +247,12 @@ impl<'a> Simulation<'a> {
                 .with_objective(&self.settings.objective);
         let (mut nodes, mut verdicts, mut undeclared) = (Vec::new(), Vec::new(), CandidateNodes::default());
         let mut work = WORK_PER_POD;
-        for node in &self.nodes {
+        let nodes_of_all = self.nodes.iter().copied();
+        let (usable, kept_off) = match pod {
+            Some(pod) => candidates(pod, nodes_of_all),
+            None => (nodes_of_all.collect(), PodExplanation::default()),
+        };
+        for node in usable {
             let verdict = allocator.allocate(&self.state, node, claims, Budget::default().with_work_per_call(work))?;
             work = work.saturating_sub(verdict.work);
             let Outcome::Allocated(results) = verdict.outcome else {
@@ -249,13 +261,13 @@ impl<'a> Simulation<'a> {
                 continue;
             };
             let feature = pod.and_then(|pod| self.required_feature(pod, &with_results(claims, &results)));
-            let candidate = CandidateNodes::from_nodes([*node], feature.as_slice());
+            let candidate = CandidateNodes::from_nodes([node], feature.as_slice());
             if candidate.rejected.is_empty() {
                 return Ok(Placement::On(name_of(&node.metadata), results));
             }
             undeclared.rejected.extend(candidate.rejected);
         }
-        Ok(Placement::Nowhere { nodes, verdicts, undeclared })
+        Ok(Placement::Nowhere { nodes, verdicts, undeclared, kept_off })
     }
 
     /// Returns the feature that the pod requires of its node, inferred from its allocated claims.
@@ -285,7 +297,7 @@ fn with_results(claims: &[ResourceClaim], results: &[AllocationResult]) -> Vec<R
 
 enum Placement {
     On(String, Vec<AllocationResult>),
-    Nowhere { nodes: Vec<String>, verdicts: Vec<Verdict>, undeclared: CandidateNodes },
+    Nowhere { nodes: Vec<String>, verdicts: Vec<Verdict>, undeclared: CandidateNodes, kept_off: PodExplanation },
 }
 
 pub(crate) fn chosen_nodes<'a>(nodes: &'a [Node], names: &[String]) -> Result<Vec<&'a Node>, ScheduleError> {

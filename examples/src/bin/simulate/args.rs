@@ -3,6 +3,7 @@
 use clap::{Parser, ValueEnum};
 use examples::release_args::ReleaseArgs;
 use examples::simulation::{Order, Placing};
+use examples::workload::WorkloadArgs;
 
 /// Plays a day of a cluster: pods with claims come, get devices, wait, give up and go
 ///
@@ -16,9 +17,12 @@ pub(crate) struct Args {
     /// Description of the day, as YAML or JSON; - for stdin [default: a built-in day]
     #[arg(value_name = "DAY")]
     pub(crate) day: Option<String>,
-    /// Manifests with nodes, slices, classes, and pods with their claims: files, directories
+    /// Manifests with nodes, slices, classes, and pods with their claims, or the workloads and templates that they are made
+    /// of: files, directories
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) workloads: WorkloadArgs,
     /// Number from which arrivals and stays are drawn, instead of that of the description
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,

@@ -15,17 +15,19 @@ use std::process::ExitCode;
 
 use args::{Args, Output};
 use dra_alloc::GateSet;
-use dra_attrs::GateError;
+use dra_alloc::pods::PodOptions;
+use dra_attrs::{Component, GateError};
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
-use examples::manifest::{Manifests, read_text};
+use examples::manifest::read_text;
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use examples::simulation::{Description, DescriptionError, Recorded, RecordedError, Simulation, Statistics};
+use examples::workload;
 use indicatif::{ProgressBar, ProgressStyle};
 use picture::{PictureError, picture};
 use print::{Scenario, report};
 
 /// Kinds of objects that the program uses.
-const USED: [&str; 6] = ["DeviceClass", "DeviceTaintRule", "Node", "Pod", "ResourceClaim", "ResourceSlice"];
+const USED: [&str; 5] = ["DeviceClass", "DeviceTaintRule", "Node", "ResourceClaim", "ResourceSlice"];
 
 /// Day that is played if none is given.
 const BUILT_IN: &str = include_str!("../../../data/simulations/small.yaml");
@@ -61,10 +63,12 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, SimulateError> {
     let gates = feature_gates(&args.feature_gates, args.rules.profile, &DEVICE_GATES)?;
     let description = description(args)?;
-    let mut manifests = Manifests::of_release(args.rules.profile);
+    let mut manifests = args.workloads.of_release(args.rules.profile);
     args.files.iter().for_each(|file| manifests.read_argument(file));
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
-    manifests.ignored_lines("simulate", &USED).iter().for_each(say);
+    manifests.ignored_lines("simulate", &[&USED[..], &workload::KINDS[..]].concat()).iter().for_each(say);
+    let made = workload::make(&mut manifests, PodOptions::new(Component::new(args.rules.profile, gates)));
+    made.lines("simulate").iter().for_each(say);
     let recorded = Recorded::from_manifests(&manifests)?;
     if recorded.pods_without_claims > 0 {
         say(&format_args!("simulate: ignored: Pod ({}) without claims", recorded.pods_without_claims));

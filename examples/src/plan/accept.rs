@@ -1,0 +1,133 @@
+//! Answers of API servers about the claims, templates and classes that workloads name.
+
+use std::collections::BTreeMap;
+
+use dra_alloc::validate::{Accepted, ApiServer, Write};
+use dra_alloc::{GateSet, Profile};
+use dra_attrs::{Component, FieldErrors};
+use k8s_openapi::Metadata;
+use k8s_openapi::Resource;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::{Refused, Rules};
+use crate::manifest::{Manifests, name_of, span, title};
+use crate::workload::{Named, Workload};
+
+/// Answers about objects, by kind and name.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    /// Releases that accept an object as it is.
+    releases: BTreeMap<(&'static str, String), Vec<Profile>>,
+    /// Refusals, in the order of the kinds.
+    pub(super) refused: Vec<Refused>,
+}
+
+impl Objects {
+    /// Asks the API servers of all releases. What that of the rules refuses is left out of the manifests, and what it drops of
+    /// an object is dropped.
+    pub(super) fn judge(manifests: &mut Manifests, rules: Rules) -> Self {
+        let mut objects = Self::default();
+        for problem in &manifests.problems {
+            let reason = problem.to_string();
+            objects.refused.push(Refused { object: "can't be read".to_owned(), reason, accepted: None, is_gone: true });
+        }
+        let strict = manifests.notes.iter().filter(|note| note.is_unknown_field);
+        for note in strict {
+            let reason = format!("kubectl apply refuses the unknown field {}", note.field);
+            objects.refused.push(Refused { object: note.object.clone(), reason, accepted: None, is_gone: false });
+        }
+        objects.ask(&mut manifests.classes, rules, |_| false, ApiServer::validate_class);
+        objects.ask(&mut manifests.claim_templates, rules, |_| false, ApiServer::validate_claim_template);
+        objects.ask(&mut manifests.claims, rules, |claim| claim.status.is_some(), ApiServer::validate_claim);
+        objects
+    }
+
+    fn ask<T: Resource + Metadata<Ty = ObjectMeta> + Clone>(
+        &mut self,
+        list: &mut Vec<T>,
+        rules: Rules,
+        has_lived: impl Fn(&T) -> bool,
+        validate: impl Fn(ApiServer, Write<'_, T>) -> Result<Accepted<T>, FieldErrors>,
+    ) {
+        list.retain_mut(|object| {
+            // What a cluster has stored is accepted.
+            if object.metadata().resource_version.is_some() || has_lived(object) {
+                return true;
+            }
+            let ask = |profile: Profile| {
+                let gates = if profile == rules.profile { rules.gates } else { GateSet::of(profile) };
+                validate(ApiServer::new(Component::new(profile, gates)), Write::create(object))
+            };
+            let is_whole = |profile: &Profile| ask(*profile).is_ok_and(|accepted| accepted.dropped.is_empty());
+            let releases: Vec<Profile> = Profile::RELEASES.into_iter().filter(is_whole).collect();
+            let (name, accepted) = (name_of(object.metadata()), span(&releases));
+            let told = format!("{} {name}", T::KIND);
+            let answer = ask(rules.profile);
+            self.releases.insert((T::KIND, name), releases);
+            match answer {
+                Ok(stored) => {
+                    let dropped = stored.dropped.iter().map(|lost| {
+                        let reason =
+                            format!("{} drops {}: feature gate {} is off", title(rules.profile), lost.field, lost.gate);
+                        Refused { object: told.clone(), reason, accepted: accepted.clone(), is_gone: false }
+                    });
+                    self.refused.extend(dropped);
+                    *object = stored.object;
+                    true
+                }
+                Err(errors) => {
+                    let reason = without_pictures(&errors.to_string());
+                    self.refused.push(Refused { object: told, reason, accepted, is_gone: true });
+                    false
+                }
+            }
+        });
+    }
+
+    /// Returns the reason why an object that a pod names is not there: the API server refuses it.
+    pub(super) fn refusal(&self, workload: &Workload) -> Option<String> {
+        let namespace = workload.name.rsplit_once('/').map(|(namespace, _)| namespace).unwrap_or_default();
+        workload.names.iter().find_map(|named| {
+            let told = match named {
+                Named::Template(name) => format!("ResourceClaimTemplate {}", full(namespace, name)),
+                Named::Claim(name) => format!("ResourceClaim {}", full(namespace, name)),
+            };
+            let is_gone = self.refused.iter().any(|refused| refused.object == told && refused.is_gone);
+            is_gone.then(|| format!("{told} is refused, so that it has no claim"))
+        })
+    }
+
+    /// Returns the releases that accept what a workload names, in words.
+    pub(super) fn accepted(&self, workload: &Workload) -> String {
+        let namespace = workload.name.rsplit_once('/').map(|(namespace, _)| namespace).unwrap_or_default();
+        let mut all: Vec<Profile> = Profile::RELEASES.to_vec();
+        for named in &workload.names {
+            let key = match named {
+                Named::Template(name) => ("ResourceClaimTemplate", full(namespace, name)),
+                Named::Claim(name) => ("ResourceClaim", full(namespace, name)),
+            };
+            if let Some(releases) = self.releases.get(&key) {
+                all.retain(|release| releases.contains(release));
+            }
+        }
+        match span(&all) {
+            None => "accepted by no release".to_owned(),
+            Some(_) if all.len() == Profile::RELEASES.len() => {
+                let number = |release: &Profile| release.name().trim_start_matches('v').to_owned();
+                let [oldest, .., newest] = Profile::RELEASES;
+                format!("accepted by {} to {}", number(&oldest), number(&newest))
+            }
+            Some(span) => format!("accepted {span}"),
+        }
+    }
+}
+
+/// Returns an error on one line, without the lines that point into an expression.
+fn without_pictures(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('|'));
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+fn full(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+}

@@ -1,0 +1,417 @@
+//! Places of pods: in the order of the manifests, each on the first node that can run it.
+//!
+//! The pods of a workload are alike, and nothing is given back meanwhile: a node that has refused one of them refuses all that
+//! follow, and is not asked again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::mem::take;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use dra_alloc::explain::Detail;
+use dra_alloc::pods::{
+    BindStep, ClaimTracker, CycleClaim, GroupRound, PodCycle, PodExplanation, PodOptions, PreBind, pre_enqueue,
+};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{Allocator, Classes, DeviceId, Gate, Inventory};
+use dra_attrs::{Component, Resources};
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use k8s_openapi::jiff::Timestamp;
+
+use super::accept::Objects;
+use super::question::{Devices, TermAnswer, terms_of_claims};
+use super::{PlacedPod, PlanError, PlannedWorkload, Rules, WaitingPods};
+use crate::candidates::candidates;
+use crate::claim_store::ClaimStore;
+use crate::manifest::{Manifests, name_of};
+use crate::placing::{NoNode, NodeVerdict, judge, with_shared_budget};
+use crate::room::{Room, demand_with_devices};
+use crate::workload::{Made, Workload, node_of};
+
+/// Number of nodes that can run a pod among which the best one is chosen, if they are not equal: the least number of
+/// kube-scheduler.
+const COMPARED: usize = 100;
+
+/// Number of times that all searches of a plan may ask if they go on: once for 16 units of work, which is half a minute.
+const MOST_QUESTIONS: u64 = 10_000_000;
+
+/// Largest number of suggestions that are told.
+const MOST_HELP: usize = 3;
+
+/// Time of a plan: nothing of it depends on the time.
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+/// Cluster of a plan, with the pods that were placed so far.
+pub(super) struct Cluster {
+    rules: Rules,
+    options: PodOptions,
+    nodes: Vec<Node>,
+    /// Positions of the nodes by name.
+    by_name: BTreeMap<String, usize>,
+    slices: Vec<Arc<ResourceSlice>>,
+    class_list: Vec<Arc<DeviceClass>>,
+    pods: Vec<Pod>,
+    inventory: Inventory,
+    classes: Classes,
+    selectors: SelectorCache,
+    tracker: ClaimTracker,
+    store: ClaimStore,
+    room: Room,
+    /// Number of times that searches have asked if they go on.
+    questions: AtomicU64,
+}
+
+/// Nodes that pods of one workload may still use.
+struct Search {
+    /// Nodes that the pods may use apart from devices and room.
+    usable: Vec<usize>,
+    /// Those of them that have refused none of the pods.
+    left: VecDeque<usize>,
+    /// Reasons of the nodes that they may not use.
+    kept_off: PodExplanation,
+}
+
+/// Reason that a pod has no place.
+enum NoPlace {
+    /// It is told.
+    Told(String),
+    /// The search for a node failed.
+    Failed(String),
+    /// No node can run it.
+    Nowhere,
+}
+
+impl Cluster {
+    /// Takes the objects of manifests.
+    pub(super) fn new(manifests: &mut Manifests, rules: Rules) -> Result<Self, PlanError> {
+        let component = Component::new(rules.profile, rules.gates);
+        let (mut tracker, mut store) = (ClaimTracker::new(component), ClaimStore::default());
+        for mut claim in take(&mut manifests.claims) {
+            let name = name_of(&claim.metadata);
+            claim.metadata.uid.get_or_insert(name);
+            tracker.observe(store.put(claim))?;
+        }
+        let slices: Vec<Arc<ResourceSlice>> = take(&mut manifests.slices).into_iter().map(Arc::new).collect();
+        let class_list: Vec<Arc<DeviceClass>> = take(&mut manifests.classes).into_iter().map(Arc::new).collect();
+        let (nodes, pods) = (take(&mut manifests.nodes), take(&mut manifests.pods));
+        let names = nodes.iter().enumerate();
+        let by_name = names.map(|(index, node)| (node.metadata.name.clone().unwrap_or_default(), index)).collect();
+        Ok(Self {
+            rules,
+            options: PodOptions::new(component),
+            room: Room::new(&nodes, &pods)?,
+            inventory: Inventory::new(slices.iter().cloned()).with_taint_rules(take(&mut manifests.taint_rules)),
+            classes: Classes::new(class_list.iter().cloned()),
+            selectors: SelectorCache::default(),
+            nodes,
+            by_name,
+            slices,
+            class_list,
+            pods,
+            tracker,
+            store,
+            questions: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns the remark about a cluster that can't run anything.
+    pub(super) fn note(&self) -> Option<String> {
+        self.nodes.is_empty().then(|| "no Node among the manifests: no pod has a place".to_owned())
+    }
+
+    /// Places the pods of a workload.
+    pub(super) fn place(&mut self, workload: &Workload, made: &Made, objects: &Objects, planned: &mut PlannedWorkload) {
+        let pods = take(&mut self.pods);
+        let own = pods.get(workload.pods.clone()).unwrap_or_default();
+        if let Some(spec) = own.first().and_then(|pod| pod.spec.as_ref()) {
+            planned.unchecked = unchecked(spec);
+        }
+        let mut search: Option<Search> = None;
+        for (index, pod) in own.iter().enumerate() {
+            let name = pod.metadata.name.clone().unwrap_or_default();
+            let is_pinned = node_of(pod).is_some();
+            let nodes = match &mut search {
+                Some(search) if !is_pinned => search,
+                search => search.insert(self.search(pod)),
+            };
+            let refusal = objects.refusal(workload);
+            let failure = refusal.or_else(|| made.failures.get(&name_of(&pod.metadata)).cloned());
+            let placed = match failure {
+                Some(failure) => Err(NoPlace::Told(failure)),
+                None => self.place_pod(pod, nodes),
+            };
+            match placed {
+                Ok(placed) => planned.placed.push(placed),
+                Err(NoPlace::Told(reason)) => add_waiting(planned, name, reason),
+                Err(NoPlace::Failed(reason)) => {
+                    let selectors = self.selectors_of(pod);
+                    let waiting = WaitingPods { pods: vec![name], reason, selectors, help: Vec::new() };
+                    merge(planned, waiting);
+                }
+                Err(NoPlace::Nowhere) => {
+                    if let Some(known) = planned.waiting.last_mut().filter(|_| !is_pinned) {
+                        known.pods.push(name);
+                    } else {
+                        let waiting = WaitingPods { pods: vec![name], ..self.explain(pod, nodes) };
+                        merge(planned, waiting);
+                    }
+                }
+            }
+            if workload.one_by_one && !planned.waiting.is_empty() {
+                let rest = own.iter().skip(index.saturating_add(1));
+                let before = pod.metadata.name.as_deref().unwrap_or_default();
+                let reason = format!("made when {before} is ready");
+                for pod in rest {
+                    add_waiting(planned, pod.metadata.name.clone().unwrap_or_default(), reason.clone());
+                }
+                break;
+            }
+        }
+        self.pods = pods;
+    }
+
+    /// Finds the nodes that a pod may use apart from devices and room. A pod of a daemon set has one.
+    fn search(&self, pod: &Pod) -> Search {
+        let one = node_of(pod).map(|node| self.by_name.get(node).copied());
+        let nodes: Vec<usize> = match one {
+            Some(node) => node.into_iter().collect(),
+            None => (0..self.nodes.len()).collect(),
+        };
+        let (mut usable, mut kept_off) = (Vec::new(), PodExplanation::default());
+        for index in nodes {
+            let Some(node) = self.nodes.get(index) else { continue };
+            let (fitting, reasons) = candidates(pod, std::iter::once(node));
+            if fitting.is_empty() {
+                kept_off.add(&reasons);
+            } else {
+                usable.push(index);
+            }
+        }
+        Search { left: usable.iter().copied().collect(), usable, kept_off }
+    }
+
+    fn allocator(&self) -> Allocator<'_> {
+        Allocator::new(Component::new(self.rules.profile, self.rules.gates), &self.inventory, &self.classes)
+            .with_selector_cache(&self.selectors)
+    }
+
+    /// Begins the cycle of a pod; none if it has no claims.
+    fn begin(&self, pod: &Pod) -> Result<Option<PodCycle>, NoPlace> {
+        let begun = pre_enqueue(pod, &self.tracker, self.options).and_then(|()| {
+            PodCycle::pre_filter(pod, None, &self.tracker, &self.classes, &GroupRound::default(), self.options)
+        });
+        begun.map_err(|blocked| NoPlace::Told(blocked.to_string()))
+    }
+
+    fn place_pod(&mut self, pod: &Pod, search: &mut Search) -> Result<PlacedPod, NoPlace> {
+        let spec = pod.spec.clone().unwrap_or_default();
+        if let Some(reason) = held_back(&spec) {
+            return Err(NoPlace::Told(reason));
+        }
+        let told = |error: &dyn std::fmt::Display| NoPlace::Told(error.to_string());
+        let mut demand = Resources::requested_by(&spec).map_err(|error| told(&error))?;
+        let mut cycle = self.begin(pod)?;
+        let node = self.choose(pod, cycle.as_mut(), &mut demand, search)?;
+        let name = self.nodes.get(node).and_then(|node| node.metadata.name.clone()).unwrap_or_default();
+        let mut devices = Vec::new();
+        if let Some(mut cycle) = cycle {
+            devices = devices_on(&cycle, &name);
+            cycle
+                .reserve(&name, &mut self.tracker, &mut GroupRound::default())
+                .map_err(|error| NoPlace::Told(error.to_string()))?;
+            self.bind(cycle).map_err(NoPlace::Told)?;
+        }
+        self.room.take(&name, &demand);
+        Ok(PlacedPod { name: pod.metadata.name.clone().unwrap_or_default(), node: name, devices })
+    }
+
+    /// Chooses the first node that can run a pod; the best of some if the alternatives of a prioritized list make a difference.
+    fn choose(
+        &self,
+        pod: &Pod,
+        mut cycle: Option<&mut PodCycle>,
+        demand: &mut Resources,
+        search: &mut Search,
+    ) -> Result<usize, NoPlace> {
+        let allocator = self.allocator();
+        let compared = if cycle.as_ref().is_some_and(|cycle| has_alternatives(cycle)) { COMPARED } else { 1 };
+        let counts_devices = self.rules.gates.has(Gate::NodeAllocatableResources);
+        let (mut best, mut fitting, mut position): (Option<(i64, usize, Resources)>, usize, usize) = (None, 0, 0);
+        with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
+            while let Some(index) = search.left.get(position).copied() {
+                let Some(node) = self.nodes.get(index) else { break };
+                let name = node.metadata.name.as_deref().unwrap_or_default();
+                let mut taken = demand.clone();
+                let mut score = self.room.refusal(name, demand, &self.classes).is_none().then_some(0);
+                if let (Some(_), Some(cycle)) = (score, cycle.as_deref_mut()) {
+                    score = match judge(cycle, node, &allocator, self.tracker.state(), NOW, budget) {
+                        Ok(NodeVerdict::Fits(score)) => Some(score),
+                        Ok(NodeVerdict::Refused(_)) => None,
+                        Err(error) => return Err(NoPlace::Failed(advised(&error))),
+                    };
+                    if score.is_some() && counts_devices {
+                        taken = demand_with_devices(pod, cycle, &self.inventory, node).map_err(NoPlace::Told)?;
+                        score = score.filter(|_| self.room.refusal(name, &taken, &self.classes).is_none());
+                    }
+                }
+                let Some(score) = score else {
+                    search.left.remove(position);
+                    continue;
+                };
+                if best.as_ref().is_none_or(|(known, ..)| score > *known) {
+                    best = Some((score, index, taken));
+                }
+                (fitting, position) = (fitting.saturating_add(1), position.saturating_add(1));
+                if fitting >= compared {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        let (_, index, taken) = best.ok_or(NoPlace::Nowhere)?;
+        *demand = taken;
+        Ok(index)
+    }
+
+    /// Makes the calls of a binding.
+    fn bind(&mut self, mut cycle: PodCycle) -> Result<(), String> {
+        let mut binding = PreBind::default();
+        loop {
+            match binding.next(&mut cycle, &mut self.tracker, NOW) {
+                BindStep::Write(write) => {
+                    let answer = self.store.call(&write);
+                    binding.answer(&mut cycle, &mut self.tracker, answer, NOW);
+                }
+                BindStep::Failed(error) => return Err(error.to_string()),
+                // Bound; or its devices are allocated, and it waits for their conditions on its node.
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Explains why no node can run a pod.
+    fn explain(&self, pod: &Pod, search: &Search) -> WaitingPods {
+        let allocator = self.allocator().with_explanation(Detail::Summary);
+        let (mut explanation, mut failed) = (search.kept_off.clone(), None);
+        let spec = pod.spec.clone().unwrap_or_default();
+        let demand = Resources::requested_by(&spec).unwrap_or_default();
+        let mut cycle = self.begin(pod).ok().flatten();
+        with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
+            for node in search.usable.iter().filter_map(|index| self.nodes.get(*index)) {
+                let name = node.metadata.name.as_deref().unwrap_or_default();
+                if let Some(reason) = self.room.refusal(name, &demand, &self.classes) {
+                    explanation.add_other(name, reason);
+                    continue;
+                }
+                let Some(cycle) = &mut cycle else { continue };
+                match judge(cycle, node, &allocator, self.tracker.state(), NOW, budget) {
+                    Ok(NodeVerdict::Refused(reasons)) => explanation.add(&reasons),
+                    Ok(NodeVerdict::Fits(_)) => {
+                        let taken = demand_with_devices(pod, cycle, &self.inventory, node).unwrap_or_default();
+                        let short = self.room.refusal(name, &taken, &self.classes);
+                        explanation.add_other(name, short.unwrap_or_else(|| "its devices are gone".to_owned()));
+                    }
+                    Err(error) => {
+                        failed = Some(advised(&error));
+                        return;
+                    }
+                }
+            }
+        });
+        let help = help(&mut explanation);
+        let reason = failed.unwrap_or_else(|| explanation.to_string());
+        WaitingPods { pods: Vec::new(), reason, selectors: self.selectors_of(pod), help }
+    }
+
+    /// Asks the selectors of the claims of a pod that are not allocated.
+    fn selectors_of(&self, pod: &Pod) -> Vec<TermAnswer> {
+        let cycle = self.begin(pod).ok().flatten();
+        let claims =
+            cycle.iter().flat_map(PodCycle::claims).map(CycleClaim::claim).filter(|claim| !is_allocated(claim));
+        let devices = Devices::new(self.slices.iter().map(|slice| &**slice));
+        terms_of_claims(claims, &self.class_list, &devices, self.rules.profile)
+    }
+}
+
+impl WaitingPods {
+    fn is_alike(&self, other: &Self) -> bool {
+        self.reason == other.reason && self.help == other.help && self.selectors == other.selectors
+    }
+}
+
+fn add_waiting(planned: &mut PlannedWorkload, name: String, reason: String) {
+    merge(planned, WaitingPods { pods: vec![name], reason, ..WaitingPods::default() });
+}
+
+/// Adds pods that wait to those which wait for the same reason.
+fn merge(planned: &mut PlannedWorkload, waiting: WaitingPods) {
+    match planned.waiting.iter_mut().find(|known| known.is_alike(&waiting)) {
+        Some(known) => known.pods.extend(waiting.pods),
+        None => planned.waiting.push(waiting),
+    }
+}
+
+/// Takes the suggestions out of an explanation, the one for the most nodes first.
+fn help(explanation: &mut PodExplanation) -> Vec<String> {
+    let mut changes = take(&mut explanation.suggestions);
+    changes.sort_by_key(|change| std::cmp::Reverse(change.nodes));
+    let told = changes.iter().take(MOST_HELP).map(|change| {
+        let unit = if change.nodes == 1 { "node" } else { "nodes" };
+        format!("possible on {} {unit} {}", change.nodes, change.change)
+    });
+    told.collect()
+}
+
+fn is_allocated(claim: &ResourceClaim) -> bool {
+    claim.status.as_ref().is_some_and(|status| status.allocation.is_some())
+}
+
+/// Returns the error of a search, with what to do about it.
+fn advised(error: &NoNode) -> String {
+    let text = error.to_string();
+    let is_class = text.contains("device class") && text.contains("not");
+    if is_class { format!("{text}; add the DeviceClass to the manifests") } else { text }
+}
+
+fn has_alternatives(cycle: &PodCycle) -> bool {
+    let requests =
+        cycle.claims().iter().filter_map(|claim| claim.claim().spec.as_ref()?.devices.as_ref()?.requests.as_ref());
+    requests.flatten().any(|request| request.first_available.is_some())
+}
+
+fn devices_on(cycle: &PodCycle, node: &str) -> Vec<String> {
+    let results = cycle.allocations_on(node).filter_map(|(_, allocation)| allocation.devices.as_ref());
+    let results = results.flat_map(|devices| devices.results.iter().flatten());
+    results.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device).to_string()).collect()
+}
+
+/// Returns the reason that a scheduler does not try a pod at all.
+fn held_back(spec: &PodSpec) -> Option<String> {
+    let gates: Vec<&str> = spec.scheduling_gates.iter().flatten().map(|gate| gate.name.as_str()).collect();
+    if !gates.is_empty() {
+        return Some(format!("held back by scheduling gates: {}", gates.join(", ")));
+    }
+    let is_placed = spec.node_name.as_deref().is_some_and(|node| !node.is_empty());
+    let has_claims = spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty());
+    (is_placed && has_claims)
+        .then(|| "spec.nodeName passes by the scheduler, so that its claims are never allocated".to_owned())
+}
+
+/// Returns the wishes of a pod that are not looked at.
+fn unchecked(spec: &PodSpec) -> Vec<&'static str> {
+    let affinity = spec.affinity.as_ref();
+    let has_volume =
+        spec.volumes.iter().flatten().any(|it| it.persistent_volume_claim.is_some() || it.ephemeral.is_some());
+    let has_port = spec.containers.iter().flat_map(|it| it.ports.iter().flatten()).any(|port| port.host_port.is_some());
+    let wishes = [
+        (affinity.is_some_and(|it| it.pod_affinity.is_some()), "pod affinity"),
+        (affinity.is_some_and(|it| it.pod_anti_affinity.is_some()), "pod anti-affinity"),
+        (spec.topology_spread_constraints.as_ref().is_some_and(|it| !it.is_empty()), "topology spread"),
+        (spec.scheduling_group.is_some(), "scheduling group (all pods or none)"),
+        (has_volume, "volumes"),
+        (has_port, "host ports"),
+        (spec.priority_class_name.is_some(), "priority"),
+    ];
+    wishes.into_iter().filter(|(is_there, _)| *is_there).map(|(_, wish)| wish).collect()
+}

@@ -1,0 +1,113 @@
+//! Plans of workloads as people write them: a transcript for each kind.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use anstream::adapter::strip_str;
+use dra_alloc::{GateSet, Profile};
+use examples::manifest::Manifests;
+use examples::plan::{Plan, Rules, plan};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/plans")
+}
+
+fn planned(files: &[&Path]) -> Plan {
+    let mut manifests = Manifests::default()
+        .in_namespace(Some("default".to_owned()))
+        .with_templates(vec!["MPIJob=spec.mpiReplicaSpecs.*.template".parse().unwrap()]);
+    for file in files {
+        manifests.read_path(file);
+    }
+    plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) }).unwrap()
+}
+
+fn text(plan: &Plan) -> String {
+    strip_str(&plan.text("default")).to_string()
+}
+
+fn workloads() -> BTreeSet<PathBuf> {
+    let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|it| it == "yaml") && !path.ends_with("cluster.yaml")).collect()
+}
+
+/// `UPDATE=1` writes them anew.
+#[test]
+fn transcripts_are_as_written() {
+    let files = workloads();
+    assert!(files.len() >= 20);
+    for file in files {
+        let told = text(&planned(&[&folder().join("cluster.yaml"), &file]));
+        let transcript = file.with_extension("txt");
+        if env::var_os("UPDATE").is_some() {
+            fs::write(&transcript, &told).unwrap();
+        }
+        assert_eq!(told, fs::read_to_string(&transcript).unwrap_or_default(), "{}", file.display());
+        assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+    }
+}
+
+#[test]
+fn a_plan_is_the_same_at_each_run() {
+    let cluster = folder().join("cluster.yaml");
+    let all: Vec<PathBuf> = workloads().into_iter().collect();
+    let files: Vec<&Path> = [cluster.as_path()].into_iter().chain(all.iter().map(PathBuf::as_path)).collect();
+    let both = [planned(&files), planned(&files)].map(|plan| serde_json::to_string(&plan).unwrap());
+    assert_eq!(both[0], both[1]);
+}
+
+/// No device is given twice, and each placed pod is on a node of the manifests.
+#[test]
+fn devices_are_given_once() {
+    let cluster = folder().join("cluster.yaml");
+    let all: Vec<PathBuf> = workloads().into_iter().filter(|file| !file.ends_with("pods-share-a-claim.yaml")).collect();
+    let files: Vec<&Path> = [cluster.as_path()].into_iter().chain(all.iter().map(PathBuf::as_path)).collect();
+    let plan = planned(&files);
+    let placed = plan.workloads.iter().flat_map(|workload| &workload.placed);
+    let gpus: Vec<&String> = placed.flat_map(|pod| &pod.devices).filter(|device| device.starts_with("gpu.")).collect();
+    let distinct: BTreeSet<&&String> = gpus.iter().collect();
+    assert!(!gpus.is_empty());
+    assert_eq!(gpus.len(), distinct.len());
+}
+
+#[test]
+fn more_nodes_place_no_fewer_pods() {
+    let cluster = fs::read_to_string(folder().join("cluster.yaml")).unwrap();
+    let more = cluster.replace("node-a", "node-x").replace("node-b", "node-y").replace("node-c", "node-z");
+    for file in workloads() {
+        let place = |texts: &[&str]| {
+            let mut manifests = Manifests::default().in_namespace(Some("default".to_owned()));
+            for text in texts {
+                manifests.read("cluster.yaml", text);
+            }
+            manifests.read_path(&file);
+            plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) }).unwrap().placed
+        };
+        assert!(place(&[&cluster]) <= place(&[&cluster, &more]), "{}", file.display());
+    }
+}
+
+/// The answer that rests on a claim which can't be read says so, and a plan has status 1.
+#[test]
+fn what_can_t_be_read_is_told_in_the_answer() {
+    let mut manifests = Manifests::default();
+    manifests.read(
+        "c.yaml",
+        "{kind: ResourceClaim, metadata: {name: c}, spec: {}, status: {allocation: {devices: {results: [7]}}}}",
+    );
+    let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) };
+    let plan = plan(manifests, rules).unwrap();
+    assert!(!plan.is_whole());
+    assert!(text(&plan).contains("1 claim can't be read: its devices count as free here"), "{}", text(&plan));
+}
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let begin = "$ kubectl dra plan selector-with-a-typo.yaml cluster.yaml\n";
+    let shown = readme.split(begin).nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(shown, fs::read_to_string(folder().join("selector-with-a-typo.txt")).unwrap());
+    assert!(shown.lines().count() < 14);
+}
