@@ -245,7 +245,8 @@ impl PodExplanation {
     }
 
     /// Returns the number of nodes that were added.
-    fn number_of_nodes(&self) -> usize {
+    #[must_use]
+    pub fn number_of_nodes(&self) -> usize {
         self.fitting + self.groups.iter().map(|group| group.nodes.len()).sum::<usize>()
     }
 }
