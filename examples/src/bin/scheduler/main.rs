@@ -170,7 +170,8 @@ fn false_terms(scheduled: &Schedule, manifests: &Manifests, profile: Profile) ->
     let claims = scheduled.answers.iter().filter(is_refused).map(|answer| &answer.claim);
     let classes: Vec<Arc<DeviceClass>> = manifests.classes.iter().cloned().map(Arc::new).collect();
     let answers = terms_of_claims(claims, &classes, &Devices::new(&manifests.slices), profile);
-    answers.iter().map(|term| format!("{term}\n")).collect()
+    let lines: Vec<String> = answers.iter().map(|term| term.to_string() + "\n").collect();
+    lines.concat()
 }
 
 fn print(scheduled: &Schedule, manifests: &Manifests, args: &Args) -> Result<(), SchedulerError> {
