@@ -42,7 +42,7 @@ pub struct Room {
     /// Nodes with the victims on them, of which this room is the best, by name; for kube-scheduler's rule.
     pub candidates: Vec<PreemptionCandidate>,
     /// Quality of the choice.
-    pub proof: Proof,
+    pub proof: HarmProof,
 }
 
 /// A node on which victims would make room, by kube-scheduler's rule.
@@ -60,7 +60,7 @@ pub struct PreemptionCandidate {
 /// Quality of a choice of victims. Of none of them a victim can be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Proof {
+pub enum HarmProof {
     /// Kube-scheduler's rule has chosen.
     Greedy,
     /// No other choice has less harm.

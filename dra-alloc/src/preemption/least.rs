@@ -5,7 +5,7 @@
 
 use k8s_openapi::api::core::v1::Node;
 
-use super::answer::{NoRoom, PreemptionAnswer, Proof, Room};
+use super::answer::{HarmProof, NoRoom, PreemptionAnswer, Room};
 use super::asked::Asked;
 use super::blockers::no_room;
 use super::bounds::{Bounds, Missing};
@@ -47,8 +47,8 @@ impl Best {
     fn into_room(self) -> Option<Box<Room>> {
         let (value, mut room) = self.found?;
         room.proof = match self.bound {
-            Some(bound) => Proof::Irreducible { bound: bound.min(value.clone()) },
-            None => Proof::Least,
+            Some(bound) => HarmProof::Irreducible { bound: bound.min(value.clone()) },
+            None => HarmProof::Least,
         };
         room.value = Some(value);
         Some(room)

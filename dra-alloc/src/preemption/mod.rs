@@ -36,7 +36,7 @@ mod units;
 mod view;
 mod work;
 
-pub use answer::{Blocker, NoRoom, PreemptionAnswer, PreemptionCandidate, Proof, Room};
+pub use answer::{Blocker, HarmProof, NoRoom, PreemptionAnswer, PreemptionCandidate, Room};
 pub use disruption::BudgetPolicy;
 pub use eligibility::{Eligibility, GroupPreemption, PreemptorSituation, VictimDevices, may_preempt};
 pub use halt::PreemptionError;

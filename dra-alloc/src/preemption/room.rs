@@ -2,7 +2,7 @@
 
 use dra_device::claims::ClaimKey;
 
-use super::answer::{Proof, Room};
+use super::answer::{HarmProof, Room};
 use super::asked::Asked;
 use super::halt::Halt;
 use super::held_claim::{HeldClaim, User};
@@ -49,7 +49,7 @@ pub(super) fn room<'q>(
         results: own.zip(results).collect(),
         value: None,
         candidates: Vec::new(),
-        proof: Proof::Greedy,
+        proof: HarmProof::Greedy,
     }))
 }
 

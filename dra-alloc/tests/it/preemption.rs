@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodIdentity;
 use dra_alloc::preemption::{
-    BudgetPolicy, Harm, HarmValue, NoRoom, Preemption, PreemptionAnswer, PreemptionView, Proof, Room,
+    BudgetPolicy, Harm, HarmProof, HarmValue, NoRoom, Preemption, PreemptionAnswer, PreemptionView, Room,
 };
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Component, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -412,7 +412,7 @@ proptest! {
         let least = least_by_force(&cluster, harm, policy);
         match asked(&cluster, &objects(&cluster), harm, policy) {
             PreemptionAnswer::Room(room) => {
-                prop_assert_eq!(&room.proof, &Proof::Least);
+                prop_assert_eq!(&room.proof, &HarmProof::Least);
                 prop_assert_eq!(room.value.as_ref().map(HarmValue::numbers), least.as_deref());
                 prop_assert_eq!(value(&cluster, &victims(&room), harm, policy), least);
             }

@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::preemption::{
-    Blocker, BudgetPolicy, CandidateLimit, DevicePreemption, Harm, Hold, Holds, InMemoryPlace, InMemoryStage, NoRoom,
-    Preemption, PreemptionAnswer, PreemptionView, Proof, Room,
+    Blocker, BudgetPolicy, CandidateLimit, DevicePreemption, Harm, HarmProof, Hold, Holds, InMemoryPlace,
+    InMemoryStage, NoRoom, Preemption, PreemptionAnswer, PreemptionView, Room,
 };
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Component, Index, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -359,7 +359,7 @@ fn nominated_pods_come_first() {
         .with_waiting("p", 100, 1, None);
     gone.releasing = vec![ClaimKey::new("ns", "gone-c")];
     let room = gone.room("p", Harm::KubeExact);
-    assert_eq!((names(&room), &room.proof), (Vec::<&str>::new(), &Proof::Least));
+    assert_eq!((names(&room), &room.proof), (Vec::<&str>::new(), &HarmProof::Least));
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{PodIdentity, StatusCode};
 use dra_alloc::preemption::{
-    Blocker, BudgetPolicy, CandidateLimit, DevicePreemption, Eligibility, GroupPreemption, Harm, InMemoryPlace,
-    InMemoryStage, NoRoom, Preemption, PreemptionAnswer, PreemptionError, PreemptionView, PreemptorSituation, Proof,
-    Room, VictimDevices, may_preempt as decide,
+    Blocker, BudgetPolicy, CandidateLimit, DevicePreemption, Eligibility, GroupPreemption, Harm, HarmProof,
+    InMemoryPlace, InMemoryStage, NoRoom, Preemption, PreemptionAnswer, PreemptionError, PreemptionView,
+    PreemptorSituation, Room, VictimDevices, may_preempt as decide,
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Component, GateSet, Index, Inventory};
@@ -269,8 +269,8 @@ fn written_room(room: &Room) -> Value {
     let results: Map<String, Value> =
         room.results.iter().map(|(claim, allocation)| (claim.to_string(), json!(devices(allocation)))).collect();
     let proof = match &room.proof {
-        Proof::Greedy => json!("greedy"),
-        Proof::Irreducible { bound } => json!({"irreducible": {"bound": bound}}),
+        HarmProof::Greedy => json!("greedy"),
+        HarmProof::Irreducible { bound } => json!({"irreducible": {"bound": bound}}),
         _ => json!("least"),
     };
     let mut answer = json!({
