@@ -218,7 +218,7 @@ fn preemption_says_who_goes_or_who_is_in_the_way() {
     };
     let message = "preemption: not eligible due to preemptionPolicy=Never.";
     let table = [
-        ("preempt", input.clone(), room.clone()),
+        ("preempt", input.clone(), room),
         ("preempt", with("harm", json!("cost")), json!({"outcome": "room", "value": [0, 1, 1], "proof": "least"})),
         ("preempt", important, in_the_way),
         ("preempt", with("features", json!({})), json!({"outcome": "none", "reason": "gate_off"})),

@@ -3,9 +3,7 @@
 #![no_main]
 
 use dra_alloc::autoscaler::{Departure, NodeCopy, NodeUtilization, PoolReadiness, TemplateRules, release};
-use dra_alloc::claim_controller::{
-    ClaimController, ControllerCall, ControllerResponse, QueueKey, SyncStep,
-};
+use dra_alloc::claim_controller::{ClaimController, ControllerCall, ControllerResponse, QueueKey, SyncStep};
 use dra_alloc::eviction::{Evictions, RulePreview, RuleUpdate, RuleWarning, TaintIndex, evict};
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{Gate, GateSet, Profile};

@@ -23,18 +23,8 @@ fuzz_target!(|text: &[u8]| {
             }
         };
         match step % 6 {
-            0 => {
-                settings = Component::new(
-                    settings.profile(),
-                    settings.gates().with(Gate::OptionalNodeOperations),
-                )
-            }
-            1 => {
-                settings = Component::new(
-                    settings.profile(),
-                    settings.gates().without(Gate::OptionalNodeOperations),
-                )
-            }
+            0 => settings = Component::new(settings.profile(), settings.gates().with(Gate::OptionalNodeOperations)),
+            1 => settings = Component::new(settings.profile(), settings.gates().without(Gate::OptionalNodeOperations)),
             2 => cache = ClaimCache::from_checkpoint(cache.to_checkpoint(Profile::V1_37).as_bytes()).expect("readable"),
             3 | 4 => {
                 let Ok(mut plan) = cache.plan_prepare(&pod, &claims, |driver| driver.len() < 8, settings) else {

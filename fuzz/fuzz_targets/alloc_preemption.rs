@@ -26,8 +26,7 @@ const RULES: [(Harm, BudgetPolicy); 4] = [
 ];
 
 fuzz_target!(|text: &[u8]| {
-    let Ok(((pod, nodes, pods, claims), (slices, classes, budgets, groups))) =
-        serde_json::from_slice::<Input>(text)
+    let Ok(((pod, nodes, pods, claims), (slices, classes, budgets, groups))) = serde_json::from_slice::<Input>(text)
     else {
         return;
     };

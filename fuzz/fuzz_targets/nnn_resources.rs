@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use dra_attrs::Resources;
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use libfuzzer_sys::fuzz_target;
-use dra_attrs::Resources;
 
 fn list(cpu: String) -> BTreeMap<String, Quantity> {
     [("cpu".to_owned(), Quantity(cpu))].into()

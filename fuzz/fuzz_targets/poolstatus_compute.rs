@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use dra_attrs::Profile;
 use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
 
 type Input = (Vec<ResourceSlice>, Vec<ResourceClaim>, Vec<DeviceTaintRule>, Option<String>);

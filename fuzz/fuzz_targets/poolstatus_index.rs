@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dra_alloc::ApplyOutcome;
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use dra_attrs::Profile;
 use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
 use serde_json::Value;
 

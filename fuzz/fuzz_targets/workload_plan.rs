@@ -13,10 +13,11 @@ fuzz_target!(|text: &str| {
         manifests.read("fuzz.yaml", text);
         manifests
     };
-    lint(&read(), Profile::V1_37);
+    let _ = lint(&read(), Profile::V1_37);
     let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) };
     let (Ok(one), Ok(other)) = (plan(read(), rules), plan(read(), rules)) else { return };
-    let waiting: usize = one.workloads.iter().flat_map(|workload| &workload.waiting).map(|group| group.pods.len()).sum();
+    let waiting: usize =
+        one.workloads.iter().flat_map(|workload| &workload.waiting).map(|group| group.pods.len()).sum();
     assert_eq!(one.placed + waiting, one.pods);
     assert_eq!(one.text("default"), other.text("default"));
 });

@@ -41,7 +41,7 @@ impl<'o> Chunk<'o> {
         options: &Options,
     ) -> Result<Self, Refusal> {
         let token = token(store, options)?;
-        let version = token.as_ref().map_or(store.revision(), |token| token.rv);
+        let version = token.as_ref().map_or_else(|| store.revision(), |token| token.rv);
         let is_left = |object: &&Arc<Value>| token.as_ref().is_none_or(|token| key(object) > token.after);
         let mut rest = objects.filter(is_left);
         let most = if options.limit == 0 { usize::MAX } else { options.limit };

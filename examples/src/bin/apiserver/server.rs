@@ -194,7 +194,7 @@ impl Server {
                 let answer = match form {
                     Form::Object => json_response(200, &shown(target.kind, self.profile, found), &[]),
                     Form::Table => {
-                        table_response(target, [found], json!({"resourceVersion": found.metadata("resourceVersion")}))
+                        table_response(target, [found], &json!({"resourceVersion": found.metadata("resourceVersion")}))
                     }
                 };
                 Ok(answer)
@@ -215,7 +215,7 @@ impl Server {
         let objects = api.store.list(target.kind, selector.namespace()).filter(|object| selector.matches(object));
         let Chunk { objects, metadata } = Chunk::of(objects, &api.store, options)?;
         Ok(match form {
-            Form::Table => table_response(target, objects, metadata),
+            Form::Table => table_response(target, objects, &metadata),
             Form::Object => json_response(200, &self.list_of(target, objects, &metadata), &[]),
         })
     }
@@ -295,7 +295,7 @@ fn read(body: &[u8]) -> Result<Value, Refusal> {
 fn table_response<'a>(
     target: &Target,
     objects: impl IntoIterator<Item = &'a Arc<Value>>,
-    metadata: Value,
+    metadata: &Value,
 ) -> Response<Body> {
     json_response(200, &table(target.kind, objects.into_iter().map(|object| &**object), metadata, now()), &[])
 }

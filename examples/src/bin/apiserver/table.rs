@@ -60,7 +60,7 @@ fn columns(kind: &Kind) -> &'static [Column] {
 pub(crate) fn table<'a>(
     kind: &Kind,
     objects: impl Iterator<Item = &'a Value>,
-    metadata: Value,
+    metadata: &Value,
     now: Timestamp,
 ) -> Value {
     let columns = columns(kind);

@@ -172,7 +172,7 @@ impl Watch {
             Form::Table => {
                 let version = object.metadata("resourceVersion");
                 let table =
-                    table(self.selector.kind(), std::iter::once(object), json!({"resourceVersion": version}), now());
+                    table(self.selector.kind(), std::iter::once(object), &json!({"resourceVersion": version}), now());
                 self.push_line(event, &table);
             }
         }
