@@ -48,6 +48,11 @@ impl Elisions {
         Self(bits)
     }
 
+    /// Returns the set without an elision.
+    pub(crate) const fn without(self, elision: Elision) -> Self {
+        Self(self.0 & !(1 << elision as u16))
+    }
+
     pub(crate) const fn has(self, shortcut: Elision) -> bool {
         self.0 & (1 << shortcut as u16) != 0
     }

@@ -61,7 +61,8 @@ impl SamePools {
 
     /// Remembers a search that has come to its end, if it was long, and if it is that of all nodes with the same pools.
     pub(super) fn remember(&self, view: &View<'_>, table: &Table<'_>, effort: Effort, solution: Option<Solution<'_>>) {
-        let Some(pools) = view.shared().filter(|_| effort.work >= self.least_work) else { return };
+        let is_kept = effort.work >= self.least_work && table.context.elisions.has(Elision::SamePools);
+        let Some(pools) = view.shared().filter(|_| is_kept) else { return };
         let pools: Vec<Arc<Pool>> = pools.cloned().collect();
         let mut known = self.searches();
         if known.len() < MOST_SEARCHES && pools.iter().all(|pool| pool.is_for_its_nodes()) {
