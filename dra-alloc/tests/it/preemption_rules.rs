@@ -164,6 +164,24 @@ fn claim_names(claims: &[ClaimKey]) -> Vec<&str> {
     claims.iter().map(|claim| claim.name.as_str()).collect()
 }
 
+/// The search of a pool that all nodes see is long, and is another one once the victim is out.
+#[test]
+fn a_shared_pool_is_searched_anew_without_the_victim() {
+    let rack = |device: usize| if device < 10 { "a".to_owned() } else { format!("r{}", device / 4) };
+    let device = |device: usize| json!({"name": format!("g{device}"), "attributes": {"x.example/rack": {"string": rack(device)}}});
+    let devices: Vec<Value> = (0..30).map(device).collect();
+    let mut world = World::of_nodes(&[("n1", 0), ("n2", 0)]);
+    world.slices = vec![slice("s", json!({"allNodes": true, "devices": devices}))];
+    let mut claim = open("p-c", 6);
+    claim["spec"]["devices"]["constraints"] = json!([{"matchAttribute": "x.example/rack"}]);
+    let world = world
+        .with_pod("p", 100, "", &["p-c"])
+        .with_claim(claim)
+        .with_pod("v", 0, "n1", &["v-c"])
+        .with_claim(held("v-c", "s", &["g0", "g2", "g4", "g6", "g8"], &["v"]));
+    assert_eq!(names(&world.room("p", Harm::KubeExact)), ["v"]);
+}
+
 #[test]
 fn claims_are_freed_as_the_table_says() {
     let world = || World::of_nodes(&[("n", 1)]).with_waiting("p", 100, 1, None);
