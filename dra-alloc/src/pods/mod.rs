@@ -55,7 +55,7 @@
 //!
 //! let mut round = GroupRound::default();
 //! let mut cycle = PodCycle::pre_filter(&pod, None, &tracker, &classes, &round, options)?.ok_or("the pod has a claim")?;
-//! let allocator = Allocator::new(options.profile(), &inventory, &classes);
+//! let allocator = Allocator::new(options.scheduler(), &inventory, &classes);
 //! let now = Timestamp::UNIX_EPOCH;
 //! let verdict = cycle.filter(&node, &allocator, tracker.state(), now, Budget::work(100_000));
 //! assert!(verdict.refusal().is_none());

@@ -15,10 +15,11 @@ const DEFAULT_BINDING_TIMEOUT: SignedDuration = SignedDuration::from_secs(600);
 /// use dra_alloc::pods::PodOptions;
 /// use dra_alloc::{Component, Gate, Profile};
 /// let options = PodOptions::new(Profile::V1_37);
-/// assert!(options.has(Gate::PrioritizedList) && !options.has(Gate::WorkloadResourceClaims));
-/// let gates = options.gates().with(Gate::WorkloadResourceClaims);
+/// let scheduler = options.scheduler();
+/// assert!(scheduler.has(Gate::PrioritizedList) && !scheduler.has(Gate::WorkloadResourceClaims));
+/// let gates = scheduler.gates().with(Gate::WorkloadResourceClaims);
 /// let options = PodOptions::new(Component::new(Profile::V1_37, gates));
-/// assert!(options.has(Gate::WorkloadResourceClaims));
+/// assert!(options.scheduler().has(Gate::WorkloadResourceClaims));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodOptions {
