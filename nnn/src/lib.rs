@@ -20,8 +20,8 @@
 //!
 //! # Contents
 //!
-//! - **Tracker**: [`NominationTracker`], configured by [`NominationOptions`]: a [`Profile`], feature gates
-//!   ([`Gate`]) and a [`Behavior`]. [`TrackerInput`] lists the events, [`NominationState`] the states of a
+//! - **Tracker**: [`NominationTracker`], configured by [`NominationOptions`]: a [`Profile`](dra_attrs::Profile), feature gates
+//!   ([`Gate`](dra_attrs::Gate)) and a [`Behavior`]. [`TrackerInput`] lists the events, [`NominationState`] the states of a
 //!   pod.
 //! - **Reservations**: [`Nominator`], the nominations in memory, usable alone; [`PodSnapshot::filter_with_nominated_pods`]
 //!   and [`PodSnapshot::fits_unreserved_resources`] judge a node with the room that nominations reserve.

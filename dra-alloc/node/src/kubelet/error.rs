@@ -135,7 +135,7 @@ pub enum PrepareError {
         /// Name of the claim.
         claim: String,
     },
-    /// A device of the claim skips node operations, but the gate [`super::Gate::OptionalNodeOperations`] is off
+    /// A device of the claim skips node operations, but the gate [`dra_attrs::Gate::OptionalNodeOperations`] is off
     /// (message of Kubernetes 1.37).
     #[error("{}ResourceClaim {claim}: {gate} feature gate is disabled on kubelet", PREPARE_PREFIX)]
     GateDisabled {
@@ -144,7 +144,7 @@ pub enum PrepareError {
         /// Name of the feature gate.
         gate: &'static str,
     },
-    /// A device of the claim skips node operations, but the gate [`super::Gate::OptionalNodeOperations`] is off
+    /// A device of the claim skips node operations, but the gate [`dra_attrs::Gate::OptionalNodeOperations`] is off
     /// (message of KEP-5945).
     #[error(
         "{}ResourceClaim {claim}: {gate}Disabled: driver {driver} skips node operations for pod {pod}, and the feature gate \

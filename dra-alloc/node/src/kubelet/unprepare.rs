@@ -14,7 +14,7 @@ use dra_attrs::Component;
 
 impl ClaimCache {
     /// Plans to unprepare a pod's claims, from the cache alone: independent of the API server's claims and of the gate
-    /// [`super::Gate::OptionalNodeOperations`].
+    /// [`dra_attrs::Gate::OptionalNodeOperations`].
     ///
     /// If another pod uses a claim, only this pod is removed from it. For the other claims, the plan calls the drivers
     /// that do not skip unprepare, and no pod can use such a claim until the operation is finished. Claims that the
