@@ -461,6 +461,21 @@ fn requests_that_ask_the_same_look_at_a_device_once() {
     assert!(verdict.steps <= 100, "32 devices of 64, one a request: {}", verdict.steps);
 }
 
+/// Request `b` asks the same as `a`, but no constraint holds for it: it gets the device that `a` gave back.
+#[test]
+fn a_device_that_a_request_gave_back_is_looked_at_again() {
+    let devices: Vec<Value> = ["x", "y", "y"]
+        .iter()
+        .zip(0..)
+        .map(|(rack, n)| device(&format!("gpu-{n}"), "rack", json!({"string": rack})))
+        .collect();
+    let cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
+    let requests: Vec<Value> = ["a", "b", "c"].iter().map(|name| request(name, "gpu", json!({}))).collect();
+    let constraints = json!([{"requests": ["a", "c"], "matchAttribute": format!("{GPU}/rack")}]);
+    let claims = [claim("claim", json!(requests), constraints)];
+    assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["a gpu-1", "b gpu-0", "c gpu-2"]);
+}
+
 #[test]
 fn a_device_that_was_shared_is_not_like_one_that_is_free() {
     let part = |name: &str| json!({"name": name, "capacity": {"memory": {"value": "10"}}});
