@@ -127,6 +127,7 @@ impl Cluster {
         if let Some(spec) = own.first().and_then(|pod| pod.spec.as_ref()) {
             planned.unchecked = unchecked(spec);
         }
+        let refusal = objects.refusal(workload);
         let mut search: Option<Search> = None;
         for (index, pod) in own.iter().enumerate() {
             let name = pod.metadata.name.clone().unwrap_or_default();
@@ -135,8 +136,7 @@ impl Cluster {
                 Some(search) if !is_pinned => search,
                 search => search.insert(self.search(pod)),
             };
-            let refusal = objects.refusal(workload);
-            let failure = refusal.or_else(|| made.failures.get(&name_of(&pod.metadata)).cloned());
+            let failure = refusal.clone().or_else(|| made.failures.get(&name_of(&pod.metadata)).cloned());
             let placed = match failure {
                 Some(failure) => Err(NoPlace::Told(failure)),
                 None => self.place_pod(pod, nodes),
