@@ -120,7 +120,7 @@ impl ClaimCache {
     /// ```
     /// use dra_node::kubelet::{Responses, ClaimCache, PreparedDevice};
     /// use dra_device::claims::ClaimKey;
-    /// use dra_attrs::Profile;
+    /// use dra_attrs::{Component, Profile};
     /// use serde_json::{from_value, json};
     /// let pod = from_value(json!({"metadata": {"namespace": "ns", "name": "p", "uid": "p-1"},
     ///     "spec": {"resourceClaims": [{"name": "r", "resourceClaimName": "c"}]}}))?;
