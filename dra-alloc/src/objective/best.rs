@@ -18,11 +18,11 @@ use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort, Halt, Meter};
 use crate::search::context::Context;
 use crate::search::ix::{AlternativeIx, DeviceIx, PoolIx};
-use crate::search::node_search::{check_skips, first_on, with_table};
+use crate::search::node_search::{first_on, with_table};
 use crate::search::outcome::Outcome;
 use crate::search::partial_assignment::{Chosen, PartialAssignment};
 use crate::search::request::Plan;
-use crate::search::results::{check_results, results};
+use crate::search::results::results;
 use crate::search::table::Table;
 use crate::search::walk::{Selected, Solution};
 
@@ -183,7 +183,7 @@ impl Search<'_, '_, '_> {
             let value = value.filter(|value| *value < least);
             is_below = value.is_some() && at == At::Branch;
             if let (At::Solution, Some(value)) = (at, value)
-                && let Some(better) = self.found(tree, value)
+                && let Some(better) = Self::found(tree, value)
             {
                 least.clone_from(&better.value);
                 *found = Some(better);
@@ -192,13 +192,12 @@ impl Search<'_, '_, '_> {
     }
 
     /// Returns the solution at the place; `None` if kube-scheduler would fail with it.
-    fn found(&self, tree: &Tree<'_, '_, '_>, value: Value) -> Option<Found> {
-        let (table, picked) = (self.ground.table, tree.picked());
-        let selected = Selected::new(picked.iter().copied());
-        let solution = Solution { chosen: &tree.assignment.chosen, selected: &selected };
-        check_skips(table, solution).ok()?;
-        check_results(table, solution).ok()?;
-        Some(Found { value, chosen: solution.chosen.to_vec(), picked: picked.iter().copied().collect() })
+    fn found(tree: &Tree<'_, '_, '_>, value: Value) -> Option<Found> {
+        tree.holds().then(|| Found {
+            value,
+            chosen: tree.chosen().to_vec(),
+            picked: tree.picked().iter().copied().collect(),
+        })
     }
 
     /// Returns a value below which there is no solution, after the walk was stopped: the least bound of what is left to try.

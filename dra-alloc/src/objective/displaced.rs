@@ -11,7 +11,7 @@ use super::ground::Ground;
 use super::measure::{Facts, Measure, wide};
 use super::partial::Partial;
 use super::term::Unit;
-use crate::cluster::state::{AllocatedState, ClaimId};
+use crate::cluster::state::{AllocatedState, ClaimId, DeviceUsage};
 use crate::search::counters::Consumption;
 use crate::search::ix::{DeviceIx, PoolIx};
 use crate::search::table::{CapacityCheck, Table};
@@ -159,9 +159,9 @@ impl<'a, 't, 's> Displaced<'a, 't, 's> {
     ) -> bool {
         let Ok(counters) = self.ground.table.counters(pool) else { return true };
         let (mut left, mut groups) = (counters.left.clone(), counters.groups.clone());
-        let charged: BTreeSet<Place> =
-            stays().map(|use_| use_.place).filter(|place| place.0 == pool && !taken.places.contains(place)).collect();
-        let of_units = charged.iter().filter_map(|place| self.consumption.get(place)).flatten();
+        let in_use: BTreeSet<Place> = stays().map(|use_| use_.place).filter(|place| place.0 == pool).collect();
+        let shared: BTreeSet<Place> = stays().filter(|use_| use_.share.is_some()).map(|use_| use_.place).collect();
+        let of_units = in_use.iter().filter_map(|place| self.consumption.get(place)).flatten();
         for consumed in of_units {
             for (counter, amount) in consumed.amounts {
                 if let Some(left) = left.at_mut(*counter) {
@@ -172,7 +172,7 @@ impl<'a, 't, 's> Displaced<'a, 't, 's> {
                 *known = known.joined_by(consumed.groups);
             }
         }
-        for consumed in taken.consumption(pool) {
+        for consumed in taken.consumption(pool, &shared) {
             for (counter, amount) in consumed.amounts {
                 if let Some(left) = left.at_mut(*counter) {
                     *left = left.saturating_sub(*amount);
@@ -234,18 +234,20 @@ impl<'p, 't, 's> Taken<'p, 't, 's> {
         Self { partial, places, pools, table }
     }
 
-    /// Returns what the devices of a pool take that were not in use before. Those with admin access take it anyway.
-    fn consumption(&self, pool: PoolIx) -> impl Iterator<Item = &'t Consumption<'s>> {
-        let mut devices: Vec<DeviceIx> = Vec::new();
-        for chosen in &self.partial.chosen {
-            let is_new = self.table.in_use(chosen.device).is_none() && !devices.contains(&chosen.device);
-            if is_new && self.table.candidate(chosen.device).pool == pool {
-                devices.push(chosen.device);
-            }
-        }
-        let admin = self.partial.admin.iter().map(|chosen| chosen.device);
-        devices.extend(admin.filter(|device| self.table.candidate(*device).pool == pool));
-        devices.into_iter().flat_map(|device| self.table.consumption(device).unwrap_or_default())
+    /// Returns what the devices of a pool take, those with admin access, too. A device that has a share already, or gets a
+    /// second one, takes nothing more.
+    fn consumption(&self, pool: PoolIx, shared: &BTreeSet<Place>) -> impl Iterator<Item = &'t Consumption<'s>> {
+        let table = self.table;
+        let mut seen: BTreeSet<DeviceIx> = BTreeSet::new();
+        let mut is_new = |device: DeviceIx| {
+            let is_shared = || table.in_use(device).is_some_and(DeviceUsage::is_shared);
+            let has_share = || shared.contains(&place_of(table, device)) || is_shared();
+            !table.is_shareable(device) || (seen.insert(device) && !has_share())
+        };
+        let all = self.partial.chosen.iter().chain(&self.partial.admin).map(|chosen| chosen.device);
+        let of_pool = all.filter(|device| table.candidate(*device).pool == pool);
+        let devices: Vec<DeviceIx> = of_pool.filter(|device| is_new(*device)).collect();
+        devices.into_iter().flat_map(move |device| table.consumption(device).unwrap_or_default())
     }
 
     /// Returns true if the capacities of the chosen devices suffice for all shares.

@@ -126,9 +126,12 @@ impl<'t, 's> Ground<'t, 's> {
         self.steps.get()
     }
 
-    /// Returns the number of devices that an alternative needs.
-    pub(super) fn wanted(&self, alternative: AlternativeIx) -> usize {
-        self.table.wanted(self.all, alternative)
+    /// Returns the number of devices that an alternative needs beside those that it has; `None` if it can't be served, as a request
+    /// for all devices where there are none.
+    pub(super) fn missing(&self, alternative: AlternativeIx, taken: usize) -> Option<usize> {
+        let wanted = self.table.wanted(self.all, alternative);
+        let is_empty = wanted == 0 && self.table.alternative(alternative).mode == Mode::All;
+        (!is_empty).then(|| wanted.saturating_sub(taken))
     }
 
     /// Returns true if a claim may get as many devices.

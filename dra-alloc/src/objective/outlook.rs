@@ -107,7 +107,9 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
             let most = if best.rounds == times { best.total } else { u64::MAX };
             let own = tree.partial().map(|partial| self.costs.at_least(&partial)).filter(|own| *own < most);
             is_below = own.is_some() && at == At::Branch;
-            if let (At::Solution, Some(own)) = (at, own) {
+            if let (At::Solution, Some(own)) = (at, own)
+                && tree.holds()
+            {
                 let rest = self.further(tree.assignment, times - 1);
                 let found = Further { rounds: rest.rounds + 1, total: rest.total.saturating_add(own) };
                 if found.is_better_than(*best) {

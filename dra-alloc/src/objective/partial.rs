@@ -58,7 +58,7 @@ impl Want {
     /// Returns what a request needs beside the taken devices; `None` if no alternative can be served.
     pub(super) fn new(ground: &Ground<'_, '_>, request: usize, asked: &Asked, taken: &DeviceSet) -> Option<Self> {
         let open = |alternative| {
-            let (missing, devices) = (ground.wanted(alternative), ground.open_to(alternative, taken));
+            let (missing, devices) = (ground.missing(alternative, 0)?, ground.open_to(alternative, taken));
             (devices.len() >= missing).then_some(Open { alternative, missing, devices })
         };
         let options: SmallVec<[Open; 1]> = asked.options.into_iter().filter_map(open).collect();

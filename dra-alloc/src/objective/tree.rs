@@ -11,8 +11,11 @@ use super::partial::{Open, Partial, Want};
 use crate::search::budget::Halt;
 use crate::search::device_set::DeviceSet;
 use crate::search::ix::{AlternativeIx, DeviceIx, next};
-use crate::search::partial_assignment::{PartialAssignment, Placed, Refusal};
+use crate::search::node_search::check_skips;
+use crate::search::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal};
 use crate::search::request::Mode;
+use crate::search::results::check_results;
+use crate::search::walk::{Selected, Solution};
 
 /// Place of the tree that is shown to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,12 +118,24 @@ impl<'a, 't, 's> Tree<'a, 't, 's> {
         &self.picked
     }
 
+    /// Returns the devices that were chosen in this walk.
+    pub(super) fn chosen(&self) -> &[Chosen] {
+        self.assignment.chosen.get(self.before..).unwrap_or_default()
+    }
+
+    /// Returns true if kube-scheduler would not fail with the solution that was shown last.
+    pub(super) fn holds(&self) -> bool {
+        let (table, selected) = (self.ground.table, Selected::new(self.picked.iter().copied()));
+        let solution = Solution { chosen: self.chosen(), selected: &selected };
+        check_skips(table, solution).is_ok() && check_results(table, solution).is_ok()
+    }
+
     /// Returns the part of a solution at the place shown; `None` if a request can't be served any more.
     pub(super) fn partial(&self) -> Option<Partial<'_>> {
         let mut wants = SmallVec::new();
         let Place { request, alternative, taken } = self.at;
         if let Some(alternative) = alternative {
-            let missing = self.ground.wanted(alternative).saturating_sub(taken);
+            let missing = self.ground.missing(alternative, taken)?;
             if missing > 0 {
                 let devices = self.open_here(alternative);
                 if devices.len() < missing {
@@ -139,9 +154,8 @@ impl<'a, 't, 's> Tree<'a, 't, 's> {
                 wants.push(want);
             }
         }
-        let chosen = self.assignment.chosen.get(self.before..).unwrap_or_default();
         let picked = self.picked.get(..later).unwrap_or(&self.picked);
-        Some(Partial { wants, ..Partial::new(self.ground, chosen, picked) })
+        Some(Partial { wants, ..Partial::new(self.ground, self.chosen(), picked) })
     }
 
     /// Returns the devices that the request at the place may still get.
@@ -163,15 +177,14 @@ impl<'a, 't, 's> Tree<'a, 't, 's> {
             self.frames.push(Frame::Alternative { request, next: asked.options.start });
             return Step::Back;
         };
-        let (wanted, mode) = (self.ground.wanted(alternative), self.ground.table.alternative(alternative).mode);
-        let missing = wanted.saturating_sub(taken);
-        if missing == 0 && (mode != Mode::All || wanted > 0) {
+        let Some(missing) = self.ground.missing(alternative, taken) else { return Step::Back };
+        if missing == 0 {
             self.at = Place { request: request + 1, alternative: None, taken: 0 };
             return Step::On;
         }
         let devices = self.assignment.device_count(asked.claim).saturating_add(missing);
-        if missing > 0 && Ground::is_within_limit(devices) {
-            let rest = match mode {
+        if Ground::is_within_limit(devices) {
+            let rest = match self.ground.table.alternative(alternative).mode {
                 Mode::All => self.ground.next_of_all(alternative, taken),
                 Mode::Exactly(_) => self.open_here(alternative),
             };
@@ -216,7 +229,7 @@ impl<'a, 't, 's> Tree<'a, 't, 's> {
     fn place(&mut self, alternative: AlternativeIx, mut rest: DeviceSet) -> Result<Step, Halt> {
         let Place { request, taken, .. } = self.at;
         let is_all = self.ground.table.alternative(alternative).mode == Mode::All;
-        let missing = if is_all { 1 } else { self.ground.wanted(alternative).saturating_sub(taken) };
+        let missing = if is_all { 1 } else { self.ground.missing(alternative, taken).unwrap_or_default() };
         while let Some(device) = rest.first_from(DeviceIx::FIRST) {
             if rest.len() < missing {
                 break;

@@ -80,6 +80,7 @@ pub(crate) struct Table<'s> {
     pub(crate) meter: &'s Meter<'s>,
     pub(crate) plan: &'s Plan<'s>,
     pub(crate) rules: &'static Rules,
+    reads_taints: bool,
     reads_taint_rules: bool,
     pub(crate) variant: &'static AllocatorVariant,
     pub(crate) candidates: &'s Candidates<'s>,
@@ -133,7 +134,8 @@ impl<'s> Table<'s> {
             plan,
             variant: rules.allocator.variant(context.gates),
             rules,
-            reads_taint_rules: has(rules.taint_rules),
+            reads_taints: has(Gate::DeviceTaints),
+            reads_taint_rules: has(Gate::DeviceTaints) && has(rules.taint_rules),
             candidates,
             node,
             derived,
@@ -273,20 +275,18 @@ impl<'s> Table<'s> {
 
     /// Returns the first taint of a device that the alternative does not tolerate.
     pub(crate) fn taint(&self, alternative: AlternativeIx, device: DeviceIx) -> Option<&'s DeviceTaint> {
-        if !self.has(Gate::DeviceTaints) {
-            return None;
-        }
         let tolerations = self.alternative(alternative).tolerations.unwrap_or_default();
         untolerated(self.taints(device), tolerations, self.rules.allocator.other_effects)
     }
 
-    /// Returns the taints of a device, then those that rules give it.
+    /// Returns the taints of a device, then those that rules give it; none while [`Gate::DeviceTaints`] is off.
     pub(crate) fn taints(&self, device: DeviceIx) -> impl Iterator<Item = &'s DeviceTaint> {
         let Candidate { slice, device, .. } = self.candidate(device);
         let inventory = self.context.inventory;
+        let own = device.taints.as_deref().filter(|_| self.reads_taints).unwrap_or_default();
         let by_rule =
             self.reads_taint_rules.then(|| inventory.taints_by_rule(&slice.spec.driver, &slice.spec.pool.name, device));
-        device.taints.iter().flatten().chain(by_rule.into_iter().flatten())
+        own.iter().chain(by_rule.into_iter().flatten())
     }
 
     /// Returns true if a device is in reach of the node. One whose node selector is invalid is not.

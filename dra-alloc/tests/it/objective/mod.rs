@@ -23,6 +23,9 @@ use terms::World;
 /// Number of random clusters of each kind, lower without optimization.
 const SEEDS: u64 = if cfg!(debug_assertions) { 120 } else { 3_000 };
 
+/// Seeds that found mistakes once: of outlooks, of the budget, of all solutions, of displaced units.
+const FOUND: [u64; 6] = [434, 568, 508, 1133, 1592, 1356];
+
 /// Steps of the oracle; a case that needs more is not compared.
 const STEPS: u64 = 3_000;
 
@@ -115,6 +118,11 @@ fn ask(case: &Case, objective: Option<&Objective>) -> Option<Verdict> {
     allocator.allocate(&state(case), &case.node, &case.claims, Budget::default()).ok()
 }
 
+/// Asks for the best solution; `None` also if the first one fails on the node.
+fn ask_for_best(case: &Case, objective: &Objective) -> Option<Verdict> {
+    ask(case, Some(objective)).filter(|verdict| !matches!(verdict.outcome, Outcome::FailedOnNode(_)))
+}
+
 /// Returns true if a device may give back of a counter or a capacity: such nodes are not searched.
 fn gives_back(case: &Case) -> bool {
     json!(case.slices).to_string().contains("\"value\":\"-")
@@ -124,7 +132,7 @@ fn gives_back(case: &Case) -> bool {
 fn the_best_solution_is_the_first_of_the_best_of_all() {
     let (mut compared, mut better) = (0, 0);
     let kinds: [fn(u64) -> Case; 3] = [random::case, random::tight, random::racks];
-    for (seed, kind) in (0..SEEDS).flat_map(|seed| kinds.map(|kind| (seed, kind))) {
+    for (seed, kind) in (0..SEEDS).chain(FOUND).flat_map(|seed| kinds.map(|kind| (seed, kind))) {
         let case = kind(seed);
         let Some((search, all)) = solutions(&case, STEPS) else { continue };
         let Some(first) = all.first() else { continue };
@@ -132,7 +140,7 @@ fn the_best_solution_is_the_first_of_the_best_of_all() {
         let Some(objective) = objective(random, &search) else { continue };
         let competing = random.pick(&[Alternatives::First, Alternatives::Scored]);
         let objective = objective.with_alternatives(competing).with_steps(1_000_000);
-        let Some(verdict) = ask(&case, Some(&objective)) else { continue };
+        let Some(verdict) = ask_for_best(&case, &objective) else { continue };
         let (Outcome::Allocated(results), Some(score)) = (verdict.outcome, verdict.score) else {
             panic!("seed {seed}: not allocated: {}", case.to_json());
         };
@@ -175,14 +183,14 @@ fn devices(outcome: &Outcome) -> Vec<String> {
 #[test]
 fn any_budget_has_a_solution_and_a_bound_below_all() {
     let mut stopped = 0;
-    for seed in 0..SEEDS {
+    for seed in (0..SEEDS).chain(FOUND) {
         let case = random::case(seed);
         let Some((search, all)) = solutions(&case, STEPS) else { continue };
         let random = &mut Random::new(seed ^ 0x5EED);
         let (Some(first), Some(objective)) = (all.first(), objective(random, &search)) else { continue };
         let steps = u64::try_from(random.below(12)).unwrap();
         let objective = objective.with_alternatives(Alternatives::Scored).with_steps(steps);
-        let Some(verdict) = ask(&case, Some(&objective)) else { continue };
+        let Some(verdict) = ask_for_best(&case, &objective) else { continue };
         let score = verdict.score.unwrap();
         let context = || format!("seed {seed}, {objective}, {steps} steps: {score:?}");
         let values: Vec<Vec<u64>> = all.iter().map(|decisions| value(&search, decisions, &objective)).collect();
