@@ -24,6 +24,7 @@ pub mod placing;
 pub mod plan;
 pub mod pool_question;
 pub mod pool_table;
+pub mod preempt;
 pub mod random;
 pub mod release_args;
 pub mod room;

@@ -21,11 +21,13 @@ use dra_attrs::Profile;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
 use k8s_openapi::api::resource::v1alpha3;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use poolstatus::kep;
@@ -47,7 +49,7 @@ use crate::candidates::is_pending;
 use crate::objects::allocation_part;
 
 /// Programs that read kinds which others ignore.
-const USERS: [(&str, &str); 19] = [
+const USERS: [(&str, &str); 21] = [
     ("ClusterRole", "pool-status"),
     ("CronJob", "scheduler"),
     ("DaemonSet", "scheduler"),
@@ -59,7 +61,9 @@ const USERS: [(&str, &str); 19] = [
     ("Node", "scheduler"),
     ("NodeReadinessRule", "node-agent"),
     ("Pod", "scheduler"),
+    ("PodDisruptionBudget", "kubectl dra plan"),
     ("PodGroup", "scheduler"),
+    ("PriorityClass", "kubectl dra plan"),
     ("ReadinessTaintRule", "node-agent"),
     ("ReplicaSet", "scheduler"),
     ("ResourceClaim", "scheduler"),
@@ -70,12 +74,13 @@ const USERS: [(&str, &str); 19] = [
 ];
 
 /// Kinds whose objects have a namespace.
-const NAMESPACED: [&str; 10] = [
+const NAMESPACED: [&str; 11] = [
     "CronJob",
     "DaemonSet",
     "Deployment",
     "Job",
     "Pod",
+    "PodDisruptionBudget",
     "PodGroup",
     "ReplicaSet",
     "ResourceClaim",
@@ -111,6 +116,10 @@ pub struct Manifests {
     pub pods: Vec<Pod>,
     /// `PodGroup`s of the manifests.
     pub pod_groups: Vec<PodGroup>,
+    /// `PodDisruptionBudget`s of the manifests.
+    pub budgets: Vec<PodDisruptionBudget>,
+    /// `PriorityClass`es of the manifests.
+    pub priority_classes: Vec<PriorityClass>,
     /// `ResourceSlice`s of the manifests.
     pub slices: Vec<ResourceSlice>,
     /// `DeviceClass`es of the manifests.
@@ -397,6 +406,8 @@ impl Manifests {
             (Scope::Devices, "Node") => self.enter::<Node>(file, tree, api),
             (Scope::Devices, "Pod") => self.enter::<Pod>(file, tree, api),
             (Scope::Devices, "PodGroup") => self.enter::<PodGroup>(file, tree, api),
+            (Scope::Devices, "PodDisruptionBudget") => self.enter::<PodDisruptionBudget>(file, tree, api),
+            (Scope::Devices, "PriorityClass") => self.enter::<PriorityClass>(file, tree, api),
             (Scope::Devices, "ResourceSlice") => self.enter::<ResourceSlice>(file, tree, api),
             (Scope::Devices, "DeviceClass") => self.enter::<DeviceClass>(file, tree, api),
             (Scope::Devices, "ResourceClaim") => self.enter_claim(file, tree, api),
@@ -610,15 +621,19 @@ impl Manifests {
         add(self, objects.claims);
         add(self, objects.claim_templates);
         add(self, objects.taint_rules);
+        add(self, objects.budgets);
+        add(self, objects.priority_classes);
         waiting.len()
     }
 
     /// Returns the number of objects of each kind that is read.
-    const fn counts(&self) -> [(&'static str, usize); 16] {
+    const fn counts(&self) -> [(&'static str, usize); 18] {
         [
             (Node::KIND, self.nodes.len()),
             (Pod::KIND, self.pods.len()),
             (PodGroup::KIND, self.pod_groups.len()),
+            (PodDisruptionBudget::KIND, self.budgets.len()),
+            (PriorityClass::KIND, self.priority_classes.len()),
             (ResourceSlice::KIND, self.slices.len()),
             (DeviceClass::KIND, self.classes.len()),
             (ResourceClaim::KIND, self.claims.len()),

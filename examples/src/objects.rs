@@ -13,6 +13,7 @@ use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
 use k8s_openapi::api::resource::v1alpha3;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use poolstatus::kep;
 use serde_json::{Error, Value, json};
@@ -77,6 +78,7 @@ kube_objects!(
     Pod,
     PodDisruptionBudget,
     PodGroup,
+    PriorityClass,
     PodTemplateSpec,
     ReplicaSet,
     ResourceClaim,

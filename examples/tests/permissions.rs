@@ -20,7 +20,7 @@ use examples::manifest::Manifests;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{Container, Namespace, Node, Pod, PodTemplateSpec};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
@@ -61,6 +61,48 @@ fn each_program_has_one_account_role_and_workload() {
         assert_eq!(spec.service_account_name.as_deref(), Some(program));
         assert_takes_arguments(path, &spec.containers[0]);
     }
+}
+
+/// The rights of `--preempt` are those of the scheduler and two more, each of which it needs.
+#[tokio::test]
+async fn preemption_needs_its_own_rights() {
+    let (server, folder) = (StandIn::start(&[]), TempDir::new().unwrap());
+    let client = server.client();
+    let more = granted("optional/preemption");
+    let all: BTreeSet<Right> = granted("scheduler").union(&more).cloned().collect();
+    let path = PROGRAMS.iter().find(|(name, _)| *name == "scheduler").unwrap().1;
+    let door = Recorder::start(&server.url, Some(all), Mischief::LosesFirstAnswers);
+    let mut scheduler = Running::new(path, door, folder.path().join("scheduler.log"), "scheduler");
+    let device = json!({"driver": "gpu.example.com", "nodeName": "n", "devices": [{"name": "gpu-0"}],
+        "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1}});
+    let namespace: Namespace = read(json!({"metadata": {"name": "dra-sdk"}}));
+    let _ = Api::all(client.clone()).create(&POST, &namespace).await;
+    let create = async |object: Value| Api::<Node>::all(client.clone()).create(&POST, &read(object)).await.unwrap();
+    create(json!({"metadata": {"name": "n"}})).await;
+    let class: DeviceClass = read(json!({"metadata": {"name": "gpu"}, "spec": {}}));
+    Api::all(client.clone()).create(&POST, &class).await.unwrap();
+    let slice: ResourceSlice = read(json!({"metadata": {"name": "n"}, "spec": device}));
+    Api::all(client.clone()).create(&POST, &slice).await.unwrap();
+    let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
+        (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
+    let want = async |name: &str, priority: i32| {
+        let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
+        let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}});
+        claims.create(&POST, &read(claim)).await.unwrap();
+        let spec = json!({"schedulerName": "dra-sdk", "priority": priority, "containers": [{"name": "c", "image": "i"}],
+            "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+        pods.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
+    };
+    scheduler.start(&["--live", "--bind", "--preempt", "--lease-namespace", "dra-sdk"]);
+    want("notebook", 0).await;
+    let is_bound = async || pods.get("notebook").await.unwrap().spec.unwrap().node_name.is_some();
+    until("the notebook runs", &[&scheduler], is_bound).await;
+    want("train", 100).await;
+    let is_leaving =
+        async || pods.get_opt("notebook").await.unwrap().is_none_or(|pod| pod.metadata.deletion_timestamp.is_some());
+    until("the notebook goes", &[&scheduler], is_leaving).await;
+    until("all rights are used", &[&scheduler], async || more.is_subset(&as_granted(scheduler.door.used(), &more)))
+        .await;
 }
 
 /// Runs a program as its container does, without a cluster: it must not complain about its arguments.

@@ -9,6 +9,7 @@ use anstream::adapter::strip_str;
 use dra_alloc::{GateSet, Profile};
 use examples::manifest::Manifests;
 use examples::plan::{Plan, Rules, plan};
+use examples::preempt::Who;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/plans")
@@ -21,7 +22,7 @@ fn planned(files: &[&Path]) -> Plan {
     for file in files {
         manifests.read_path(file);
     }
-    plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) }).unwrap()
+    plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room }).unwrap()
 }
 
 fn text(plan: &Plan) -> String {
@@ -83,7 +84,9 @@ fn more_nodes_place_no_fewer_pods() {
                 manifests.read("cluster.yaml", text);
             }
             manifests.read_path(&file);
-            plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) }).unwrap().placed
+            plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room })
+                .unwrap()
+                .placed
         };
         assert!(place(&[&cluster]) <= place(&[&cluster, &more]), "{}", file.display());
     }
@@ -97,7 +100,7 @@ fn what_can_t_be_read_is_told_in_the_answer() {
         "c.yaml",
         "{kind: ResourceClaim, metadata: {name: c}, spec: {}, status: {allocation: {devices: {results: [7]}}}}",
     );
-    let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) };
+    let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room };
     let plan = plan(manifests, rules).unwrap();
     assert!(!plan.is_whole());
     assert!(text(&plan).contains("1 claim can't be read: its devices count as free here"), "{}", text(&plan));

@@ -21,6 +21,8 @@ use dra_attrs::{Component, Gate, PciAddress, Profile, Quantity, Version, has_sat
 use examples::manifest::Manifests;
 use examples::nominate::{Player, Writers, read_timeline};
 use examples::plan::{Rules, plan};
+use examples::preempt::Who;
+
 use examples::simulation::{Description, Recorded, Simulation, Statistics};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
@@ -222,7 +224,7 @@ const TARGETS: [(&str, Check); 25] = [
     ("workload_plan", |text| {
         let mut manifests = Manifests::default();
         manifests.read("seed.yaml", text);
-        let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) };
+        let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room };
         let plan = plan(manifests, rules).unwrap();
         let waiting = plan.workloads.iter().flat_map(|workload| &workload.waiting).map(|group| group.pods.len());
         assert_eq!(plan.placed + waiting.sum::<usize>(), plan.pods);

@@ -156,7 +156,7 @@ impl ClaimCalls {
         Self { open: VecDeque::from([Call::Write(write)]), ..Self::default() }
     }
 
-    pub(super) fn push(&mut self, write: ClaimWrite) {
+    pub(crate) fn push(&mut self, write: ClaimWrite) {
         self.open.push_back(Call::Write(write));
     }
 

@@ -143,3 +143,4 @@ pub use tracker::ClaimTracker;
 pub use write::{ApiResponse, ClaimWrite};
 
 pub(crate) use owner::block_owner_deletion;
+pub(crate) use post_filter::deallocated;

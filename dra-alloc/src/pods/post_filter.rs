@@ -117,7 +117,7 @@ impl PodCycle {
 }
 
 /// Returns a claim without allocation, consumers and device statuses.
-pub(super) fn deallocated(claim: &ResourceClaim) -> ResourceClaim {
+pub(crate) fn deallocated(claim: &ResourceClaim) -> ResourceClaim {
     let mut claim = claim.clone();
     if let Some(status) = &mut claim.status {
         (status.allocation, status.reserved_for, status.devices) = (None, None, None);

@@ -5,7 +5,7 @@ use k8s_openapi::api::resource::v1::AllocationResult;
 
 use super::eligibility::Eligibility;
 use super::harm_value::HarmValue;
-use crate::pods::PodIdentity;
+use crate::pods::{ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, PodIdentity, deallocated};
 
 /// Answer of [`Preemption::make_room`](super::Preemption::make_room).
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,27 @@ pub struct Room {
     pub candidates: Vec<PreemptionCandidate>,
     /// Quality of the choice.
     pub proof: HarmProof,
+}
+
+impl Room {
+    /// Returns the calls that take back the allocations of [`Room::deallocate`]. A claim that the tracker does not know, or that
+    /// somebody uses by now, keeps its allocation.
+    ///
+    /// # Complexity
+    /// A look-up for each of the claims.
+    #[must_use]
+    pub fn calls(&self, tracker: &ClaimTracker) -> ClaimCalls {
+        let known = self.deallocate.iter().filter_map(|key| tracker.claim(&key.namespace, &key.name));
+        let is_victim = |uid: &str| self.victims.iter().any(|victim| victim.uid == uid);
+        let mut calls = ClaimCalls::default();
+        for claim in known {
+            let mut users = claim.status.iter().flat_map(|status| status.reserved_for.iter().flatten());
+            if users.all(|user| is_victim(&user.uid)) {
+                calls.push(ClaimWrite::UpdateStatus { claim: Box::new(deallocated(claim)) });
+            }
+        }
+        calls
+    }
 }
 
 /// A node on which victims would make room, by kube-scheduler's rule.

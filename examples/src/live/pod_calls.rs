@@ -1,7 +1,7 @@
 //! Calls about pods: nomination, condition, binding.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
 use nnn::PodKey;
 use serde_json::{Value, json};
@@ -34,6 +34,41 @@ pub async fn write_unschedulable(client: &Client, pod: &PodKey, message: &str) -
     });
     let status = json!({"conditions": [condition], "nominatedNodeName": null});
     patch_status(client, pod, json!({"metadata": {"uid": pod.uid}, "status": status})).await
+}
+
+/// Takes back the nomination of a pod.
+///
+/// # Errors
+/// The server has refused the patch, or does not answer.
+pub async fn clear_nomination(client: &Client, pod: &PodKey) -> Result<(), Error> {
+    patch_status(client, pod, json!({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": null}})).await
+}
+
+/// Preempts a pod: writes the condition `DisruptionTarget` and deletes the pod. One that is gone is preempted.
+///
+/// # Errors
+/// The server has refused a call, or does not answer.
+pub async fn preempt(client: &Client, pod: &PodKey, scheduler: &str) -> Result<(), Error> {
+    let condition = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler",
+        "message": format!("{scheduler}: preempting to accommodate a higher priority pod"),
+        "lastTransitionTime": now().to_string(),
+    });
+    let patch = json!({"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}});
+    let uid = Some(pod.uid.clone()).filter(|uid| !uid.is_empty());
+    let params = DeleteParams {
+        preconditions: Some(Preconditions { uid, ..Preconditions::default() }),
+        ..DeleteParams::default()
+    };
+    let api = pods(client, pod);
+    let outcome = match patch_status(client, pod, patch).await {
+        Ok(()) => answered(|| api.delete(&pod.name, &params)).await.outcome.map(drop),
+        Err(error) => Err(error),
+    };
+    match outcome {
+        Err(error) if trouble(&error) != Trouble::Missing => Err(error),
+        _ => Ok(()),
+    }
 }
 
 async fn patch_status(client: &Client, pod: &PodKey, patch: Value) -> Result<(), Error> {

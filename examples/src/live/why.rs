@@ -1,11 +1,13 @@
 //! Answers to the question why something is pending.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dra_alloc::pods::{GroupRound, PodCycle, PodExplanation, PodOptions, pre_enqueue};
 use dra_alloc::{Allocator, DeviceId};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::Serialize;
 
 use super::cluster_view::ClusterView;
@@ -13,7 +15,8 @@ use super::now;
 use crate::candidates::{candidates, claims_of, is_pending};
 use crate::manifest::name_of;
 use crate::output::{Format, OutputError, as_json, as_yaml};
-use crate::placing::{NoNode, Preference, best_node};
+use crate::placing::{NoNode, Preference, best_node, with_deadline};
+use crate::preempt::{RuledRoom, Who, WhoGoes};
 
 /// Scheduler that is asked, before it knows about what.
 #[derive(Debug)]
@@ -27,6 +30,10 @@ pub struct Question<'a> {
     pub namespace: &'a str,
     /// Origin of the gates of allocator and options.
     pub gates: GateSource,
+    /// Disruption budgets, which protect pods from being preempted.
+    pub budgets: &'a [PodDisruptionBudget],
+    /// Detail with which it is told who would have to go.
+    pub who: Who,
 }
 
 /// Origin of the feature gates with which a question is answered.
@@ -72,6 +79,9 @@ pub struct Answer {
     /// Caveat about feature gates that the reason depends on.
     #[serde(skip_serializing_if = "Option::is_none")]
     assumption: Option<String>,
+    /// Pods that would have to go so that the pod fits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    room: Vec<RuledRoom>,
 }
 
 impl Question<'_> {
@@ -101,6 +111,7 @@ impl Question<'_> {
             reason: None,
             explanation: None,
             assumption: None,
+            room: Vec::new(),
         };
         let begun = pre_enqueue(pod, &view.claims, self.options).and_then(|()| {
             PodCycle::pre_filter(pod, None, &view.claims, &view.classes, &GroupRound::default(), self.options)
@@ -114,22 +125,39 @@ impl Question<'_> {
                     answer.reason = Some(explanation.to_string());
                 }
             }
-            Ok(Some(cycle)) => self.place(view, cycle, nodes, explanation, &mut answer),
+            Ok(Some(cycle)) => {
+                self.place(view, cycle, &nodes, explanation, &mut answer);
+                if answer.explanation.is_some() {
+                    answer.room = self.room_for(view, pod, &nodes);
+                }
+            }
         }
         answer
+    }
+
+    /// Asks who would have to go so that a pod fits on one of the nodes that it may use apart from devices.
+    fn room_for(&self, view: &ClusterView, pod: &Pod, nodes: &[&Node]) -> Vec<RuledRoom> {
+        let usable: BTreeSet<&str> = nodes.iter().filter_map(|node| node.metadata.name.as_deref()).collect();
+        let kept_off: Vec<&str> = view.nodes.keys().map(String::as_str).filter(|node| !usable.contains(node)).collect();
+        let claims = view.claims.claims().map(|claim| &**claim);
+        let state = view.claims.state();
+        let cluster = WhoGoes::new(self.allocator, state, view.nodes.values(), view.pods.values(), claims, now());
+        let cluster = cluster.with_guards(self.budgets, &[]);
+        with_deadline(|budget| cluster.tell(pod, self.who, &kept_off, budget))
     }
 
     fn place(
         &self,
         view: &ClusterView,
         mut cycle: PodCycle,
-        nodes: Vec<&Node>,
+        nodes: &[&Node],
         explanation: PodExplanation,
         answer: &mut Answer,
     ) {
         answer.claims = cycle.claims().iter().map(|claim| name_of(&claim.claim().metadata)).collect();
         let state = view.claims.state();
-        match best_node(&mut cycle, nodes, self.allocator, state, explanation, now(), Preference::First) {
+        match best_node(&mut cycle, nodes.iter().copied(), self.allocator, state, explanation, now(), Preference::First)
+        {
             Ok(node) => {
                 let results = cycle.results_on(&node).filter_map(|allocation| allocation.devices.as_ref());
                 let results = results.flat_map(|devices| devices.results.iter().flatten());
@@ -173,12 +201,16 @@ pub fn shown(answers: &[Answer], output: Format) -> Result<String, OutputError> 
 }
 
 fn line(answer: &Answer) -> String {
-    let Answer { pod, claims, node, devices, reason, assumption, .. } = answer;
+    let Answer { pod, claims, node, devices, reason, assumption, room, .. } = answer;
     let assumption = assumption.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
     let claims = if claims.is_empty() { String::new() } else { format!(" (claims {})", claims.join(", ")) };
     match (node, reason) {
         (Some(node), _) if devices.is_empty() => format!("{pod}{claims}: fits {node}\n"),
         (Some(node), _) => format!("{pod}{claims}: fits {node} with {}\n", devices.join(", ")),
-        (None, reason) => format!("{pod}{claims}: {}{assumption}\n", reason.as_deref().unwrap_or("no node")),
+        (None, reason) => {
+            let lines =
+                std::iter::once(format!("{pod}{claims}: {}{assumption}", reason.as_deref().unwrap_or("no node")));
+            lines.chain(room.iter().map(|room| format!("  {room}"))).collect::<Vec<_>>().join("\n") + "\n"
+        }
     }
 }

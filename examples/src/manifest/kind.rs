@@ -9,10 +9,12 @@ use k8s_openapi::Resource;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -104,6 +106,8 @@ kubernetes_kinds! {
     Job: ["v1"], workloads.jobs, traced, STATUS;
     CronJob: ["v1"], workloads.cron_jobs, traced, STATUS;
     PodGroup: ["v1beta1"], pod_groups, traced, &[];
+    PodDisruptionBudget: ["v1"], budgets, traced, STATUS;
+    PriorityClass: ["v1"], priority_classes, traced, &[];
     ClusterRole: ["v1"], roles, traced, &[];
     DeviceClass: ["v1", "v1beta2", "v1beta1"], classes, traced, &[];
     DeviceTaintRule: ["v1", "v1beta2", "v1alpha3"], taint_rules, traced, &[];

@@ -1,13 +1,16 @@
 //! The question `plan`: what a cluster would do with manifests.
 //!
 //! Workloads and templates become pods and claims ([`workload`](crate::workload)); the API server of a release accepts or
-//! refuses what they name; a scheduler places the pods in the order of the manifests, each on the first node that can run
-//! it; what has no place says why, and what would help.
+//! refuses what they name; a scheduler places the pods, those of the highest priority first and else in the order of the
+//! manifests, each on the first node that can run it; what has no place says why, and what would help.
 
 mod accept;
 mod place;
 mod question;
 mod text;
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use dra_alloc::Profile;
 use dra_alloc::pods::PodOptions;
@@ -18,6 +21,7 @@ use serde::Serialize;
 pub use question::{Devices, TermAnswer, frequent, terms_of_claims};
 
 use crate::manifest::Manifests;
+use crate::preempt::{Priorities, RuledRoom, Who};
 use crate::workload::{Made, Workload, make_with_lone_claims};
 
 /// Answer about manifests.
@@ -111,6 +115,10 @@ pub struct WaitingPods {
     /// Changes with which a pod could use nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub help: Vec<String>,
+    /// Pods that would have to go so that one of these fits, by the rules that were asked for. No release preempts pods for
+    /// devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub room: Vec<RuledRoom>,
 }
 
 /// Reason that there is no plan.
@@ -133,6 +141,8 @@ pub struct Rules {
     pub profile: Profile,
     /// Feature gates.
     pub gates: GateSet,
+    /// Detail with which it is told who would have to go.
+    pub who: Who,
 }
 
 impl Rules {
@@ -151,29 +161,20 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
     let used = [&USED[..], &crate::workload::KINDS[..]].concat();
     let mut notes: Vec<String> = manifests.ignored_lines("plan", &used);
     notes.extend(made.cut_notes("plan"));
+    notes.extend(admit(&mut manifests));
     let mark = manifests.mark();
     notes.extend((!mark.is_empty()).then(|| mark.trim_end().to_owned()));
     let mut cluster = place::Cluster::new(&mut manifests, rules)?;
     notes.extend(cluster.note());
-    let workloads: Vec<PlannedWorkload> = made
-        .workloads
-        .iter()
-        .filter(|workload| is_shown(workload))
-        .map(|workload| {
-            let mut planned = PlannedWorkload {
-                kind: workload.kind.clone(),
-                name: workload.name.clone(),
-                accepted: objects.accepted(workload),
-                running: workload.running,
-                idle: workload.idle.map(crate::workload::Idle::as_str),
-                placed: Vec::new(),
-                waiting: Vec::new(),
-                unchecked: Vec::new(),
-            };
-            cluster.place(workload, &made, &objects, &mut planned);
-            planned
-        })
-        .collect();
+    let shown = made.workloads.iter().filter(|workload| is_shown(workload));
+    let mut planned: Vec<(&Workload, PlannedWorkload)> =
+        shown.map(|workload| (workload, PlannedWorkload::new(workload, objects.accepted(workload)))).collect();
+    let mut order: Vec<&mut (&Workload, PlannedWorkload)> = planned.iter_mut().collect();
+    order.sort_by_key(|(workload, _)| Reverse(cluster.priority(workload)));
+    for (workload, planned) in order {
+        cluster.place(workload, &made, &objects, planned);
+    }
+    let workloads: Vec<PlannedWorkload> = planned.into_iter().map(|(_, planned)| planned).collect();
     let placed = workloads.iter().map(|workload| workload.placed.len()).sum();
     let waiting: usize = workloads.iter().flat_map(|workload| &workload.waiting).map(|group| group.pods.len()).sum();
     Ok(Plan {
@@ -189,11 +190,47 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
 }
 
 /// Kinds of objects that a plan uses, beside those of workloads.
-const USED: [&str; 5] = ["DeviceClass", "DeviceTaintRule", "Node", "ResourceClaim", "ResourceSlice"];
+const USED: [&str; 8] = [
+    "DeviceClass",
+    "DeviceTaintRule",
+    "Node",
+    "PodDisruptionBudget",
+    "PodGroup",
+    "PriorityClass",
+    "ResourceClaim",
+    "ResourceSlice",
+];
+
+/// Gives the pods their priorities. Returns the remarks about classes that are not there.
+fn admit(manifests: &mut Manifests) -> Vec<String> {
+    let priorities = Priorities::new(&manifests.priority_classes);
+    let mut missing = BTreeSet::new();
+    for pod in &mut manifests.pods {
+        if !priorities.admit(pod) {
+            missing.extend(pod.spec.as_ref().and_then(|spec| spec.priority_class_name.clone()));
+        }
+    }
+    missing.iter().map(|class| format!("no PriorityClass {class} among the manifests: priority 0")).collect()
+}
 
 /// A replica set that a deployment owns is told with the deployment.
 fn is_shown(workload: &Workload) -> bool {
     workload.idle != Some(crate::workload::Idle::Owned)
+}
+
+impl PlannedWorkload {
+    fn new(workload: &Workload, accepted: String) -> Self {
+        Self {
+            kind: workload.kind.clone(),
+            name: workload.name.clone(),
+            accepted,
+            running: workload.running,
+            idle: workload.idle.map(crate::workload::Idle::as_str),
+            placed: Vec::new(),
+            waiting: Vec::new(),
+            unchecked: Vec::new(),
+        }
+    }
 }
 
 impl Plan {

@@ -1,4 +1,4 @@
-//! Places of pods: in the order of the manifests, each on the first node that can run it.
+//! Places of pods: one workload after the other, each pod on the first node that can run it.
 //!
 //! The pods of a workload are alike, and nothing is given back meanwhile: a node that has refused one of them refuses all that
 //! follow, and is not asked again.
@@ -16,7 +16,9 @@ use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Classes, DeviceId, Gate, Inventory};
 use dra_attrs::{Component, Resources};
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
 
 use super::accept::Objects;
@@ -26,6 +28,7 @@ use crate::candidates::candidates;
 use crate::claim_store::ClaimStore;
 use crate::manifest::{Manifests, name_of};
 use crate::placing::{NoNode, NodeVerdict, judge, with_shared_budget};
+use crate::preempt::{RuledRoom, WhoGoes};
 use crate::room::{Room, demand_with_devices};
 use crate::workload::{Made, Workload, node_of};
 
@@ -52,6 +55,10 @@ pub(super) struct Cluster {
     slices: Vec<Arc<ResourceSlice>>,
     class_list: Vec<Arc<DeviceClass>>,
     pods: Vec<Pod>,
+    budgets: Vec<PodDisruptionBudget>,
+    groups: Vec<PodGroup>,
+    /// Pods that the plan has placed, by their positions, with their nodes.
+    placed: Vec<(usize, String)>,
     inventory: Inventory,
     classes: Classes,
     selectors: SelectorCache,
@@ -105,6 +112,9 @@ impl Cluster {
             classes: Classes::new(class_list.iter().cloned()),
             selectors: SelectorCache::default(),
             nodes,
+            budgets: take(&mut manifests.budgets),
+            groups: take(&mut manifests.pod_groups),
+            placed: Vec::new(),
             by_name,
             slices,
             class_list,
@@ -123,7 +133,7 @@ impl Cluster {
     /// Places the pods of a workload.
     pub(super) fn place(&mut self, workload: &Workload, made: &Made, objects: &Objects, planned: &mut PlannedWorkload) {
         let pods = take(&mut self.pods);
-        let own = pods.get(workload.pods.clone()).unwrap_or_default();
+        let (first, own) = (workload.pods.start, pods.get(workload.pods.clone()).unwrap_or_default());
         if let Some(spec) = own.first().and_then(|pod| pod.spec.as_ref()) {
             planned.unchecked = unchecked(spec);
         }
@@ -142,18 +152,22 @@ impl Cluster {
                 None => self.place_pod(pod, nodes),
             };
             match placed {
-                Ok(placed) => planned.placed.push(placed),
+                Ok(placed) => {
+                    self.placed.push((first.saturating_add(index), placed.node.clone()));
+                    planned.placed.push(placed);
+                }
                 Err(NoPlace::Told(reason)) => add_waiting(planned, name, reason),
                 Err(NoPlace::Failed(reason)) => {
                     let selectors = self.selectors_of(pod);
-                    let waiting = WaitingPods { pods: vec![name], reason, selectors, help: Vec::new() };
+                    let waiting = WaitingPods { pods: vec![name], reason, selectors, ..WaitingPods::default() };
                     merge(planned, waiting);
                 }
                 Err(NoPlace::Nowhere) => {
                     if let Some(known) = planned.waiting.last_mut().filter(|_| !is_pinned) {
                         known.pods.push(name);
                     } else {
-                        let waiting = WaitingPods { pods: vec![name], ..self.explain(pod, nodes) };
+                        let room = self.room_for(pod, nodes, &pods);
+                        let waiting = WaitingPods { pods: vec![name], room, ..self.explain(pod, nodes) };
                         merge(planned, waiting);
                     }
                 }
@@ -321,7 +335,37 @@ impl Cluster {
         });
         let help = help(&mut explanation);
         let reason = failed.unwrap_or_else(|| explanation.to_string());
-        WaitingPods { pods: Vec::new(), reason, selectors: self.selectors_of(pod), help }
+        WaitingPods { reason, selectors: self.selectors_of(pod), help, ..WaitingPods::default() }
+    }
+
+    /// Asks who would have to go so that a pod fits: pods of the cluster, and those that the plan has placed.
+    fn room_for(&self, pod: &Pod, search: &Search, pods: &[Pod]) -> Vec<RuledRoom> {
+        let Ok(Some(_)) = self.begin(pod) else { return Vec::new() };
+        let allocator = self.allocator();
+        let placed: Vec<Pod> =
+            self.placed.iter().filter_map(|(index, node)| on_node(pods.get(*index)?, node)).collect();
+        let claims: Vec<Arc<ResourceClaim>> = self.tracker.claims().cloned().collect();
+        let bound = pods.iter().filter(|pod| node_of(pod).is_some());
+        let all = bound.chain(&placed).chain([pod]);
+        let claims = claims.iter().map(|claim| &**claim);
+        let cluster = WhoGoes::new(&allocator, self.tracker.state(), &self.nodes, all, claims, NOW);
+        let cluster = cluster.with_guards(&self.budgets, &self.groups);
+        let demand = Resources::requested_by(&pod.spec.clone().unwrap_or_default()).unwrap_or_default();
+        let kept_off = self.nodes.iter().enumerate().filter_map(|(index, node)| {
+            let name = node.metadata.name.as_deref().unwrap_or_default();
+            let is_open = search.usable.contains(&index) && self.room.refusal(name, &demand, &self.classes).is_none();
+            (!is_open).then_some(name)
+        });
+        let kept_off: Vec<&str> = kept_off.collect();
+        with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
+            cluster.tell(pod, self.rules.who, &kept_off, budget)
+        })
+    }
+
+    /// Returns the priority of the pods of a workload.
+    pub(super) fn priority(&self, workload: &Workload) -> i32 {
+        let pods = self.pods.get(workload.pods.clone()).unwrap_or_default();
+        pods.first().and_then(|pod| pod.spec.as_ref()?.priority).unwrap_or_default()
     }
 
     /// Asks the selectors of the claims of a pod that are not allocated.
@@ -336,7 +380,10 @@ impl Cluster {
 
 impl WaitingPods {
     fn is_alike(&self, other: &Self) -> bool {
-        self.reason == other.reason && self.help == other.help && self.selectors == other.selectors
+        self.reason == other.reason
+            && self.help == other.help
+            && self.selectors == other.selectors
+            && self.room == other.room
     }
 }
 
@@ -361,6 +408,13 @@ fn help(explanation: &mut PodExplanation) -> Vec<String> {
         format!("possible on {} {unit} {}", change.nodes, change.change)
     });
     told.collect()
+}
+
+/// Returns a pod as it is once it is bound; `None` if it is bound already.
+fn on_node(pod: &Pod, node: &str) -> Option<Pod> {
+    let mut pod = Some(pod).filter(|pod| pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none()))?.clone();
+    pod.spec.get_or_insert_default().node_name = Some(node.to_owned());
+    Some(pod)
 }
 
 fn is_allocated(claim: &ResourceClaim) -> bool {
@@ -411,7 +465,6 @@ fn unchecked(spec: &PodSpec) -> Vec<&'static str> {
         (spec.scheduling_group.is_some(), "scheduling group (all pods or none)"),
         (has_volume, "volumes"),
         (has_port, "host ports"),
-        (spec.priority_class_name.is_some(), "priority"),
     ];
     wishes.into_iter().filter(|(is_there, _)| *is_there).map(|(_, wish)| wish).collect()
 }

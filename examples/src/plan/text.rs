@@ -126,6 +126,7 @@ impl WaitingPods {
         lines.add(BAD, 2, 4, &format!("{names}{more} {verb}: {}", self.reason));
         self.selectors.iter().for_each(|term| lines.add(PLAIN, 4, 6, &term.to_string()));
         self.help.iter().for_each(|help| lines.add(HELP, 4, 6, help));
+        self.room.iter().for_each(|room| lines.add(HELP, 4, 6, &room.to_string()));
     }
 }
 

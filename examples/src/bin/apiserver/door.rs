@@ -7,10 +7,12 @@ use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
 use dra_attrs::{Component, ErrorType, FieldError, FieldErrors, FieldPath, Gate, GateSet, NameFormat, Profile};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::StatusRequest;
 use serde::Serialize;
@@ -90,6 +92,8 @@ impl Door {
             ("Event", _) => plain::<Event>(attempt),
             ("Lease", _) => plain::<Lease>(attempt),
             ("Namespace", _) => plain::<Namespace>(attempt),
+            ("PodDisruptionBudget", _) => plain::<PodDisruptionBudget>(attempt),
+            ("PriorityClass", _) => plain::<PriorityClass>(attempt),
             _ => Err(Refusal::no_path()),
         }
     }
@@ -329,7 +333,7 @@ pub(crate) fn read_again(kind: &Kind, object: &Value) -> Result<Value, Refusal> 
         };
     }
     again!("DeviceClass": DeviceClass, "DeviceTaintRule": DeviceTaintRule, "Event": Event, "Lease": Lease,
-        "Namespace": Namespace, "Node": Node, "Pod": Pod, "ResourceClaim": ResourceClaim,
+        "Namespace": Namespace, "Node": Node, "PodDisruptionBudget": PodDisruptionBudget, "PriorityClass": PriorityClass, "Pod": Pod, "ResourceClaim": ResourceClaim,
         "ResourceClaimTemplate": ResourceClaimTemplate, "ResourcePoolStatusRequest": ResourcePoolStatusRequest,
         "ResourceSlice": ResourceSlice)
 }

@@ -53,7 +53,7 @@ use Status::{Plain, Subresource};
 const OF_SLICES: &[&str] = &["spec.driver", "spec.nodeName"];
 
 /// All kinds in all versions, in the order of discovery. A release has some of them.
-pub(crate) static KINDS: [Kind; 21] = [
+pub(crate) static KINDS: [Kind; 23] = [
     Kind { short: &["ns"], ..kind("", "v1", "Namespace", "namespaces", Cluster, Subresource) },
     Kind {
         short: &["no"],
@@ -78,6 +78,11 @@ pub(crate) static KINDS: [Kind; 21] = [
         ..kind("", "v1", "Event", "events", Namespace, Plain)
     },
     kind("coordination.k8s.io", "v1", "Lease", "leases", Namespace, Plain),
+    Kind {
+        short: &["pdb"],
+        ..kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", Namespace, Subresource)
+    },
+    Kind { short: &["pc"], ..kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", Cluster, Plain) },
     kind(RESOURCE, "v1", "DeviceClass", "deviceclasses", Cluster, Plain),
     kind(RESOURCE, "v1", "DeviceTaintRule", "devicetaintrules", Cluster, Subresource),
     kind(RESOURCE, "v1", "ResourceClaim", "resourceclaims", Namespace, Subresource),

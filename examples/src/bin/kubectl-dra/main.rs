@@ -21,7 +21,7 @@ use examples::eviction_preview::{NoRule, preview, read_rules};
 use examples::live::cluster_view::{ClusterView, watch_cluster};
 use examples::live::connect::Cluster;
 use examples::live::failure::LiveError;
-use examples::live::listing::{list, list_devices, list_devices_and_pods};
+use examples::live::listing::{list, list_devices, list_devices_and_pods, list_if_allowed};
 use examples::live::now;
 use examples::live::why::{GateSource, NotPending, Question as Why, shown};
 use examples::manifest::Manifests;
@@ -29,6 +29,7 @@ use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, escaped, 
 use examples::plan::PlanError;
 use examples::pool_question::Question;
 use examples::pool_table::{By, tables};
+use examples::preempt::Who;
 use examples::release_args::ReleaseArgs;
 
 /// Name of the program, as it is called.
@@ -64,6 +65,9 @@ enum Command {
         /// stdin; may be repeated
         #[arg(short, long = "filename", value_name = "FILE")]
         files: Vec<String>,
+        /// Say who would have to go by each rule, or who is in the way
+        #[arg(long)]
+        who: bool,
         /// Output format
         #[arg(short, long, value_enum, default_value_t = Format::Table)]
         output: Format,
@@ -196,8 +200,8 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
             let text = attributes::table(&manifests, class.as_deref(), args.rules.profile)?;
             (escaped(&(text + &manifests.mark())).into_owned(), manifests.problems.is_empty())
         }
-        Command::Why { name, files, output } if !files.is_empty() => {
-            args.why_in_files(files, name.as_deref(), *output)?
+        Command::Why { name, files, who, output } if !files.is_empty() => {
+            args.why_in_files(files, name.as_deref(), plan::who(*who), *output)?
         }
         Command::Plan(of_plan) if !args.place.is_given() => args.planned(of_plan, of_plan.read(args))?,
         _ => {
@@ -240,7 +244,9 @@ impl Args {
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
         cluster.say_other_release(NAME, self.rules.profile);
         let text = match &self.command {
-            Command::Why { name, output, .. } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
+            Command::Why { name, who, output, .. } => {
+                self.why(&cluster, gates, name.as_deref(), plan::who(*who), *output).await?
+            }
             Command::Free { drivers, by } => {
                 let question =
                     Question { drivers: drivers.clone(), ..Question::new(self.rules.profile, self.gates()?) };
@@ -274,10 +280,11 @@ impl Args {
         &self,
         cluster: &Cluster,
         gates: GateSet,
-        options: PodOptions,
         name: Option<&str>,
+        who: Who,
         output: Format,
     ) -> Result<String, DraError> {
+        let budgets = list_if_allowed(&cluster.client, "poddisruptionbudgets").await?;
         let (mut view, mut watches) = (ClusterView::new(gates), watch_cluster(cluster));
         view.complete_once(&mut watches).await?;
         let selectors = SelectorCache::default();
@@ -285,9 +292,10 @@ impl Args {
             .with_selector_cache(&selectors)
             .with_explanation(Detail::Summary);
         let namespace = self.namespace.as_deref().unwrap_or(&cluster.namespace);
+        let options = PodOptions::new(Component::new(self.rules.profile, gates));
         let is_silent = self.feature_gates.is_empty();
         let gates = if is_silent { GateSource::DefaultsOf(self.rules.profile) } else { GateSource::Known };
-        let question = Why { allocator: &allocator, options, namespace, gates };
+        let question = Why { allocator: &allocator, options, namespace, gates, budgets: &budgets, who };
         Ok(shown(&question.ask(&view, name)?, output)?)
     }
 }

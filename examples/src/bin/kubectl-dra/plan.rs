@@ -3,10 +3,11 @@
 use clap::{Args as ClapArgs, ValueEnum};
 use examples::live::connect::Cluster;
 use examples::live::failure::LiveError;
-use examples::live::listing::{list, list_devices_and_pods};
+use examples::live::listing::{list, list_devices_and_pods, list_if_allowed};
 use examples::manifest::{Manifests, TemplatePath};
 use examples::output::{Format, OutputError, as_json, as_yaml, say};
 use examples::plan::{Plan, Rules, plan};
+use examples::preempt::Who;
 
 use super::{Args, DraError, NAME};
 
@@ -22,6 +23,9 @@ pub(crate) struct PlanArgs {
     /// Place of the pod template in objects of a kind, such as MPIJob=spec.mpiReplicaSpecs.*.template; may be repeated
     #[arg(long = "pod-template", value_name = "KIND=PATH")]
     templates: Vec<TemplatePath>,
+    /// Say who would have to go by each rule, or who is in the way
+    #[arg(long)]
+    who: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = PlanFormat::Table)]
     output: PlanFormat,
@@ -34,6 +38,11 @@ enum PlanFormat {
     Table,
     /// An object
     Json,
+}
+
+/// Returns the detail that a flag asks for.
+pub(crate) const fn who(is_whole: bool) -> Who {
+    if is_whole { Who::Whole } else { Who::Room }
 }
 
 impl PlanArgs {
@@ -55,6 +64,8 @@ impl PlanArgs {
         objects.nodes = list(&cluster.client, "nodes").await?;
         objects.classes = list(&cluster.client, "deviceclasses").await?;
         objects.claim_templates = list(&cluster.client, "resourceclaimtemplates").await?;
+        objects.priority_classes = list_if_allowed(&cluster.client, "priorityclasses").await?;
+        objects.budgets = list_if_allowed(&cluster.client, "poddisruptionbudgets").await?;
         let waiting = manifests.add_objects(objects);
         if waiting > 0 {
             say(&format_args!("{NAME}: {waiting} pods of the cluster wait already, and may come first"));
@@ -74,10 +85,11 @@ impl Args {
         &self,
         files: &[String],
         name: Option<&str>,
+        who: Who,
         output: Format,
     ) -> Result<(String, bool), DraError> {
-        let of_files = PlanArgs { files: files.to_vec(), templates: Vec::new(), output: PlanFormat::Table };
-        let rules = Rules { profile: self.rules.profile, gates: self.gates()? };
+        let of_files = PlanArgs { files: files.to_vec(), templates: Vec::new(), who: false, output: PlanFormat::Table };
+        let rules = Rules { profile: self.rules.profile, gates: self.gates()?, who };
         let mut plan: Plan = plan(of_files.read(self), rules)?;
         plan.keep_waiting(name.map(|name| name.rsplit('/').next().unwrap_or(name)));
         let text = match output {
@@ -90,7 +102,7 @@ impl Args {
 
     /// Returns the plan as text, and true if all pods have a place.
     pub(crate) fn planned(&self, args: &PlanArgs, manifests: Manifests) -> Result<(String, bool), DraError> {
-        let rules = Rules { profile: self.rules.profile, gates: self.gates()? };
+        let rules = Rules { profile: self.rules.profile, gates: self.gates()?, who: who(args.who) };
         let plan: Plan = plan(manifests, rules)?;
         let text = match args.output {
             PlanFormat::Table => plan.text(self.namespace()),

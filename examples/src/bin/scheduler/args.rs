@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use dra_alloc::explain::Detail;
+use dra_alloc::preemption::Harm;
 use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
 use examples::output::Format;
 use examples::release_args::ReleaseArgs;
@@ -61,6 +62,10 @@ pub(crate) struct Args {
     /// Work as a second scheduler on the cluster: bind the pods that name it in spec.schedulerName
     #[arg(long, requires = "live")]
     pub(crate) bind: bool,
+    /// Preempt pods of lower priority for the devices of a pod that waits, by a rule; with --bind. No release of kube-scheduler does
+    #[arg(long, value_enum, value_name = "RULE", requires = "bind", num_args = 0..=1, require_equals = true,
+        default_missing_value = "kube")]
+    pub(crate) preempt: Option<Preempt>,
     /// Name that pods give in spec.schedulerName
     #[arg(long, value_name = "NAME", default_value = "dra-sdk", requires = "live")]
     pub(crate) scheduler_name: String,
@@ -70,6 +75,26 @@ pub(crate) struct Args {
     pub(crate) vitals: VitalsArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+/// Rule by which victims are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preempt {
+    /// Say who would have to go with the least harm, and preempt nobody
+    Say,
+    /// That of kube-scheduler, as KEP-5690 applies it to devices
+    Kube,
+    /// The least harm by the same criteria, of all nodes and sets of pods
+    Least,
+}
+
+impl From<Preempt> for Harm {
+    fn from(rule: Preempt) -> Self {
+        match rule {
+            Preempt::Kube => Self::Kube,
+            Preempt::Say | Preempt::Least => Self::KubeExact,
+        }
+    }
 }
 
 /// Question about a cluster.

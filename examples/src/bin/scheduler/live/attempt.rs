@@ -72,10 +72,11 @@ impl LiveScheduler<'_> {
         match self.place(pod) {
             Err(Unplaced { reason, setback, cycle }) => {
                 self.refuse(&key, &reason, setback, begin).await?;
-                if let Some(cycle) = cycle {
-                    self.free(pod, &cycle).await;
+                match cycle {
+                    // Where a claim of its own was in the way, the pod is tried anew first.
+                    Some(cycle) if !self.free(pod, &cycle).await => self.make_room(pod, &key).await,
+                    _ => Ok(()),
                 }
-                Ok(())
             }
             Ok((node, cycle)) => {
                 if let Err(error) = self.announce(&key, &node, cycle.as_ref()).await {
@@ -143,8 +144,10 @@ impl LiveScheduler<'_> {
     /// Chooses the node with the highest score, the first by name of several.
     fn choose(&mut self, pod: &Pod, mut cycle: Option<&mut PodCycle>) -> Result<String, NoNode> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
+        let holds = self.holds(&allocator);
         let (view, counts, now) = (&self.view, &self.counts, now());
-        let kind = KindName::of(pod, cycle.as_deref());
+        // Beside holds a verdict depends on the priority of the pod.
+        let kind = KindName::of(pod, cycle.as_deref()).filter(|_| holds.iter().next().is_none());
         let best_score = cycle.as_ref().map_or(0, |cycle| cycle.best_score());
         let only = cycle.as_ref().and_then(|cycle| only_node(cycle)).and_then(|name| view.nodes.get(&name));
         with_deadline(|budget| {
@@ -153,7 +156,10 @@ impl LiveScheduler<'_> {
                 match (refusal(pod, node), &mut cycle) {
                     (Some(reason), _) => Ok(refused(node_name(node), reason)),
                     (None, None) => Ok(NodeVerdict::Fits(0)),
-                    (None, Some(cycle)) => placing::judge(cycle, node, &allocator, view.claims.state(), now, budget),
+                    (None, Some(cycle)) => {
+                        let state = holds.beside(view.claims.state(), pod, node_name(node));
+                        placing::judge(cycle, node, &allocator, &state, now, budget)
+                    }
                 }
             };
             match only {
@@ -196,18 +202,20 @@ impl LiveScheduler<'_> {
         calls.errors().iter().for_each(note);
     }
 
-    /// Frees a claim that keeps a pod from all nodes, if nobody else uses it.
-    async fn free(&mut self, pod: &Pod, cycle: &PodCycle) {
+    /// Frees a claim that keeps a pod from all nodes, if nobody else uses it. Returns false if there is none.
+    async fn free(&mut self, pod: &Pod, cycle: &PodCycle) -> bool {
         let decision = cycle.post_filter(0);
         self.make(decision.calls()).await;
-        if decision != PostFilter::Nothing {
-            note(decision.reason());
-            self.touch_devices_of(cycle);
-            // Should the write have failed, the decision is made again, and from verdicts that are new.
-            if let Some(kind) = KindName::of(pod, Some(cycle)) {
-                self.kinds.forget(&kind);
-            }
+        if decision == PostFilter::Nothing {
+            return false;
         }
+        note(decision.reason());
+        self.touch_devices_of(cycle);
+        // Should the write have failed, the decision is made again, and from verdicts that are new.
+        if let Some(kind) = KindName::of(pod, Some(cycle)) {
+            self.kinds.forget(&kind);
+        }
+        true
     }
 }
 

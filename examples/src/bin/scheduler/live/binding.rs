@@ -111,6 +111,7 @@ impl LiveScheduler<'_> {
             self.counts.bound(since.elapsed());
         }
         self.queue.remove(&place);
+        self.awaited.remove(&pod.uid);
         self.tell(&Line::Bound { pod: pod.to_string(), node: node.clone() })?;
         let message = format!("Successfully assigned {pod} to {node}");
         self.events.normal(&self.cluster.client, pod, "Scheduled", &message).await;
@@ -118,7 +119,7 @@ impl LiveScheduler<'_> {
     }
 
     /// Takes back what a binding has reserved, and tries the pod later.
-    async fn give_up(&mut self, open: OpenBinding, reason: &str) {
+    pub(super) async fn give_up(&mut self, open: OpenBinding, reason: &str) {
         let OpenBinding { pod, claims, begin, .. } = open;
         self.counts.attempt(Outcome::Error, begin.elapsed());
         note(format_args!("{pod}: not bound: {reason}"));

@@ -7,6 +7,9 @@ use examples::live::metrics::{Histogram, Metrics, Series};
 /// Upper bounds of the durations, in milliseconds.
 const BOUNDS: [u64; 14] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16_384, 65_536];
 
+/// Upper bounds of the numbers of victims. A histogram counts durations, and writes whole seconds as whole numbers.
+const VICTIMS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
+
 /// Result of an attempt to place a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -23,6 +26,8 @@ pub(super) struct Counts {
     waits: Histogram,
     judged: Series,
     looked_at: Series,
+    preemptions: Series,
+    victims: Histogram,
 }
 
 impl Counts {
@@ -46,6 +51,17 @@ impl Counts {
                 &[],
                 bounds(),
             ),
+            preemptions: metrics.counter(
+                "scheduler_preemption_attempts_total",
+                "Searches for pods to preempt for one that waits",
+                &[],
+            ),
+            victims: metrics.histogram(
+                "scheduler_preemption_victims",
+                "Pods that were preempted for one pod",
+                &[],
+                VICTIMS.map(Duration::from_secs),
+            ),
             judged: metrics.counter("dra_scheduler_nodes_judged_total", "Nodes that were judged for a pod", &[]),
             looked_at: metrics.counter(
                 "dra_scheduler_pods_looked_at_total",
@@ -63,6 +79,16 @@ impl Counts {
     /// Counts pods that were looked at.
     pub(super) fn looked_at(&self, pods: u64) {
         self.looked_at.add(&[], pods);
+    }
+
+    /// Counts a search for pods to preempt.
+    pub(super) fn preemption(&self) {
+        self.preemptions.add(&[], 1);
+    }
+
+    /// Counts the pods that were preempted for one.
+    pub(super) fn victims(&self, pods: usize) {
+        self.victims.observe(&[], Duration::from_secs(pods.try_into().unwrap_or(u64::MAX)));
     }
 
     /// Counts an attempt.

@@ -12,6 +12,8 @@ pub(super) enum Line {
     Binds { scheduler: String, server: String },
     /// A pod is bound.
     Bound { pod: String, node: String },
+    /// Pods are preempted for a pod, which is nominated for the node.
+    Preempted { pod: String, node: String, victims: Vec<String> },
 }
 
 impl fmt::Display for Line {
@@ -19,6 +21,9 @@ impl fmt::Display for Line {
         match self {
             Self::Binds { scheduler, server } => write!(formatter, "{scheduler} binds pods of {server}"),
             Self::Bound { pod, node } => write!(formatter, "{pod}: {node}"),
+            Self::Preempted { pod, node, victims } => {
+                write!(formatter, "{pod}: nominated for {node}; preempted: {}", victims.join(", "))
+            }
         }
     }
 }

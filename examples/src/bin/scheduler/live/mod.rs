@@ -4,6 +4,7 @@ mod attempt;
 mod binding;
 mod counts;
 mod line;
+mod preempt;
 mod queue;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use attempt::OpenBinding;
 use counts::Counts;
 use dra_alloc::Allocator;
+use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::selector::SelectorCache;
 use dra_attrs::Component;
@@ -21,17 +23,19 @@ use examples::live::events::Events;
 use examples::live::failure::LiveError as ClusterError;
 use examples::live::kinds::Kinds;
 use examples::live::lease::work_alone;
+use examples::live::listing::list_if_allowed;
 use examples::live::touched::{Nodes, Place, Touched};
 use examples::live::vitals::Vitals;
 use examples::live::watching::Watches;
 use examples::live::why::{GateSource, NotPending, Question, shown};
 use examples::output::{Format, LineForm, OutputError, put, put_line, say};
+use examples::preempt::Who;
 use line::Line;
 use nnn::PodKey;
 use queue::Queue;
 use tokio::time::Instant;
 
-use super::args::{Args, Command};
+use super::args::{Args, Command, Preempt};
 use super::schedule::Settings;
 
 /// Time in which changes are gathered before the pods are looked at anew.
@@ -72,6 +76,10 @@ struct LiveScheduler<'a> {
     events: Events,
     /// Pods that have a node and are not bound yet, by UID.
     open: BTreeMap<String, OpenBinding>,
+    /// Rule by which pods are preempted, if they are.
+    preempt: Option<Preempt>,
+    /// Claims that are to become free for a pod, by its UID.
+    awaited: BTreeMap<String, Vec<ClaimKey>>,
     form: LineForm,
     vitals: Vitals,
     counts: Counts,
@@ -113,6 +121,8 @@ impl<'a> LiveScheduler<'a> {
             selectors: SelectorCache::default(),
             events: Events::new("dra-sdk-scheduler"),
             open: BTreeMap::new(),
+            preempt: args.preempt,
+            awaited: BTreeMap::new(),
             form: if args.output == Format::Json { LineForm::Json } else { LineForm::Text },
             counts: Counts::new(&vitals.metrics),
             vitals,
@@ -121,6 +131,7 @@ impl<'a> LiveScheduler<'a> {
 
     /// Explains what is pending.
     async fn why(mut self, name: Option<&str>, args: &Args) -> Result<(), LiveError> {
+        let budgets = list_if_allowed(&self.cluster.client, "poddisruptionbudgets").await?;
         let mut watches = watch_cluster(self.cluster);
         self.view.complete_once(&mut watches).await?;
         let question = Question {
@@ -128,6 +139,8 @@ impl<'a> LiveScheduler<'a> {
             options: self.options,
             namespace: &self.cluster.namespace,
             gates: GateSource::Known,
+            budgets: &budgets,
+            who: Who::Room,
         };
         Ok(put(&shown(&question.ask(&self.view, name)?, args.output)?)?)
     }
@@ -151,6 +164,7 @@ impl<'a> LiveScheduler<'a> {
         self.queue = Queue::new(self.name.to_owned());
         self.kinds = Kinds::default();
         self.open.clear();
+        self.awaited.clear();
     }
 
     async fn work(&mut self) -> Result<(), LiveError> {

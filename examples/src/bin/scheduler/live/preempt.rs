@@ -1,0 +1,202 @@
+//! Preemption: pods of lower priority give up their devices for one that no node can serve.
+
+use std::collections::BTreeSet;
+
+use dra_alloc::claims::ClaimKey;
+use dra_alloc::pods::PodIdentity;
+use dra_alloc::preemption::{
+    Eligibility, Holds, InMemoryPlace, InMemoryStage, Preemption, PreemptionAnswer, PreemptionView, PreemptorSituation,
+    Room, VictimDevices, may_preempt,
+};
+use dra_alloc::{Allocator, Budget};
+use examples::candidates::{is_pending, refusal};
+use examples::live::failure::text;
+use examples::live::listing::list;
+use examples::live::{now, pod_calls};
+use examples::placing::with_deadline;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use nnn::PodKey;
+
+use super::line::Line;
+use super::{LiveError, LiveScheduler, allocator, note, place_of};
+use crate::args::Preempt;
+
+impl LiveScheduler<'_> {
+    /// Looks for pods that make room for one that no node can serve, and preempts them.
+    pub(super) async fn make_room(&mut self, pod: &Pod, key: &PodKey) -> Result<(), LiveError> {
+        let Some(rule) = self.preempt else { return Ok(()) };
+        self.counts.preemption();
+        let waits = self.eligibility(pod, key);
+        if waits != Eligibility::Eligible {
+            return Ok(());
+        }
+        let budgets = match list::<PodDisruptionBudget>(&self.cluster.client, "poddisruptionbudgets").await {
+            Ok(budgets) => budgets,
+            Err(error) => {
+                note(format_args!("{key}: nobody is preempted: {error}"));
+                return Ok(());
+            }
+        };
+        match self.room_for(pod, rule, &budgets) {
+            // Its devices are free already, or it lacks others than those of its claims.
+            Ok(PreemptionAnswer::Room(room)) if room.victims.is_empty() && room.deallocate.is_empty() => Ok(()),
+            Ok(PreemptionAnswer::Room(room)) if rule == Preempt::Say => {
+                note(format_args!("{key}: would fit on {} if {} went", room.node, names(&room.victims).join(", ")));
+                Ok(())
+            }
+            Ok(PreemptionAnswer::Room(room)) => self.preempt_for(key, &room).await,
+            Ok(PreemptionAnswer::NoRoom(_)) => self.give_up_nomination(pod, key).await,
+            Err(reason) => {
+                note(format_args!("{key}: nobody is preempted: {reason}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the holds of nominated pods; none unless pods are preempted.
+    pub(super) fn holds(&self, allocator: &Allocator<'_>) -> Holds {
+        let is_nominated = |pod: &Pod| {
+            let node = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
+            node.is_some_and(|node| !node.is_empty()) && pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_none())
+        };
+        if self.preempt.is_none() || !self.view.pods.values().any(is_nominated) {
+            return Holds::default();
+        }
+        let view = self.preemption_view(&[]);
+        let preemption = Preemption::new(allocator, self.view.claims.state(), &view, now());
+        // A pod whose claims are invalid holds nothing, and nor does any other then: they are asked for anew at the next attempt.
+        with_deadline(|budget| Holds::of_cluster(&preemption, budget)).unwrap_or_default()
+    }
+
+    fn eligibility(&self, pod: &Pod, key: &PodKey) -> Eligibility {
+        let nominated = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
+        let is_on = |pod: &&Pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == nominated);
+        let on_nominated: Vec<&Pod> = self.view.pods.values().filter(is_on).collect();
+        let claims = &self.view.claims;
+        let is_allocated = |claim: &ClaimKey| {
+            let known = dra_alloc::pods::ClaimLookup::claim(claims, &claim.namespace, &claim.name);
+            known.and_then(|claim| claim.status.as_ref()?.allocation.as_ref()).is_some()
+        };
+        let awaited = self.awaited.get(&key.uid).is_some_and(|claims| claims.iter().any(is_allocated));
+        let situation = PreemptorSituation {
+            on_nominated: nominated.map(|_| &*on_nominated),
+            devices: if awaited { VictimDevices::Reclaimed } else { VictimDevices::Free },
+            ..PreemptorSituation::default()
+        };
+        may_preempt(pod, &situation)
+    }
+
+    fn preemption_view<'v>(&'v self, budgets: &'v [PodDisruptionBudget]) -> PreemptionView<'v> {
+        let claims = self.view.claims.claims().map(|claim| &**claim);
+        let places =
+            self.open.iter().map(|(uid, open)| InMemoryPlace { uid, node: &open.node, stage: InMemoryStage::PreBind });
+        PreemptionView::new(self.view.nodes.values(), self.view.pods.values(), claims)
+            .with_budgets(budgets)
+            .with_in_memory(places)
+            .with_releasing(self.awaited.values().flatten())
+    }
+
+    fn room_for(&self, pod: &Pod, rule: Preempt, budgets: &[PodDisruptionBudget]) -> Result<PreemptionAnswer, String> {
+        let allocator = allocator(self.settings, &self.view, &self.selectors);
+        let view = self.preemption_view(budgets);
+        let kept_off = self.view.nodes.iter().filter(|(_, node)| refusal(pod, node).is_some());
+        let preemption = Preemption::new(&allocator, self.view.claims.state(), &view, now())
+            .with_harm(rule.into())
+            .with_unresolvable(kept_off.map(|(name, _)| name.as_str()));
+        let answer = with_deadline(|budget: Budget<'_>| preemption.make_room(pod, budget));
+        answer.map_err(|error| error.to_string())
+    }
+
+    /// Preempts the victims, takes back what nobody uses, and nominates the pod. Should a victim stay, the pod is not nominated,
+    /// and the decision is made anew.
+    async fn preempt_for(&mut self, key: &PodKey, room: &Room) -> Result<(), LiveError> {
+        let client = &self.cluster.client;
+        for victim in &room.victims {
+            let pod = PodKey::new(&victim.namespace, &victim.name, &victim.uid);
+            if self.open.contains_key(&victim.uid) {
+                self.cancel(&victim.uid, key, room).await;
+                continue;
+            }
+            if !self.is_leaving(&pod) {
+                if let Err(error) = pod_calls::preempt(client, &pod, self.name).await {
+                    note(format_args!("{key}: {pod} is not preempted: {}", text(&error)));
+                    return Ok(());
+                }
+                let message = format!("Preempted by pod {} on node {}", key.uid, room.node);
+                self.events.normal(client, &pod, "Preempted", &message).await;
+            }
+        }
+        self.counts.victims(room.victims.len());
+        self.make(room.calls(&self.view.claims)).await;
+        self.clear_nominations(key, &room.node).await;
+        if let Err(error) = pod_calls::nominate(&self.cluster.client, key, &room.node).await {
+            note(format_args!("{key}: not nominated for {}: {}", room.node, text(&error)));
+        }
+        self.await_devices(key, room);
+        self.tell(&Line::Preempted { pod: key.to_string(), node: room.node.clone(), victims: names(&room.victims) })?;
+        Ok(())
+    }
+
+    /// Remembers the claims that become free for a pod, and its nomination until the watch shows it.
+    fn await_devices(&mut self, key: &PodKey, room: &Room) {
+        let waiting = self.view.pods.values().filter(|pod| is_pending(pod, None));
+        let waiting: BTreeSet<&str> = waiting.filter_map(|pod| pod.metadata.uid.as_deref()).collect();
+        self.awaited.retain(|uid, _| waiting.contains(uid.as_str()));
+        self.awaited.insert(key.uid.clone(), room.freed.clone());
+        if let Some(known) = self.view.pods.get_mut(&place_of(key)) {
+            known.status.get_or_insert_default().nominated_node_name = Some(room.node.clone());
+        }
+    }
+
+    /// Cancels the binding of a victim that is not bound yet.
+    async fn cancel(&mut self, uid: &str, preemptor: &PodKey, room: &Room) {
+        let Some(open) = self.open.remove(uid) else { return };
+        let message = format!("Preempted by pod {} on node {} (in kube-scheduler memory).", preemptor.uid, room.node);
+        self.events.normal(&self.cluster.client, &open.pod, "Preempted", &message).await;
+        self.give_up(open, "preempted before it was bound").await;
+    }
+
+    fn is_leaving(&self, pod: &PodKey) -> bool {
+        self.view.pods.get(&place_of(pod)).is_some_and(|pod| pod.metadata.deletion_timestamp.is_some())
+    }
+
+    /// Takes back the nominations for a node of pods that are less important than a preemptor.
+    async fn clear_nominations(&self, preemptor: &PodKey, node: &str) {
+        let priority = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
+        let own = self.view.pods.get(&place_of(preemptor)).map(priority).unwrap_or_default();
+        let nominated = |pod: &&Pod| {
+            pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref()) == Some(node)
+                && pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_none())
+                && priority(pod) < own
+        };
+        let lower: BTreeSet<PodKey> = self.view.pods.values().filter(nominated).map(key_of).collect();
+        for pod in lower.iter().filter(|pod| !self.open.contains_key(&pod.uid)) {
+            if let Err(error) = pod_calls::clear_nomination(&self.cluster.client, pod).await {
+                note(format_args!("{pod}: its nomination stays: {}", text(&error)));
+            }
+        }
+    }
+
+    /// Takes back the nomination of a pod for which nobody makes room.
+    async fn give_up_nomination(&mut self, pod: &Pod, key: &PodKey) -> Result<(), LiveError> {
+        self.awaited.remove(&key.uid);
+        let nominated = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
+        if nominated.is_some_and(|node| !node.is_empty())
+            && let Err(error) = pod_calls::clear_nomination(&self.cluster.client, key).await
+        {
+            note(format_args!("{key}: its nomination stays: {}", text(&error)));
+        }
+        Ok(())
+    }
+}
+
+fn key_of(pod: &Pod) -> PodKey {
+    let metadata = &pod.metadata;
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    PodKey::new(&text(&metadata.namespace), &text(&metadata.name), &text(&metadata.uid))
+}
+
+fn names(pods: &[PodIdentity]) -> Vec<String> {
+    pods.iter().map(|pod| format!("{}/{}", pod.namespace, pod.name)).collect()
+}
