@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use dra_alloc::claims::ClaimKey;
+use dra_alloc::pods::{ClaimTracker, ClaimWrite};
 use dra_alloc::preemption::{
     Blocker, BudgetPolicy, CandidateLimit, DevicePreemption, Harm, HarmProof, Hold, Holds, InMemoryPlace,
     InMemoryStage, NoRoom, Preemption, PreemptionAnswer, PreemptionView, Room,
@@ -12,7 +13,7 @@ use dra_alloc::preemption::{
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Component, Index, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimConsumerReference, ResourceSlice};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, from_value, json};
@@ -348,6 +349,20 @@ fn victims_in_memory_leave_a_write() {
     for harm in [Harm::Kube, Harm::KubeExact] {
         let room = world.room("p", harm);
         assert_eq!((names(&room), claim_names(&room.deallocate)), (vec!["v"], vec!["v-c"]));
+        let claim =
+            |name: &str| world.claims.iter().find(|claim| claim.metadata.name.as_deref() == Some(name)).unwrap();
+        let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
+        assert!(room.calls(&tracker).is_empty(), "the claim is not known");
+        tracker.observe(claim("v-c").clone()).unwrap();
+        let Some(ClaimWrite::UpdateStatus { claim: written }) = room.calls(&tracker).next() else { panic!() };
+        let status = written.status.unwrap();
+        assert_eq!((status.allocation, status.reserved_for), (None, None));
+        let mut shared = claim("v-c").clone();
+        shared.metadata.resource_version = Some("9".to_owned());
+        let other = ResourceClaimConsumerReference { uid: "w".to_owned(), ..ResourceClaimConsumerReference::default() };
+        shared.status.get_or_insert_default().reserved_for.get_or_insert_default().push(other);
+        tracker.observe(shared).unwrap();
+        assert!(room.calls(&tracker).is_empty(), "somebody else uses it by now");
     }
     let bound = World::of_nodes(&[("n", 1)]).with_waiting("p", 100, 1, None).with("v", 0, "n", &["g0"]);
     assert_eq!(bound.room("p", Harm::Kube).deallocate, []);
