@@ -75,19 +75,29 @@ fn is_empty(document: &str) -> bool {
 /// Returns the paths of the non-empty fields that `given` has and `other` has not. Elements of lists are compared in
 /// pairs.
 pub(crate) fn only_in(given: &Value, other: &Value) -> Vec<Vec<Step>> {
+    fields_only_in(given, other, false)
+}
+
+/// Returns the paths of the empty fields that `given` has and `other` has not, as [`only_in`] does.
+pub(super) fn empty_only_in(given: &Value, other: &Value) -> Vec<Vec<Step>> {
+    fields_only_in(given, other, true)
+}
+
+fn fields_only_in(given: &Value, other: &Value, are_empty: bool) -> Vec<Vec<Step>> {
     let mut found = Vec::new();
-    collect_only_in(given, other, &mut Vec::new(), &mut found);
+    collect_only_in(given, other, are_empty, &mut Vec::new(), &mut found);
     found
 }
 
-fn collect_only_in(given: &Value, other: &Value, path: &mut Vec<Step>, found: &mut Vec<Vec<Step>>) {
+fn collect_only_in(given: &Value, other: &Value, are_empty: bool, path: &mut Vec<Step>, found: &mut Vec<Vec<Step>>) {
     match (given, other) {
         (Value::Object(given), Value::Object(other)) => {
-            for (key, value) in given.iter().filter(|(_, value)| !is_blank(value)) {
+            for (key, value) in given {
                 path.push(Step::Key(key.clone()));
                 match other.get(key) {
-                    Some(other) => collect_only_in(value, other, path, found),
-                    None => found.push(path.clone()),
+                    Some(other) => collect_only_in(value, other, are_empty, path, found),
+                    None if is_blank(value) == are_empty => found.push(path.clone()),
+                    None => {}
                 }
                 path.pop();
             }
@@ -95,7 +105,7 @@ fn collect_only_in(given: &Value, other: &Value, path: &mut Vec<Step>, found: &m
         (Value::Array(given), Value::Array(other)) => {
             for (index, (given, other)) in given.iter().zip(other).enumerate() {
                 path.push(Step::Index(index));
-                collect_only_in(given, other, path, found);
+                collect_only_in(given, other, are_empty, path, found);
                 path.pop();
             }
         }

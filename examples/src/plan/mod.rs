@@ -5,9 +5,12 @@
 //! it; what has no place says why, and what would help.
 
 mod accept;
+mod allocate;
 mod place;
 mod question;
 mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::Profile;
 use dra_alloc::pods::PodOptions;
@@ -15,9 +18,10 @@ use dra_alloc::{GateSet, StateError};
 use dra_attrs::{Component, QuantityError};
 use serde::Serialize;
 
+pub use allocate::{Allocated, allocate};
 pub use question::{Devices, TermAnswer, frequent, terms_of_claims};
 
-use crate::manifest::Manifests;
+use crate::manifest::{Manifests, name_of};
 use crate::workload::{Made, Workload, make_with_lone_claims};
 
 /// Answer about manifests.
@@ -37,7 +41,7 @@ pub struct Plan {
     pub pods: usize,
     /// Number of pods that workloads ask for, and that are too many to plan.
     pub left_out: usize,
-    /// True if names of pods and claims were made up.
+    /// True if names of pods were made up.
     pub has_made_names: bool,
     /// Remarks about the answer as a whole.
     pub notes: Vec<String>,
@@ -75,6 +79,9 @@ pub struct PlannedWorkload {
     /// Reason that it makes no pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<&'static str>,
+    /// Number of its pods that are made as the first ones end, and are not planned.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub later: usize,
     /// Pods with a place.
     pub placed: Vec<PlacedPod>,
     /// Pods without one, with the reason; pods with the same reason together.
@@ -94,6 +101,15 @@ pub struct PlacedPod {
     pub node: String,
     /// Devices, as driver, pool and name.
     pub devices: Vec<String>,
+    /// Remarks about devices: the share of one, the alternative of a list, the claim if pods share it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub remarks: BTreeMap<String, String>,
+}
+
+/// Returns true for a number that is not written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Pods without a place, for one reason.
@@ -146,6 +162,7 @@ impl Rules {
 /// # Errors
 /// See [`PlanError`].
 pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
+    let there = names_of(&manifests);
     let objects = accept::Objects::judge(&mut manifests, rules);
     let made: Made = make_with_lone_claims(&mut manifests, rules.options());
     let used = [&USED[..], &crate::workload::KINDS[..]].concat();
@@ -160,17 +177,10 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
         .iter()
         .filter(|workload| is_shown(workload))
         .map(|workload| {
-            let mut planned = PlannedWorkload {
-                kind: workload.kind.clone(),
-                name: workload.name.clone(),
-                accepted: objects.accepted(workload),
-                running: workload.running,
-                idle: workload.idle.map(crate::workload::Idle::as_str),
-                placed: Vec::new(),
-                waiting: Vec::new(),
-                unchecked: Vec::new(),
-            };
+            let mut planned = PlannedWorkload::of(workload, objects.accepted(workload));
             cluster.place(workload, &made, &objects, &mut planned);
+            let missing = missing(workload, &there);
+            planned.waiting.iter_mut().for_each(|group| group.help.extend(missing.clone()));
             planned
         })
         .collect();
@@ -183,9 +193,23 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
         placed,
         pods: placed + waiting,
         left_out: made.workloads.iter().map(|workload| workload.left_out).fold(0, usize::saturating_add),
-        has_made_names: made.has_made_pods(),
+        has_made_names: made.has_made_names(),
         notes,
     })
+}
+
+/// Returns the claims and templates of manifests, by kind, namespace and name.
+fn names_of(manifests: &Manifests) -> BTreeSet<String> {
+    let claims = manifests.claims.iter().map(|claim| format!("ResourceClaim {}", name_of(&claim.metadata)));
+    let templates = manifests.claim_templates.iter();
+    claims.chain(templates.map(|it| format!("ResourceClaimTemplate {}", name_of(&it.metadata)))).collect()
+}
+
+/// Returns what to do about claims and templates that a workload names and that are not there.
+fn missing(workload: &Workload, there: &BTreeSet<String>) -> Vec<String> {
+    let named = workload.names.iter().map(|named| named.told(workload.namespace()));
+    let missing = named.filter(|named| !there.contains(named));
+    missing.map(|named| format!("possible once there is {named}: create it, or add it to the files")).collect()
 }
 
 /// Kinds of objects that a plan uses, beside those of workloads.
@@ -194,6 +218,22 @@ const USED: [&str; 5] = ["DeviceClass", "DeviceTaintRule", "Node", "ResourceClai
 /// A replica set that a deployment owns is told with the deployment.
 fn is_shown(workload: &Workload) -> bool {
     workload.idle != Some(crate::workload::Idle::Owned)
+}
+
+impl PlannedWorkload {
+    fn of(workload: &Workload, accepted: String) -> Self {
+        Self {
+            kind: workload.kind.clone(),
+            name: workload.name.clone(),
+            accepted,
+            running: workload.running,
+            idle: workload.idle.map(crate::workload::Idle::as_str),
+            later: workload.later,
+            placed: Vec::new(),
+            waiting: Vec::new(),
+            unchecked: Vec::new(),
+        }
+    }
 }
 
 impl Plan {

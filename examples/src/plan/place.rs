@@ -10,13 +10,14 @@ use std::sync::atomic::AtomicU64;
 
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::{
-    BindStep, ClaimTracker, CycleClaim, GroupRound, PodCycle, PodExplanation, PodOptions, PreBind, pre_enqueue,
+    BindStep, ClaimTracker, ClaimWrite, CycleClaim, GroupRound, PodCycle, PodExplanation, PodOptions, PreBind,
+    pre_enqueue,
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Classes, DeviceId, Gate, Inventory};
 use dra_attrs::{Component, Resources};
-use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
-use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::core::v1::{Node, Pod, PodExtendedResourceClaimStatus, PodSpec};
+use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 
 use super::accept::Objects;
@@ -27,7 +28,7 @@ use crate::claim_store::ClaimStore;
 use crate::manifest::{Manifests, name_of};
 use crate::placing::{NoNode, NodeVerdict, judge, with_shared_budget};
 use crate::room::{Room, demand_with_devices};
-use crate::workload::{Made, Workload, node_of};
+use crate::workload::{Made, Workload, controller, node_of};
 
 /// Number of nodes that can run a pod among which the best one is chosen, if they are not equal: the least number of
 /// kube-scheduler.
@@ -50,13 +51,14 @@ pub(super) struct Cluster {
     /// Positions of the nodes by name.
     by_name: BTreeMap<String, usize>,
     slices: Vec<Arc<ResourceSlice>>,
-    class_list: Vec<Arc<DeviceClass>>,
     pods: Vec<Pod>,
     inventory: Inventory,
     classes: Classes,
     selectors: SelectorCache,
     tracker: ClaimTracker,
     store: ClaimStore,
+    /// Claims for extended resources, by namespace and name of the pod.
+    of_extended_resources: BTreeMap<String, PodExtendedResourceClaimStatus>,
     room: Room,
     /// Number of times that searches have asked if they go on.
     questions: AtomicU64,
@@ -93,7 +95,6 @@ impl Cluster {
             tracker.observe(store.put(claim))?;
         }
         let slices: Vec<Arc<ResourceSlice>> = take(&mut manifests.slices).into_iter().map(Arc::new).collect();
-        let class_list: Vec<Arc<DeviceClass>> = take(&mut manifests.classes).into_iter().map(Arc::new).collect();
         let (nodes, pods) = (take(&mut manifests.nodes), take(&mut manifests.pods));
         let names = nodes.iter().enumerate();
         let by_name = names.map(|(index, node)| (node.metadata.name.clone().unwrap_or_default(), index)).collect();
@@ -102,15 +103,15 @@ impl Cluster {
             options: PodOptions::new(component),
             room: Room::new(&nodes, &pods)?,
             inventory: Inventory::new(slices.iter().cloned()).with_taint_rules(take(&mut manifests.taint_rules)),
-            classes: Classes::new(class_list.iter().cloned()),
+            classes: Classes::new(take(&mut manifests.classes)),
             selectors: SelectorCache::default(),
             nodes,
             by_name,
             slices,
-            class_list,
             pods,
             tracker,
             store,
+            of_extended_resources: BTreeMap::new(),
             questions: AtomicU64::new(0),
         })
     }
@@ -214,16 +215,16 @@ impl Cluster {
         let mut cycle = self.begin(pod)?;
         let node = self.choose(pod, cycle.as_mut(), &mut demand, search)?;
         let name = self.nodes.get(node).and_then(|node| node.metadata.name.clone()).unwrap_or_default();
-        let mut devices = Vec::new();
+        let (mut devices, mut remarks) = (Vec::new(), BTreeMap::new());
         if let Some(mut cycle) = cycle {
-            devices = devices_on(&cycle, &name);
+            (devices, remarks) = devices_on(&cycle, &name);
             cycle
                 .reserve(&name, &mut self.tracker, &mut GroupRound::default())
                 .map_err(|error| NoPlace::Told(error.to_string()))?;
             self.bind(cycle).map_err(NoPlace::Told)?;
         }
         self.room.take(&name, &demand);
-        Ok(PlacedPod { name: pod.metadata.name.clone().unwrap_or_default(), node: name, devices })
+        Ok(PlacedPod { name: pod.metadata.name.clone().unwrap_or_default(), node: name, devices, remarks })
     }
 
     /// Chooses the first node that can run a pod; the best of some if the alternatives of a prioritized list make a difference.
@@ -280,6 +281,10 @@ impl Cluster {
         loop {
             match binding.next(&mut cycle, &mut self.tracker, NOW) {
                 BindStep::Write(write) => {
+                    if let ClaimWrite::PatchPodStatus { namespace, name, extended_resource_claim } = &write {
+                        let pod = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
+                        self.of_extended_resources.insert(pod, (**extended_resource_claim).clone());
+                    }
                     let answer = self.store.call(&write);
                     binding.answer(&mut cycle, &mut self.tracker, answer, NOW);
                 }
@@ -288,6 +293,13 @@ impl Cluster {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Returns the pods, the claims, and the claims of pods for extended resources by namespace and name of the pod.
+    pub(super) fn into_pods_and_claims(
+        self,
+    ) -> (Vec<Pod>, Vec<ResourceClaim>, BTreeMap<String, PodExtendedResourceClaimStatus>) {
+        (self.pods, self.store.claims().values().cloned().collect(), self.of_extended_resources)
     }
 
     /// Explains why no node can run a pod.
@@ -330,7 +342,7 @@ impl Cluster {
         let claims =
             cycle.iter().flat_map(PodCycle::claims).map(CycleClaim::claim).filter(|claim| !is_allocated(claim));
         let devices = Devices::new(self.slices.iter().map(|slice| &**slice));
-        terms_of_claims(claims, &self.class_list, &devices, self.rules.profile)
+        terms_of_claims(claims, &self.classes, &devices, self.rules.profile)
     }
 }
 
@@ -380,10 +392,29 @@ fn has_alternatives(cycle: &PodCycle) -> bool {
     requests.flatten().any(|request| request.first_available.is_some())
 }
 
-fn devices_on(cycle: &PodCycle, node: &str) -> Vec<String> {
-    let results = cycle.allocations_on(node).filter_map(|(_, allocation)| allocation.devices.as_ref());
-    let results = results.flat_map(|devices| devices.results.iter().flatten());
-    results.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device).to_string()).collect()
+/// Returns the devices that a pod would have on a node, and remarks about them.
+fn devices_on(cycle: &PodCycle, node: &str) -> (Vec<String>, BTreeMap<String, String>) {
+    let (mut devices, mut remarks) = (Vec::new(), BTreeMap::new());
+    for (claim, allocation) in cycle.allocations_on(node) {
+        for result in allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten()) {
+            let device = DeviceId::new(&result.driver, &result.pool, &result.device).to_string();
+            let remark = remark(claim, result);
+            if !remark.is_empty() {
+                remarks.insert(device.clone(), remark);
+            }
+            devices.push(device);
+        }
+    }
+    (devices, remarks)
+}
+
+/// Returns what is special about a device: an alternative of a list, a share, a claim that is not the pod's own.
+fn remark(claim: &ResourceClaim, result: &DeviceRequestAllocationResult) -> String {
+    let alternative = result.request.split_once('/').map(|(_, name)| format!("alternative {name}"));
+    let share = result.consumed_capacity.iter().flatten().map(|(capacity, amount)| format!("{capacity} {}", amount.0));
+    let is_own = controller(&claim.metadata).is_some_and(|owner| owner.kind == "Pod");
+    let named = (!is_own).then(|| format!("claim {}", claim.metadata.name.as_deref().unwrap_or_default()));
+    alternative.into_iter().chain(share).chain(named).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the reason that a scheduler does not try a pod at all.

@@ -68,6 +68,7 @@ fn bare_pods(manifests: &Manifests) -> impl Iterator<Item = (usize, Workload)> {
             one_by_one: false,
             idle: None,
             left_out: 0,
+            later: 0,
             names: pod.spec.as_ref().map(named_by).unwrap_or_default(),
         };
         (sequence(manifests, "Pod", &pod.metadata), workload)
@@ -178,6 +179,7 @@ impl PodMaker<'_> {
             one_by_one,
             idle,
             left_out: demand.left_out.saturating_add(not_made),
+            later: demand.later,
             names: spec.map(named_by).unwrap_or_default(),
         }
     }

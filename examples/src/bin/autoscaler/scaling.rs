@@ -178,6 +178,7 @@ impl ScalingArgs {
             let mut manifests = Manifests::of_release(self.rules.profile);
             manifests.read_argument(file);
             manifests.problems.iter().chain(&manifests.notes).for_each(say);
+            manifests.ignored_lines("autoscaler", &["Node", "ResourceSlice"]).iter().for_each(say);
             let [node] = manifests.nodes.as_slice() else {
                 return Err(ScalingError::Nodes { file: file.to_owned(), nodes: manifests.nodes.len() });
             };

@@ -193,6 +193,8 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
                 manifests.read_argument(file);
             }
             manifests.problems.iter().chain(&manifests.notes).for_each(say);
+            let used = ["DeviceClass", "ResourceSlice"];
+            manifests.ignored_lines("kubectl dra attributes", &used).iter().for_each(say);
             let text = attributes::table(&manifests, class.as_deref(), args.rules.profile)?;
             (escaped(&(text + &manifests.mark())).into_owned(), manifests.problems.is_empty())
         }
@@ -287,7 +289,7 @@ impl Args {
         let namespace = self.namespace.as_deref().unwrap_or(&cluster.namespace);
         let is_silent = self.feature_gates.is_empty();
         let gates = if is_silent { GateSource::DefaultsOf(self.rules.profile) } else { GateSource::Known };
-        let question = Why { allocator: &allocator, options, namespace, gates };
+        let question = Why { allocator: &allocator, options, profile: self.rules.profile, namespace, gates };
         Ok(shown(&question.ask(&view, name)?, output)?)
     }
 }
