@@ -42,7 +42,7 @@ use problem::Fault;
 pub use problem::Problem;
 pub use source::{MAX_MANIFEST_LEN, manifest_files, read_text};
 pub use template_path::{TemplatePath, TemplatePathError, TemplatedObject};
-use tree::Tree;
+use tree::{OnlyIn, Tree, fields_only_in};
 pub(crate) use tree::{only_in, path_text};
 
 use crate::candidates::is_pending;
@@ -670,7 +670,8 @@ impl Manifests {
 
     fn note_unknown_fields<T: Kind>(&mut self, file: &str, tree: &Tree, given: &Value, object: &T) {
         let Some(read) = object.to_json() else { return };
-        let unknown = only_in(given, &read).into_iter().chain(unknown_empty_fields::<T>(given, &read));
+        let OnlyIn { filled, empty } = fields_only_in(given, &read);
+        let unknown = filled.into_iter().chain(unknown_empty_fields::<T>(given, empty));
         let mut unknown = unknown.filter(|path| !may_grow::<T>(path));
         let described = tree.described(T::KIND);
         for path in unknown.by_ref().take(MOST_UNKNOWN_FIELDS) {

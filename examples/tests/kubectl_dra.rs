@@ -380,7 +380,7 @@ fn lint_warns_and_refuses_nothing() {
     let run = on_files(&["check", "--lint", "-"], text);
     let lints: Vec<&str> = run.stdout.lines().filter(|line| line.contains(": lint: ")).collect();
     let expected = [
-        "DeviceClass bare: lint: selectors[0] fails on 1 of 2 devices, such as b (no such key: type)",
+        "DeviceClass bare: lint: selectors[0] fails on 1 of 2 devices (no such key: type): n/b; a scheduler",
         "DeviceClass all: lint: selectors[0] is constant",
         "DeviceClass none: lint: no device of 2 is of the class",
         "ResourceClaim c: lint: constraints[0].matchAttribute d.example.com/numa can't be met: no two of the devices share",

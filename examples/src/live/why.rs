@@ -198,8 +198,9 @@ fn line(answer: &Answer) -> String {
         (Some(node), _) if devices.is_empty() => format!("{pod}{claims}: fits {node}\n"),
         (Some(node), _) => format!("{pod}{claims}: fits {node} with {}\n", devices.join(", ")),
         (None, reason) => {
-            let terms: String = selectors.iter().map(|term| format!("  {term}\n")).collect();
-            format!("{pod}{claims}: {}{assumption}\n{terms}", reason.as_deref().unwrap_or("no node"))
+            let head = format!("{pod}{claims}: {}{assumption}", reason.as_deref().unwrap_or("no node"));
+            let terms = selectors.iter().map(|term| format!("  {term}"));
+            std::iter::once(head).chain(terms).collect::<Vec<_>>().join("\n") + "\n"
         }
     }
 }

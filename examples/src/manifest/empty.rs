@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use super::MOST_UNKNOWN_FIELDS;
 use super::kind::{Kind, may_grow};
-use super::tree::{Step, empty_only_in};
+use super::tree::Step;
 
-/// Returns the paths of empty fields that a kind does not have, of at most ten names. `read` is the object as it was read.
+/// Returns those of the empty fields that a kind does not have, of at most ten names.
 ///
 /// # Complexity
 /// The object is read once for each field of the kind that is empty in it: items of lists have fields in common.
-pub(super) fn unknown_empty_fields<T: Kind>(given: &Value, read: &Value) -> Vec<Vec<Step>> {
-    let empty: Vec<Vec<Step>> = empty_only_in(given, read).into_iter().filter(|path| !may_grow::<T>(path)).collect();
+pub(super) fn unknown_empty_fields<T: Kind>(given: &Value, empty: Vec<Vec<Step>>) -> Vec<Vec<Step>> {
+    let empty: Vec<Vec<Step>> = empty.into_iter().filter(|path| !may_grow::<T>(path)).collect();
     if empty.is_empty() {
         return Vec::new();
     }

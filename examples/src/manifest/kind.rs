@@ -249,7 +249,7 @@ pub(super) fn may_grow<T: Kind>(path: &[Step]) -> bool {
     let is_below = |growing: &&[&str]| {
         path.len() >= growing.len() && path.iter().zip(*growing).all(|(step, key)| *step == Step::from(*key))
     };
-    T::MAY_GROW.iter().any(|growing| is_below(growing))
+    T::MAY_GROW.iter().any(is_below)
 }
 
 /// Reads and checks an object.

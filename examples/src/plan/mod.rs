@@ -16,6 +16,7 @@ use dra_alloc::Profile;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{GateSet, StateError};
 use dra_attrs::{Component, QuantityError};
+use k8s_openapi::api::resource::v1::DeviceClaim;
 use serde::Serialize;
 
 pub use allocate::{Allocated, allocate};
@@ -162,7 +163,7 @@ impl Rules {
 /// # Errors
 /// See [`PlanError`].
 pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
-    let there = names_of(&manifests);
+    let names = Names::of(&manifests);
     let objects = accept::Objects::judge(&mut manifests, rules);
     let made: Made = make_with_lone_claims(&mut manifests, rules.options());
     let used = [&USED[..], &crate::workload::KINDS[..]].concat();
@@ -179,7 +180,7 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
         .map(|workload| {
             let mut planned = PlannedWorkload::of(workload, objects.accepted(workload));
             cluster.place(workload, &made, &objects, &mut planned);
-            let missing = missing(workload, &there);
+            let missing = names.missing(workload);
             planned.waiting.iter_mut().for_each(|group| group.help.extend(missing.clone()));
             planned
         })
@@ -198,18 +199,64 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
     })
 }
 
-/// Returns the claims and templates of manifests, by kind, namespace and name.
-fn names_of(manifests: &Manifests) -> BTreeSet<String> {
-    let claims = manifests.claims.iter().map(|claim| format!("ResourceClaim {}", name_of(&claim.metadata)));
-    let templates = manifests.claim_templates.iter();
-    claims.chain(templates.map(|it| format!("ResourceClaimTemplate {}", name_of(&it.metadata)))).collect()
+/// Claims, templates and classes of manifests, and the classes that claims and templates name.
+struct Names {
+    classes: BTreeSet<String>,
+    /// Classes by kind, namespace and name of a claim or template.
+    named: BTreeMap<String, Vec<String>>,
 }
 
-/// Returns what to do about claims and templates that a workload names and that are not there.
-fn missing(workload: &Workload, there: &BTreeSet<String>) -> Vec<String> {
-    let named = workload.names.iter().map(|named| named.told(workload.namespace()));
-    let missing = named.filter(|named| !there.contains(named));
-    missing.map(|named| format!("possible once there is {named}: create it, or add it to the files")).collect()
+impl Names {
+    fn of(manifests: &Manifests) -> Self {
+        let claims = manifests.claims.iter().map(|claim| {
+            let devices = claim.spec.as_ref().and_then(|spec| spec.devices.as_ref());
+            (format!("ResourceClaim {}", name_of(&claim.metadata)), classes_of(devices))
+        });
+        let templates = manifests.claim_templates.iter().map(|template| {
+            let devices = template.spec.as_ref().and_then(|spec| spec.spec.as_ref()?.devices.as_ref());
+            (format!("ResourceClaimTemplate {}", name_of(&template.metadata)), classes_of(devices))
+        });
+        let classes = manifests.classes.iter().map(|class| name_of(&class.metadata)).collect();
+        Self { classes, named: claims.chain(templates).collect() }
+    }
+
+    /// Returns what to do about claims, templates and classes that a workload names and that are not there.
+    fn missing(&self, workload: &Workload) -> Vec<String> {
+        let mut missing = Vec::new();
+        for named in workload.names.iter().map(|named| named.told(workload.namespace())) {
+            match self.named.get(&named) {
+                None => missing.push(format!("possible once there is {named}: create it, or add it to the files")),
+                Some(classes) => {
+                    let absent = classes.iter().filter(|class| !self.classes.contains(*class));
+                    missing.extend(absent.map(|class| self.missing_class(class)));
+                }
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+
+    fn missing_class(&self, class: &str) -> String {
+        let known: Vec<&str> = self.classes.iter().take(MOST_CLASSES).map(String::as_str).collect();
+        let known = match known.as_slice() {
+            [] => "create it, or add it to the files".to_owned(),
+            known => format!("create it, or name one that is there, such as {}", known.join(", ")),
+        };
+        format!("possible once there is DeviceClass {class}: {known}")
+    }
+}
+
+/// Largest number of classes that are named in place of one that is not there.
+const MOST_CLASSES: usize = 5;
+
+fn classes_of(claim: Option<&DeviceClaim>) -> Vec<String> {
+    let requests = claim.into_iter().flat_map(|claim| claim.requests.iter().flatten());
+    let classes = requests.flat_map(|request| {
+        let exactly = request.exactly.iter().map(|exactly| exactly.device_class_name.clone());
+        exactly.chain(request.first_available.iter().flatten().map(|listed| listed.device_class_name.clone()))
+    });
+    classes.collect()
 }
 
 /// Kinds of objects that a plan uses, beside those of workloads.

@@ -26,7 +26,7 @@ use super::{PlacedPod, PlanError, PlannedWorkload, Rules, WaitingPods};
 use crate::candidates::candidates;
 use crate::claim_store::ClaimStore;
 use crate::manifest::{Manifests, name_of};
-use crate::placing::{NoNode, NodeVerdict, judge, with_shared_budget};
+use crate::placing::{NodeVerdict, judge, with_shared_budget};
 use crate::room::{Room, demand_with_devices};
 use crate::workload::{Made, Workload, controller, node_of};
 
@@ -249,7 +249,7 @@ impl Cluster {
                     score = match judge(cycle, node, &allocator, self.tracker.state(), NOW, budget) {
                         Ok(NodeVerdict::Fits(score)) => Some(score),
                         Ok(NodeVerdict::Refused(_)) => None,
-                        Err(error) => return Err(NoPlace::Failed(advised(&error))),
+                        Err(error) => return Err(NoPlace::Failed(error.to_string())),
                     };
                     if score.is_some() && counts_devices {
                         taken = demand_with_devices(pod, cycle, &self.inventory, node).map_err(NoPlace::Told)?;
@@ -325,7 +325,7 @@ impl Cluster {
                         explanation.add_other(name, short.unwrap_or_else(|| "its devices are gone".to_owned()));
                     }
                     Err(error) => {
-                        failed = Some(advised(&error));
+                        failed = Some(error.to_string());
                         return;
                     }
                 }
@@ -377,13 +377,6 @@ fn help(explanation: &mut PodExplanation) -> Vec<String> {
 
 fn is_allocated(claim: &ResourceClaim) -> bool {
     claim.status.as_ref().is_some_and(|status| status.allocation.is_some())
-}
-
-/// Returns the error of a search, with what to do about it.
-fn advised(error: &NoNode) -> String {
-    let text = error.to_string();
-    let is_class = text.contains("device class") && text.contains("not");
-    if is_class { format!("{text}; add the DeviceClass to the manifests") } else { text }
 }
 
 fn has_alternatives(cycle: &PodCycle) -> bool {

@@ -134,19 +134,27 @@ impl WaitingPods {
     }
 }
 
+/// Devices of one pool with the same remark.
+struct Group<'p> {
+    /// Driver and pool.
+    pool: &'p str,
+    remark: Option<&'p str>,
+    names: Vec<&'p str>,
+}
+
 /// Returns the devices of a pod in short: those of the node's own pools by their names alone, after the driver; those with the
 /// same remark together.
 fn devices(pod: &PlacedPod) -> String {
-    let mut groups: Vec<((&str, Option<&String>), Vec<&str>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for device in &pod.devices {
         let (pool, name) = device.rsplit_once('/').unwrap_or(("", device));
-        let group = (pool, pod.remarks.get(device));
-        match groups.iter_mut().find(|(known, _)| *known == group) {
-            Some((_, names)) => names.push(name),
-            None => groups.push((group, vec![name])),
+        let remark = pod.remarks.get(device).map(String::as_str);
+        match groups.iter_mut().find(|known| known.pool == pool && known.remark == remark) {
+            Some(known) => known.names.push(name),
+            None => groups.push(Group { pool, remark, names: vec![name] }),
         }
     }
-    let shown = groups.into_iter().map(|((pool, remark), names)| {
+    let shown = groups.into_iter().map(|Group { pool, remark, names }| {
         let own = pool.strip_suffix(pod.node.as_str()).and_then(|pool| pool.strip_suffix('/')).unwrap_or(pool);
         let remark = remark.map(|remark| format!(" ({remark})")).unwrap_or_default();
         format!("{own}: {}{remark}", names.join(", "))

@@ -80,7 +80,7 @@ impl Idle {
             Self::Paused => "paused",
             Self::Finished => "finished",
             Self::Owned => "made by its owner",
-            Self::NonePlanned => "no pods wanted",
+            Self::NonePlanned => "none wanted",
             Self::Deleted => "being deleted",
             Self::NoNode => "no node may run it",
         }
