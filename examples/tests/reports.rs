@@ -67,11 +67,20 @@ fn shared_reports_have_their_answers() {
     }
 }
 
+#[test]
+#[ignore = "needs ../shared/corpus"]
+fn shared_false_terms_are_data() {
+    let folder = shared_corpus("reports");
+    let plan = Run::within(&folder, DRA, &["plan", "-o", "json", "35-conjunct.yaml"], "").json();
+    let term = plan.pointer("/workloads/0/waiting/0/selectors/0").unwrap();
+    assert_eq!(term.pointer("/values/0").unwrap(), &serde_json::json!(["b-7", 1]));
+}
+
 /// The amounts of a device for an extended resource count as those of any other (KEP-5517).
 #[test]
 #[ignore = "needs ../shared/corpus"]
 fn shared_amounts_of_extended_resources_count() {
     let text = std::fs::read_to_string(shared_corpus("reports/23b-node-allocatable.jsonl")).unwrap();
-    let run = Run::of(env!("CARGO_BIN_EXE_replay"), &[], &text);
+    let run = Run::of(env!("CARGO_BIN_EXE_replay"), &[], &text).clean();
     assert_eq!(run.stdout.matches("\"demand\":{\"cpu\":\"1100m\"").count(), 2, "{}", run.stdout);
 }

@@ -98,26 +98,6 @@ impl Classes {
         }
     }
 
-    /// Returns the class of a name.
-    ///
-    /// ```
-    /// use dra_alloc::Classes;
-    /// use k8s_openapi::api::resource::v1::DeviceClass;
-    ///
-    /// let mut class = DeviceClass::default();
-    /// class.metadata.name = Some("gpu".to_owned());
-    /// let classes = Classes::new([class.clone()]);
-    /// assert_eq!(classes.get("gpu"), Some(&class));
-    /// assert_eq!(classes.get("nic"), None);
-    /// ```
-    ///
-    /// # Complexity
-    /// Logarithmic in the number of classes.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&DeviceClass> {
-        self.by_name.get(name).map(|class| &*class.object)
-    }
-
     /// Returns the device class that serves an extended resource (KEP-5004): the class of the name after
     /// `deviceclass.resource.kubernetes.io/`, or of the classes with `spec.extendedResourceName` the newest, and of
     /// those of one age the one with the lower name.
@@ -141,7 +121,7 @@ impl Classes {
     #[must_use]
     pub fn of_extended_resource(&self, resource: &str) -> Option<&DeviceClass> {
         let class = implicit_class(resource).or_else(|| self.extended_resources.class_of(resource))?;
-        self.get(class)
+        self.by_name.get(class).map(|class| &*class.object)
     }
 
     /// Returns the extended resource that a class names in `spec.extendedResourceName`, also if another class serves it.

@@ -8,6 +8,9 @@ use dra_alloc::{Classes, Profile};
 use k8s_openapi::api::resource::v1::{Device, DeviceSelector, ResourceClaim, ResourceSlice};
 use serde::Serialize;
 
+/// Begin of the extended resource that each class serves by its name.
+const CLASS_OF_NAME: &str = "deviceclass.resource.kubernetes.io/";
+
 /// Largest number of values that are named.
 const MOST_VALUES: usize = 8;
 
@@ -177,7 +180,8 @@ struct Asked<'c> {
 impl Asked<'_> {
     fn answers(&self, classes: &Classes, devices: &Devices<'_>, profile: Profile) -> Vec<TermAnswer> {
         let options = Options::stored().with_profile(profile);
-        let Some(class) = classes.get(self.class) else { return Vec::new() };
+        let named = classes.of_extended_resource(&format!("{CLASS_OF_NAME}{}", self.class));
+        let Some(class) = named else { return Vec::new() };
         let of_class = class.spec.as_ref().and_then(|spec| spec.selectors.as_deref()).unwrap_or_default();
         let of_class = compiled(of_class, &options);
         let within = devices.admitted(&of_class);

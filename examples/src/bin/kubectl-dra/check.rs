@@ -88,7 +88,9 @@ pub(crate) fn check(files: &[String], server: Component, validation: Validation,
         lines.extend(lint(manifests, profile).iter().map(ToString::to_string));
     }
     let lines: String = lines.into_iter().map(|line| line + "\n").collect();
-    let lines = format!("{lines}objects: {checked}; refused: {refused}\n");
+    let unread = manifests.problems.len();
+    let unread = if unread > 0 { format!("; can't be read: {unread}") } else { String::new() };
+    let lines = format!("{lines}objects: {checked}; refused: {refused}{unread}\n");
     Answer { lines, as_v1, is_valid: refused == 0 && manifests.problems.is_empty() }
 }
 

@@ -16,7 +16,7 @@ const UNKNOWN: &str = "Unknown";
 /// Beginning of the annotation that marks a rule for the start of a node as satisfied; the rule's UID follows.
 const COMPLETED_PREFIX: &str = "readiness.k8s.io/bootstrap-completed-";
 
-/// What the controller remembers of a node.
+/// Memory of the controller about a node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     /// Names of the rules for the start of a node that were satisfied once: they never taint it again.

@@ -19,12 +19,12 @@ pub(crate) struct RuleBook {
     timeout_seconds: i32,
 }
 
-/// What is known of the rules on one node.
+/// State of the rules on one node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OnNode {
     /// Types of the gates that rules have made.
     pub(crate) gates: BTreeSet<String>,
-    /// What the controller remembers.
+    /// Memory of the controller.
     pub(crate) memory: Memory,
 }
 
