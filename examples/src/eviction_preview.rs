@@ -33,6 +33,7 @@ pub fn read_rules(file: &str, profile: Profile) -> Result<Manifests, NoRule> {
     let mut rules = Manifests::of_release(profile);
     rules.read_argument(file);
     rules.problems.iter().chain(&rules.notes).for_each(say);
+    rules.ignored_lines("evict", &["DeviceTaintRule"]).iter().for_each(say);
     if rules.taint_rules.is_empty() { Err(NoRule { file: file.to_owned() }) } else { Ok(rules) }
 }
 

@@ -47,3 +47,13 @@ pub fn feature_gates(list: &str, profile: Profile, read: &[Gate]) -> Result<Gate
     }
     Ok(gates)
 }
+
+/// Says of a program that counts devices alone that it does so also where devices stand for CPU or memory (KEP-5517).
+pub fn say_uncounted(program: &str, gates: GateSet) {
+    if gates.has(Gate::NodeAllocatableResources) {
+        say(&format_args!(
+            "{program}: CPU and memory of nodes are not counted, nor what devices take of them \
+             (DRANodeAllocatableResources); kubectl dra plan and scheduler --pods count them"
+        ));
+    }
+}

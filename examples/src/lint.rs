@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use dra_alloc::Profile;
-use dra_alloc::selector::{Options, Selector, TermSurvey};
+use dra_alloc::selector::{Options, Selector, SelectorInput, TermSurvey};
 use k8s_openapi::api::resource::v1::{
     Device, DeviceClaim, DeviceClass, DeviceConstraint, DeviceRequest, DeviceSelector, DeviceTaint, DeviceTaintRule,
 };
@@ -14,6 +14,9 @@ use serde::Serialize;
 
 use crate::manifest::{Manifests, name_of};
 use crate::plan::Devices;
+
+/// Largest number of devices that a finding names.
+const MOST_NAMES: usize = 5;
 
 /// Effect of a taint that does nothing.
 const NO_EFFECT: &str = "None";
@@ -120,13 +123,14 @@ impl<'m> Linter<'m> {
             return;
         }
         let survey = selector.survey(devices.inputs());
-        if let Some((device, error)) = &survey.first_error {
+        if let Some((_, error)) = &survey.first_error {
             let error = error.to_string();
             let error = error.split(". ").next().unwrap_or_default();
             let reason = format!(
-                "{place} fails on {} of {} devices, such as {device} ({error}): a scheduler that reaches one stops",
+                "{place} fails on {} of {} devices ({error}): {}; a scheduler that reaches one stops",
                 survey.errors,
-                devices.len()
+                devices.len(),
+                failing(selector, devices)
             );
             return self.add(object, reason, guard_of(&survey));
         }
@@ -134,6 +138,16 @@ impl<'m> Linter<'m> {
             let reason = format!("{place} is true on all {} devices that it is asked about", devices.len());
             self.add(object, reason, "it selects nothing: leave it out if that is meant");
         }
+    }
+
+    /// Looks at a selector of a request that no device of its class passes.
+    fn admits_none(&mut self, object: &str, place: &str, selector: &Selector, devices: &Devices<'m>) {
+        let survey = selector.survey(devices.inputs());
+        if devices.is_empty() || selector.is_constant() || survey.holds > 0 || survey.errors > 0 {
+            return;
+        }
+        let reason = format!("{place} is true on none of the {} devices of its class", devices.len());
+        self.add(object, reason, "kubectl dra attributes lists the values that there are");
     }
 
     fn claim(&mut self, object: &str, claim: Option<&DeviceClaim>) {
@@ -146,7 +160,9 @@ impl<'m> Linter<'m> {
                 let within = self.devices.admitted(&of_class);
                 let own = self.compiled(asked.selectors);
                 for (number, selector) in own.iter().enumerate() {
-                    self.selector(object, &format!("{}.selectors[{number}]", asked.place), selector, &within);
+                    let place = format!("{}.selectors[{number}]", asked.place);
+                    self.selector(object, &place, selector, &within);
+                    self.admits_none(object, &place, selector, &within);
                 }
                 offered.insert(asked.name, (within.admitted(&own), asked.count));
             }
@@ -254,6 +270,18 @@ impl<'m> Linter<'m> {
 
 fn selectors_of(class: &DeviceClass) -> &[DeviceSelector] {
     class.spec.as_ref().and_then(|spec| spec.selectors.as_deref()).unwrap_or_default()
+}
+
+/// Returns the first devices on which a selector fails, by pool and name, and the number of others.
+fn failing(selector: &Selector, devices: &Devices<'_>) -> String {
+    let fails = devices
+        .with_pools()
+        .filter(|(driver, _, device)| selector.matches(SelectorInput::new(driver, device)).is_err());
+    let mut names: Vec<String> = fails.map(|(_, pool, device)| format!("{pool}/{}", device.name)).collect();
+    let more = names.len().saturating_sub(MOST_NAMES);
+    names.truncate(MOST_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    names.join(", ") + &more
 }
 
 /// Returns how to write the term that fails so that it does not.

@@ -4,6 +4,7 @@
 //! [`Problem`] with file, line and field; all others are read. A list that is not whole is such an object.
 
 mod door;
+mod empty;
 mod kind;
 mod list;
 mod problem;
@@ -36,13 +37,14 @@ use readiness::{GatedNode, GatedPod, KubeletConfiguration};
 use serde_json::Value;
 
 pub use door::{Lost, LostCause, lost_fields, span, title};
-use kind::{Kind, read_object, traced};
+use empty::unknown_empty_fields;
+use kind::{Kind, may_grow, read_object, traced};
 use list::Implied;
 use problem::Fault;
 pub use problem::Problem;
 pub use source::{MAX_MANIFEST_LEN, manifest_files, read_text};
 pub use template_path::{TemplatePath, TemplatePathError, TemplatedObject};
-use tree::{Step, Tree};
+use tree::{OnlyIn, Tree, fields_only_in};
 pub(crate) use tree::{only_in, path_text};
 
 use crate::candidates::is_pending;
@@ -626,6 +628,12 @@ impl Manifests {
         waiting.len()
     }
 
+    /// Returns the number of objects of a kind that were read.
+    #[must_use]
+    pub fn number_of(&self, kind: &str) -> usize {
+        self.counts().into_iter().find(|(known, _)| *known == kind).map_or(0, |(_, count)| count)
+    }
+
     /// Returns the number of objects of each kind that is read.
     const fn counts(&self) -> [(&'static str, usize); 18] {
         [
@@ -677,11 +685,9 @@ impl Manifests {
 
     fn note_unknown_fields<T: Kind>(&mut self, file: &str, tree: &Tree, given: &Value, object: &T) {
         let Some(read) = object.to_json() else { return };
-        let may_be = |path: &[Step], growing: &[&str]| {
-            path.len() >= growing.len() && path.iter().zip(growing).all(|(step, key)| *step == Step::from(*key))
-        };
-        let unknown = only_in(given, &read).into_iter();
-        let mut unknown = unknown.filter(|path| !T::MAY_GROW.iter().any(|growing| may_be(path, growing)));
+        let OnlyIn { filled, empty } = fields_only_in(given, &read);
+        let unknown = filled.into_iter().chain(unknown_empty_fields::<T>(given, empty));
+        let mut unknown = unknown.filter(|path| !may_grow::<T>(path));
         let described = tree.described(T::KIND);
         for path in unknown.by_ref().take(MOST_UNKNOWN_FIELDS) {
             let user = FIELD_USERS.iter().find(|(field, _)| *field == path_text(&path));

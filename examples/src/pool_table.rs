@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use clap::ValueEnum;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table};
 use dra_attrs::PoolStatusForm;
 use dra_attrs::Profile;
 use poolstatus::{AvailabilityReport, DeviceCounts, PoolReport};
 
 use crate::held_twice::{HeldTwice, lines};
+use crate::table::{Column, Table};
 
 /// Text of a cell without a value.
 const NO_VALUE: &str = "-";
@@ -17,8 +16,35 @@ const NO_VALUE: &str = "-";
 /// Width of a bar, in characters.
 const BAR: i64 = 10;
 
-/// Columns with numbers.
-const NUMBERS: std::ops::Range<usize> = 3..7;
+/// Columns of pools and of nodes. On a narrow terminal the bar goes first, and the number of free devices last.
+const OF_POOLS: [Column; 9] = with_counts([Column::always("DRIVER"), Column::always("POOL"), Column::always("NODE")]);
+const OF_NODES: [Column; 9] =
+    with_counts([Column::always("NODE"), Column::always("DRIVERS"), Column::number("POOLS", 4)]);
+
+const OF_PARTITIONS: [Column; 5] = [
+    Column::always("POOL"),
+    Column::always("PARTITION"),
+    Column::number("TOTAL", 1),
+    Column::number("ALLOCATABLE", 0),
+    Column::ranked("ATTRIBUTE", 2),
+];
+
+const OF_SHARES: [Column; 7] = [
+    Column::always("POOL"),
+    Column::always("CAPACITY"),
+    Column::number("TOTAL", 1),
+    Column::number("CONSUMED", 2),
+    Column::number("AVAILABLE", 0),
+    Column::number("UNTOUCHED", 3),
+    Column::number("IN USE", 4),
+];
+
+const fn with_counts([first, second, third]: [Column; 3]) -> [Column; 9] {
+    let [total, allocated] = [Column::number("TOTAL", 1), Column::number("ALLOCATED", 2)];
+    let [available, unavailable] = [Column::number("AVAILABLE", 0), Column::number("UNAVAILABLE", 3)];
+    let [bar, note] = [Column::ranked("USE", 5), Column::always("NOTE")];
+    [first, second, third, total, allocated, available, unavailable, bar, note]
+}
 
 /// Subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,23 +115,13 @@ fn counts(pool: &PoolReport, profile: Profile) -> Option<DeviceCounts> {
     }
 }
 
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(UTF8_FULL_CONDENSED).set_header(header.iter().copied());
-    table
-}
-
-fn right_aligned(mut table: Table, columns: std::ops::Range<usize>) -> String {
-    for column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.to_string()
+/// Returns the text of a table without its last line feed.
+fn text<const N: usize>(table: &Table<N>) -> String {
+    table.text().trim_end().to_owned()
 }
 
 fn pool_table(reports: &[AvailabilityReport], profile: Profile) -> String {
-    let mut table = table(&["DRIVER", "POOL", "NODE", "TOTAL", "ALLOCATED", "AVAILABLE", "UNAVAILABLE", "USE", "NOTE"]);
+    let mut table = Table::new(OF_POOLS);
     let mut all = Sums::default();
     for report in reports {
         for pool in &report.pools {
@@ -113,33 +129,33 @@ fn pool_table(reports: &[AvailabilityReport], profile: Profile) -> String {
             if let Some(counts) = counts {
                 all.add(counts);
             }
-            table.add_row(pool_row(pool, counts));
+            table.add(pool_row(pool, counts));
         }
         if report.is_truncated() {
             let more = report.matching_pools.saturating_sub(report.pools.len());
-            table.add_row([report.driver.as_str(), &format!("{more} more")]);
+            table.add(row([&report.driver, &format!("{more} more"), ""], Default::default(), ""));
         }
     }
     let note = if reports.iter().any(AvailabilityReport::is_truncated) { "at least" } else { "" };
-    table.add_row(row(["all", "", ""], all, note));
-    right_aligned(table, NUMBERS)
+    table.add(row(["all", "", ""], all.cells(), note));
+    text(&table)
 }
 
-fn pool_row(pool: &PoolReport, counts: Option<DeviceCounts>) -> Vec<String> {
+fn pool_row(pool: &PoolReport, counts: Option<DeviceCounts>) -> [String; 9] {
     let names = [pool.driver.as_str(), &pool.pool, pool.node.as_deref().unwrap_or(NO_VALUE)];
     let Some(counts) = counts else {
-        let names = names.into_iter().map(str::to_owned);
-        let unknown = std::iter::repeat_n(NO_VALUE.to_owned(), NUMBERS.len()).chain([String::new(), note(pool)]);
-        return names.chain(unknown).collect();
+        let unknown = [NO_VALUE, NO_VALUE, NO_VALUE, NO_VALUE, ""].map(str::to_owned);
+        return row(names, unknown, &note(pool));
     };
     let mut sums = Sums::default();
     sums.add(counts);
-    row(names, sums, &note(pool))
+    row(names, sums.cells(), &note(pool))
 }
 
-fn row(names: [&str; 3], sums: Sums, note: &str) -> Vec<String> {
-    let names = names.into_iter().map(str::to_owned);
-    names.chain(sums.cells()).chain([note.to_owned()]).collect()
+fn row(names: [&str; 3], cells: [String; 5], note: &str) -> [String; 9] {
+    let [first, second, third] = names.map(str::to_owned);
+    let [total, allocated, available, unavailable, bar] = cells;
+    [first, second, third, total, allocated, available, unavailable, bar, note.to_owned()]
 }
 
 /// Summarizes in a few words the features and problems of a pool.
@@ -181,46 +197,44 @@ fn node_table(reports: &[AvailabilityReport], profile: Profile) -> String {
             None => *unknown = unknown.saturating_add(1),
         }
     }
-    let mut table =
-        table(&["NODE", "DRIVERS", "POOLS", "TOTAL", "ALLOCATED", "AVAILABLE", "UNAVAILABLE", "USE", "NOTE"]);
+    let mut table = Table::new(OF_NODES);
     for (node, (mut drivers, sums, unknown)) in nodes {
         let pools = drivers.len().to_string();
         drivers.sort_unstable();
         drivers.dedup();
         let note = if unknown > 0 { format!("{unknown} without counts") } else { String::new() };
-        table.add_row(row([node, &drivers.join(" "), &pools], sums, &note));
+        table.add(row([node, &drivers.join(" "), &pools], sums.cells(), &note));
     }
     let note = if reports.iter().any(AvailabilityReport::is_truncated) { "at least" } else { "" };
-    table.add_row(row(["all", "", ""], all, note));
-    right_aligned(table, 2..NUMBERS.end)
+    table.add(row(["all", "", ""], all.cells(), note));
+    text(&table)
 }
 
 fn partition_table(reports: &[AvailabilityReport]) -> Option<String> {
-    let mut table = table(&["POOL", "PARTITION", "TOTAL", "ALLOCATABLE", "ATTRIBUTE"]);
+    let mut table = Table::new(OF_PARTITIONS);
     let pools = reports.iter().flat_map(|report| &report.pools);
     for pool in pools {
         for entry in pool.partitions.iter().flatten() {
             let (total, allocatable) = (entry.total.to_string(), entry.allocatable.to_string());
-            table.add_row([pool.pool.clone(), entry.type_.clone(), total, allocatable, entry.attribute.clone()]);
+            table.add([pool.pool.clone(), entry.type_.clone(), total, allocatable, entry.attribute.clone()]);
         }
     }
-    (table.row_count() > 0).then(|| right_aligned(table, 2..4))
+    (!table.is_empty()).then(|| text(&table))
 }
 
 fn share_table(reports: &[AvailabilityReport]) -> Option<String> {
-    let mut table = table(&["POOL", "CAPACITY", "TOTAL", "CONSUMED", "AVAILABLE", "UNTOUCHED", "IN USE"]);
+    let mut table = Table::new(OF_SHARES);
     for pool in reports.iter().flat_map(|report| &report.pools) {
         let Ok(Some(summary)) = &pool.shareable else { continue };
         let (full, partial) = (summary.fully_available_devices, summary.partially_available_devices);
         for capacity in summary.capacity.iter().flatten() {
             let amounts = [&capacity.total, &capacity.consumed, &capacity.available].map(|amount| amount.0.clone());
             let [total, consumed, available] = amounts;
-            let devices = [full.to_string(), partial.to_string()];
-            let names = [pool.pool.clone(), capacity.name.clone()];
-            table.add_row(names.into_iter().chain([total, consumed, available]).chain(devices));
+            let [full, partial] = [full.to_string(), partial.to_string()];
+            table.add([pool.pool.clone(), capacity.name.clone(), total, consumed, available, full, partial]);
         }
     }
-    (table.row_count() > 0).then(|| right_aligned(table, 2..7))
+    (!table.is_empty()).then(|| text(&table))
 }
 
 /// Collects the errors of summaries, then the warnings.

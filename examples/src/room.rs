@@ -3,12 +3,13 @@
 //! Sidecars and init containers count as kube-scheduler counts them. A node that does not say what it has is not checked for
 //! CPU and memory; it has no extended resources.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use dra_alloc::pods::{PodCycle, PodNodeResources};
+use dra_alloc::pods::{CycleClaim, PodCycle, PodNodeResources};
 use dra_alloc::{Classes, Inventory};
 use dra_attrs::{Quantity, QuantityError, QuantityFormat, Resources};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, PodExtendedResourceClaimStatus};
 
 /// Resource that limits the number of pods.
 const PODS: &str = "pods";
@@ -104,6 +105,19 @@ pub fn demand_with_devices(
     node: &Node,
 ) -> Result<Resources, String> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
+    let pod = &with_extended_resources(pod, cycle, name);
     let taken = PodNodeResources::new(pod, cycle.allocations_on(name), inventory, node);
     taken.map(|taken| taken.demand).map_err(|error| error.to_string())
+}
+
+/// Returns a pod with the status that a scheduler writes for its extended resources on a node, before it is written.
+fn with_extended_resources<'p>(pod: &'p Pod, cycle: &PodCycle, node: &str) -> Cow<'p, Pod> {
+    let claim = cycle.claims().iter().find(|claim| claim.is_for_extended_resources()).map(CycleClaim::claim);
+    let (Some(claim), Some(requests)) = (claim, cycle.extended_requests_on(node)) else { return Cow::Borrowed(pod) };
+    let mut pod = pod.clone();
+    pod.status.get_or_insert_default().extended_resource_claim_status = Some(PodExtendedResourceClaimStatus {
+        resource_claim_name: claim.metadata.name.clone().unwrap_or_default(),
+        request_mappings: requests.mappings.clone(),
+    });
+    Cow::Owned(pod)
 }

@@ -93,6 +93,27 @@ async fn why_says_what_the_readme_shows() {
     assert_eq!(json[0]["pod"], "default/train");
 }
 
+/// A term is told with the number of devices on which it is true, and with the values that there are.
+#[tokio::test]
+async fn why_asks_the_selectors() {
+    let server = StandIn::start(&[]);
+    cluster(&server).await;
+    let client = server.client();
+    let selector = json!({"cel": {"expression": "device.driver == \"gpu.example.com\" && device.attributes[\"gpu.example.com\"].size == \"half\""}});
+    let request = json!({"name": "r", "exactly": {"deviceClassName": "whole", "selectors": [selector]}});
+    let claim = json!({"metadata": {"name": "half"}, "spec": {"devices": {"requests": [request]}}});
+    create(namespaced::<ResourceClaim>(&client), &[from_value(claim).unwrap()]).await;
+    let entry = json!({"name": "gpu", "resourceClaimName": "half"});
+    let pod = json!({"metadata": {"name": "picky"}, "spec": {
+        "containers": [{"name": "main", "image": "app"}], "resourceClaims": [entry]}});
+    create(namespaced::<Pod>(&client), &[from_value(pod).unwrap()]).await;
+    let told = dra(&server, &["why", "picky"]).clean().stdout;
+    let term = "  device.attributes[\"gpu.example.com\"].size == \"half\": true on 0 of 2 devices of class whole; ";
+    assert!(told.contains(term), "{told}");
+    let json = dra(&server, &["why", "picky", "-o", "json"]).clean().json();
+    assert_eq!(json[0]["selectors"][0]["holds"], 0);
+}
+
 #[tokio::test]
 async fn manifests_are_checked_for_the_server_of_a_cluster() {
     let tainted = tempfile::NamedTempFile::with_suffix(".json").unwrap();
@@ -299,6 +320,39 @@ spec: {}
 }
 
 #[test]
+fn empty_fields_that_are_unknown_are_refused_as_well() {
+    let text = "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, creationTimestamp: null}
+spec:
+  selector: {}
+  strategy: {}
+  template:
+    metadata: {creationTimestamp: null, annotations: null}
+    spec:
+      nodeSelecter: {}
+      nodeSelector:
+      terminationGracePeriodSeconds: null
+      containers: [{name: a, env: [], resources: {}, envv: []}, {name: b, envv: null, ports: null}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c, labels: }
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, selector: [], selectors: [], capacity: null}}]}}
+";
+    let run = on_files(&["check", "-"], text);
+    let fields = run.stdout.lines().filter_map(|line| line.split("unknown field ").nth(1)?.split(": ").next());
+    let expected = [
+        "spec.template.spec.containers[0].envv",
+        "spec.template.spec.containers[1].envv",
+        "spec.template.spec.nodeSelecter",
+        "spec.devices.requests[0].exactly.selector",
+    ];
+    assert_eq!(fields.collect::<Vec<_>>(), expected, "{}", run.stdout);
+    assert_eq!((run.code, run.stdout.lines().last()), (1, Some("objects: 2; refused: 2")));
+}
+
+#[test]
 fn lint_warns_and_refuses_nothing() {
     let text = "{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {driver: d.example.com,
   nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [
@@ -326,7 +380,7 @@ fn lint_warns_and_refuses_nothing() {
     let run = on_files(&["check", "--lint", "-"], text);
     let lints: Vec<&str> = run.stdout.lines().filter(|line| line.contains(": lint: ")).collect();
     let expected = [
-        "DeviceClass bare: lint: selectors[0] fails on 1 of 2 devices, such as b (no such key: type)",
+        "DeviceClass bare: lint: selectors[0] fails on 1 of 2 devices (no such key: type): n/b; a scheduler",
         "DeviceClass all: lint: selectors[0] is constant",
         "DeviceClass none: lint: no device of 2 is of the class",
         "ResourceClaim c: lint: constraints[0].matchAttribute d.example.com/numa can't be met: no two of the devices share",
@@ -348,7 +402,8 @@ fn attributes_are_listed_with_their_values() {
     assert!(told.stdout.contains("│ gpu.example.com/model    ┆ A100 (4), H100 (4) ┆    0 │"), "{}", told.stdout);
     assert!(told.stdout.ends_with("devices: 8\n") && !told.stdout.contains("nic.example.com"), "{}", told.stdout);
     let unknown = on_files(&["attributes", "gpus", "-f", &cluster], "");
-    assert_eq!((unknown.code, unknown.stderr.as_str()), (1, "kubectl-dra: no class \"gpus\"; known: gpu, nic\n"));
+    let said = "kubectl dra attributes: ignored: Node (4); scheduler reads it\nkubectl-dra: no class \"gpus\"; known: gpu, nic\n";
+    assert_eq!((unknown.code, unknown.stderr.as_str()), (1, said));
 }
 
 #[tokio::test]
@@ -363,7 +418,7 @@ async fn a_plan_counts_what_a_cluster_has_given_away() {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": [deployment, template]}).to_string();
     let run = Run::of(env!("CARGO_BIN_EXE_kubectl-dra"), &["plan", "-", "--server", &server.url], &list);
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    let placed = "Deployment app: accepted by 1.34 to 1.37; 1 of 2 pods placed\n  app-1  node-1  gpu.example.com: board-1-whole\n";
+    let placed = "Deployment app: accepted by Kubernetes 1.34 to 1.37; 1 of 2 pods placed\n  app-1  node-1  gpu.example.com: board-1-whole\n";
     assert!(run.stdout.starts_with(placed), "{}", run.stdout);
     assert!(run.stderr.contains("1 pods of the cluster wait already"), "{}", run.stderr);
 }

@@ -100,6 +100,39 @@ fn without_a_driver() {
     );
 }
 
+/// People write workloads and templates: their pods and claims are made, and allocated where the manifests have room.
+#[test]
+fn pods_of_workloads_are_prepared() {
+    const ALL: &str = r#"
+{apiVersion: v1, kind: Node, metadata: {name: n}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {driver: gpu.example.com, nodeName: n,
+  pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}, spec: {}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: one}, spec: {spec: {devices: {requests: [
+  {name: r, exactly: {deviceClassName: gpu}}]}}}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {}, template: {spec: {
+  containers: [{name: main, image: app}], resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web}}
+"#;
+    let node = Node::new();
+    let file = node.folder.path().join("all.yaml");
+    fs::write(&file, ALL).unwrap();
+    let run = |command: &str, pod: &str| node.fails(None, &[command, pod, file.to_str().unwrap(), "-n", "shop"]);
+    let made = "kubelet: made 2 pods of Deployment shop/web and 2 claims of templates, as a cluster would; names are made up\n";
+    let begin = format!("kubelet: ignored: Service (1)\n{made}");
+    let placed = run("prepare", "shop/web-1");
+    let called = "kubelet: FailedPrepareDynamicResources: prepare dynamic resources: DRA driver gpu.example.com is not registered\n";
+    assert_eq!(placed, format!("{begin}kubelet: pod shop/web-1 is placed on n, as kubectl dra plan does\n{called}"));
+    let waiting = run("prepare", "shop/web-2");
+    let reason = "kubelet: pod shop/web-2 has no place, so that its claims are not allocated: 0/1 nodes are available: 1 no free device of class gpu\n";
+    assert!(waiting.starts_with(&format!("{begin}{reason}")), "{waiting}");
+}
+
 #[test]
 fn pods_that_are_gone() {
     let node = Node::new();

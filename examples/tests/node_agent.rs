@@ -247,4 +247,16 @@ fn labels_change_and_rules_go() {
         text.contains("the rule net is deleted; no rule asks for the gate readiness.k8s.io/net any more"),
         "{text}"
     );
+    // Beside the gate, the controller taints at once, and forgets the taint of a node that the rule lets go.
+    let controller = |line: &str| {
+        let does = line.split("node-readiness-controller ").nth(1)?.split(" the taint").next()?;
+        Some((line.trim().split(' ').next()?.to_owned(), does.to_owned()))
+    };
+    let found: Vec<(String, String)> =
+        text.lines().filter(|line| line.contains("w: ")).filter_map(controller).collect();
+    let does = [("w:", "adds"), ("10", "leaves"), ("30", "removes"), ("40", "adds"), ("50", "removes")];
+    assert_eq!(found, does.map(|(at, does)| (at.to_owned(), does.to_owned())), "{text}");
+    let taints: Vec<&str> =
+        text.lines().filter(|line| line.contains("taints: readiness.k8s.io/net:NoSchedule")).collect();
+    assert_eq!(taints.len(), 4, "at 0, 10, 20 and 40 s: {text}");
 }

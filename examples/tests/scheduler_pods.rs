@@ -99,7 +99,8 @@ const CORES: &str = "
 #[test]
 fn pods_and_claims_are_made_of_workloads_and_templates() {
     let run = Run::of(env!("CARGO_BIN_EXE_scheduler"), &["--pods", "-"], CORES);
-    let made = "scheduler: made 2 pods of Deployment app and 2 claims of templates, as a cluster would; their names are made up";
+    let made =
+        "scheduler: made 2 pods of Deployment app and 2 claims of templates, as a cluster would; names are made up";
     assert!(run.stderr.contains(made), "{}", run.stderr);
     assert!(run.stdout.contains("pod app-1: w") && run.stdout.contains("pod app-2: w"), "{}", run.stdout);
 }

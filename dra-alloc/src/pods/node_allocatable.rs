@@ -154,7 +154,7 @@ impl PodNodeResources {
     /// [`PodCycle::allocations_on`](super::PodCycle::allocations_on).
     ///
     /// A device is that of the latest generation of its pool on the node. A claim none of whose devices takes node resources
-    /// counts nothing.
+    /// counts nothing. The claim for extended resources is one of the claims: its containers are those of the pod's status.
     ///
     /// ```
     /// use dra_alloc::Inventory;
@@ -275,15 +275,22 @@ fn sum(amounts: &[ClaimAmounts]) -> Resources {
     sum
 }
 
-/// Returns the names of a pod's containers that use a claim, init containers first.
+/// Returns the names of a pod's containers that use a claim, init containers first. Those that the claim for extended resources
+/// serves are in the pod's status.
 fn containers_of(pod: &Pod, claim: &ResourceClaim) -> Vec<String> {
     let key = ClaimKey::from_metadata(&claim.metadata);
     let is_it = |entry: &&_| matches!(PodClaim::of_entry(pod, entry), Ok(Some(found)) if found.claim == key);
     let names: Vec<&str> = entries(pod).iter().filter(is_it).map(|entry| entry.name.as_str()).collect();
+    let extended = pod.status.as_ref().and_then(|status| status.extended_resource_claim_status.as_ref());
+    let is_same = pod.metadata.namespace.as_deref().unwrap_or_default() == key.namespace;
+    let extended = extended.filter(|status| is_same && status.resource_claim_name == key.name);
+    let is_served = |container: &str| {
+        extended.is_some_and(|status| status.request_mappings.iter().any(|mapping| mapping.container_name == container))
+    };
     let containers = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
     let users = containers.filter(|container| {
         let mut used = container.resources.iter().flat_map(|resources| resources.claims.iter().flatten());
-        used.any(|used| names.contains(&used.name.as_str()))
+        is_served(&container.name) || used.any(|used| names.contains(&used.name.as_str()))
     });
     users.map(|container| container.name.clone()).collect()
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dra_alloc::pods::{GroupRound, PodCycle, PodExplanation, PodOptions, pre_enqueue};
+use dra_alloc::pods::{CycleClaim, GroupRound, PodCycle, PodExplanation, PodOptions, pre_enqueue};
 use dra_alloc::{Allocator, DeviceId};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::Serialize;
 
 use super::cluster_view::ClusterView;
@@ -16,6 +17,7 @@ use crate::candidates::{candidates, claims_of, is_pending};
 use crate::manifest::name_of;
 use crate::output::{Format, OutputError, as_json, as_yaml};
 use crate::placing::{NoNode, Preference, best_node, with_deadline};
+use crate::plan::{Devices, TermAnswer, terms_of_claims};
 use crate::preempt::{RuledRoom, Who, WhoGoes};
 
 /// Scheduler that is asked, before it knows about what.
@@ -26,6 +28,8 @@ pub struct Question<'a> {
     pub allocator: &'a Allocator<'a>,
     /// Options of the scheduler.
     pub options: PodOptions,
+    /// Release of the scheduler.
+    pub profile: Profile,
     /// Namespace of names without one.
     pub namespace: &'a str,
     /// Origin of the gates of allocator and options.
@@ -76,6 +80,9 @@ pub struct Answer {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<PodExplanation>,
+    /// Terms of selectors that are false on devices, with the values that there are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    selectors: Vec<TermAnswer>,
     /// Caveat about feature gates that the reason depends on.
     #[serde(skip_serializing_if = "Option::is_none")]
     assumption: Option<String>,
@@ -110,6 +117,7 @@ impl Question<'_> {
             devices: Vec::new(),
             reason: None,
             explanation: None,
+            selectors: Vec::new(),
             assumption: None,
             room: Vec::new(),
         };
@@ -173,6 +181,16 @@ impl Question<'_> {
                 answer.explanation = Some(Arc::unwrap_or_clone(explanation));
             }
         }
+        if answer.node.is_none() {
+            answer.selectors = self.selectors_of(view, &cycle);
+        }
+    }
+
+    /// Asks the selectors of the claims of a pod that are not allocated.
+    fn selectors_of(&self, view: &ClusterView, cycle: &PodCycle) -> Vec<TermAnswer> {
+        let is_open = |claim: &&ResourceClaim| claim.status.as_ref().is_none_or(|status| status.allocation.is_none());
+        let claims = cycle.claims().iter().map(CycleClaim::claim).filter(is_open);
+        terms_of_claims(claims, &view.classes, &Devices::new(view.inventory.slices()), self.profile)
     }
 }
 
@@ -201,16 +219,17 @@ pub fn shown(answers: &[Answer], output: Format) -> Result<String, OutputError> 
 }
 
 fn line(answer: &Answer) -> String {
-    let Answer { pod, claims, node, devices, reason, assumption, room, .. } = answer;
+    let Answer { pod, claims, node, devices, reason, selectors, assumption, room, .. } = answer;
     let assumption = assumption.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
     let claims = if claims.is_empty() { String::new() } else { format!(" (claims {})", claims.join(", ")) };
     match (node, reason) {
         (Some(node), _) if devices.is_empty() => format!("{pod}{claims}: fits {node}\n"),
         (Some(node), _) => format!("{pod}{claims}: fits {node} with {}\n", devices.join(", ")),
         (None, reason) => {
-            let lines =
-                std::iter::once(format!("{pod}{claims}: {}{assumption}", reason.as_deref().unwrap_or("no node")));
-            lines.chain(room.iter().map(|room| format!("  {room}"))).collect::<Vec<_>>().join("\n") + "\n"
+            let head = format!("{pod}{claims}: {}{assumption}", reason.as_deref().unwrap_or("no node"));
+            let terms = selectors.iter().map(|term| format!("  {term}"));
+            let room = room.iter().map(|room| format!("  {room}"));
+            std::iter::once(head).chain(terms).chain(room).collect::<Vec<_>>().join("\n") + "\n"
         }
     }
 }

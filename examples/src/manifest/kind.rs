@@ -248,6 +248,14 @@ impl Kind for NodeReadinessRule {
     }
 }
 
+/// Returns true if the field at a path may be unknown.
+pub(super) fn may_grow<T: Kind>(path: &[Step]) -> bool {
+    let is_below = |growing: &&[&str]| {
+        path.len() >= growing.len() && path.iter().zip(*growing).all(|(step, key)| *step == Step::from(*key))
+    };
+    T::MAY_GROW.iter().any(is_below)
+}
+
 /// Reads and checks an object.
 pub(super) fn read_object<T: Kind>(json: Value) -> Result<T, Fault> {
     let object = T::read(json)?;

@@ -20,12 +20,14 @@ const NUMBERS: [&str; 2] = ["replicas", "parallelism"];
 /// Step that stands for all elements of a list, or all values of a map.
 const EACH: &str = "*";
 
-/// Kind with the place of its pod template, such as `MPIJob=spec.mpiReplicaSpecs.*.template`.
+/// Kind with the place of its pod template, such as `MPIJob=spec.mpiReplicaSpecs.*.template`. All elements of a list are `*` or
+/// `[*]`.
 ///
 /// ```
 /// use examples::manifest::TemplatePath;
 /// let path: TemplatePath = "MPIJob=spec.mpiReplicaSpecs.*.template".parse()?;
 /// assert_eq!(path.kind(), "MPIJob");
+/// assert_eq!("MPIJob=.spec.mpiReplicaSpecs[*].template".parse(), Ok(path));
 /// assert!("MPIJob".parse::<TemplatePath>().is_err());
 /// # Ok::<(), examples::manifest::TemplatePathError>(())
 /// ```
@@ -65,6 +67,7 @@ impl FromStr for TemplatePath {
     fn from_str(text: &str) -> Result<Self, TemplatePathError> {
         let wrong = || TemplatePathError { text: text.to_owned() };
         let (kind, path) = text.split_once('=').ok_or_else(wrong)?;
+        let path = path.replace("[*]", ".*");
         let steps: Vec<String> = path.trim_start_matches('.').split('.').map(str::to_owned).collect();
         let is_whole = !kind.is_empty() && steps.iter().all(|step| !step.is_empty());
         if is_whole { Ok(Self { kind: kind.to_owned(), steps }) } else { Err(wrong()) }

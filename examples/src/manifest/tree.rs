@@ -72,22 +72,35 @@ fn is_empty(document: &str) -> bool {
     document.lines().all(|line| line.starts_with('%') || matches!(line.trim_start().chars().next(), None | Some('#')))
 }
 
+/// Paths of fields that one object has and another has not.
+#[derive(Debug, Default)]
+pub(super) struct OnlyIn {
+    pub(super) filled: Vec<Vec<Step>>,
+    pub(super) empty: Vec<Vec<Step>>,
+}
+
 /// Returns the paths of the non-empty fields that `given` has and `other` has not. Elements of lists are compared in
 /// pairs.
 pub(crate) fn only_in(given: &Value, other: &Value) -> Vec<Vec<Step>> {
-    let mut found = Vec::new();
+    fields_only_in(given, other).filled
+}
+
+/// Returns the paths of the fields that `given` has and `other` has not, as [`only_in`] does.
+pub(super) fn fields_only_in(given: &Value, other: &Value) -> OnlyIn {
+    let mut found = OnlyIn::default();
     collect_only_in(given, other, &mut Vec::new(), &mut found);
     found
 }
 
-fn collect_only_in(given: &Value, other: &Value, path: &mut Vec<Step>, found: &mut Vec<Vec<Step>>) {
+fn collect_only_in(given: &Value, other: &Value, path: &mut Vec<Step>, found: &mut OnlyIn) {
     match (given, other) {
         (Value::Object(given), Value::Object(other)) => {
-            for (key, value) in given.iter().filter(|(_, value)| !is_blank(value)) {
+            for (key, value) in given {
                 path.push(Step::Key(key.clone()));
                 match other.get(key) {
                     Some(other) => collect_only_in(value, other, path, found),
-                    None => found.push(path.clone()),
+                    None if is_blank(value) => found.empty.push(path.clone()),
+                    None => found.filled.push(path.clone()),
                 }
                 path.pop();
             }

@@ -33,8 +33,14 @@ impl Objects {
         }
         let strict = manifests.notes.iter().filter(|note| note.is_unknown_field);
         for note in strict {
-            let reason = format!("kubectl apply refuses the unknown field {}", note.field);
+            let reason =
+                format!("kubectl apply refuses it for the unknown field {}; planned without the field", note.field);
             objects.refused.push(Refused { object: note.object.clone(), reason, accepted: None, is_gone: false });
+        }
+        for problem in &manifests.unversioned {
+            let reason =
+                format!("kubectl apply refuses it: {}: {}; planned all the same", problem.field, problem.reason);
+            objects.refused.push(Refused { object: problem.object.clone(), reason, accepted: None, is_gone: false });
         }
         objects.ask(&mut manifests.classes, rules, |_| false, ApiServer::validate_class);
         objects.ask(&mut manifests.claim_templates, rules, |_| false, ApiServer::validate_claim_template);
@@ -86,12 +92,8 @@ impl Objects {
 
     /// Returns the reason why an object that a pod names is not there: the API server refuses it.
     pub(super) fn refusal(&self, workload: &Workload) -> Option<String> {
-        let namespace = workload.name.rsplit_once('/').map(|(namespace, _)| namespace).unwrap_or_default();
         workload.names.iter().find_map(|named| {
-            let told = match named {
-                Named::Template(name) => format!("ResourceClaimTemplate {}", full(namespace, name)),
-                Named::Claim(name) => format!("ResourceClaim {}", full(namespace, name)),
-            };
+            let told = named.told(workload.namespace());
             let is_gone = self.refused.iter().any(|refused| refused.object == told && refused.is_gone);
             is_gone.then(|| format!("{told} is refused, so that it has no claim"))
         })
@@ -99,7 +101,7 @@ impl Objects {
 
     /// Returns the releases that accept what a workload names, in words.
     pub(super) fn accepted(&self, workload: &Workload) -> String {
-        let namespace = workload.name.rsplit_once('/').map(|(namespace, _)| namespace).unwrap_or_default();
+        let namespace = workload.namespace();
         let mut all: Vec<Profile> = Profile::RELEASES.to_vec();
         for named in &workload.names {
             let key = match named {
@@ -115,9 +117,9 @@ impl Objects {
             Some(_) if all.len() == Profile::RELEASES.len() => {
                 let number = |release: &Profile| release.name().trim_start_matches('v').to_owned();
                 let [oldest, .., newest] = Profile::RELEASES;
-                format!("accepted by {} to {}", number(&oldest), number(&newest))
+                format!("accepted by Kubernetes {} to {}", number(&oldest), number(&newest))
             }
-            Some(span) => format!("accepted {span}"),
+            Some(span) => format!("accepted by Kubernetes {span}"),
         }
     }
 }

@@ -5,22 +5,25 @@
 //! manifests, each on the first node that can run it; what has no place says why, and what would help.
 
 mod accept;
+mod allocate;
 mod place;
 mod question;
 mod text;
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::Profile;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{GateSet, StateError};
 use dra_attrs::{Component, QuantityError};
+use k8s_openapi::api::resource::v1::DeviceClaim;
 use serde::Serialize;
 
+pub use allocate::{Allocated, allocate};
 pub use question::{Devices, TermAnswer, frequent, terms_of_claims};
 
-use crate::manifest::Manifests;
+use crate::manifest::{Manifests, name_of};
 use crate::preempt::{Priorities, RuledRoom, Who};
 use crate::workload::{Made, Workload, make_with_lone_claims};
 
@@ -41,7 +44,7 @@ pub struct Plan {
     pub pods: usize,
     /// Number of pods that workloads ask for, and that are too many to plan.
     pub left_out: usize,
-    /// True if names of pods and claims were made up.
+    /// True if names of pods were made up.
     pub has_made_names: bool,
     /// Remarks about the answer as a whole.
     pub notes: Vec<String>,
@@ -79,6 +82,9 @@ pub struct PlannedWorkload {
     /// Reason that it makes no pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<&'static str>,
+    /// Number of its pods that are made as the first ones end, and are not planned.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub later: usize,
     /// Pods with a place.
     pub placed: Vec<PlacedPod>,
     /// Pods without one, with the reason; pods with the same reason together.
@@ -98,6 +104,15 @@ pub struct PlacedPod {
     pub node: String,
     /// Devices, as driver, pool and name.
     pub devices: Vec<String>,
+    /// Remarks about devices: the share of one, the alternative of a list, the claim if pods share it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub remarks: BTreeMap<String, String>,
+}
+
+/// Returns true for a number that is not written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Pods without a place, for one reason.
@@ -156,6 +171,7 @@ impl Rules {
 /// # Errors
 /// See [`PlanError`].
 pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
+    let names = Names::of(&manifests);
     let objects = accept::Objects::judge(&mut manifests, rules);
     let made: Made = make_with_lone_claims(&mut manifests, rules.options());
     let used = [&USED[..], &crate::workload::KINDS[..]].concat();
@@ -168,11 +184,13 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
     notes.extend(cluster.note());
     let shown = made.workloads.iter().filter(|workload| is_shown(workload));
     let mut planned: Vec<(&Workload, PlannedWorkload)> =
-        shown.map(|workload| (workload, PlannedWorkload::new(workload, objects.accepted(workload)))).collect();
+        shown.map(|workload| (workload, PlannedWorkload::of(workload, objects.accepted(workload)))).collect();
     let mut order: Vec<&mut (&Workload, PlannedWorkload)> = planned.iter_mut().collect();
     order.sort_by_key(|(workload, _)| Reverse(cluster.priority(workload)));
     for (workload, planned) in order {
         cluster.place(workload, &made, &objects, planned);
+        let missing = names.missing(workload);
+        planned.waiting.iter_mut().for_each(|group| group.help.extend(missing.clone()));
     }
     let workloads: Vec<PlannedWorkload> = planned.into_iter().map(|(_, planned)| planned).collect();
     let placed = workloads.iter().map(|workload| workload.placed.len()).sum();
@@ -184,9 +202,69 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
         placed,
         pods: placed + waiting,
         left_out: made.workloads.iter().map(|workload| workload.left_out).fold(0, usize::saturating_add),
-        has_made_names: made.has_made_pods(),
+        has_made_names: made.has_made_names(),
         notes,
     })
+}
+
+/// Claims, templates and classes of manifests, and the classes that claims and templates name.
+struct Names {
+    classes: BTreeSet<String>,
+    /// Classes by kind, namespace and name of a claim or template.
+    named: BTreeMap<String, Vec<String>>,
+}
+
+impl Names {
+    fn of(manifests: &Manifests) -> Self {
+        let claims = manifests.claims.iter().map(|claim| {
+            let devices = claim.spec.as_ref().and_then(|spec| spec.devices.as_ref());
+            (format!("ResourceClaim {}", name_of(&claim.metadata)), classes_of(devices))
+        });
+        let templates = manifests.claim_templates.iter().map(|template| {
+            let devices = template.spec.as_ref().and_then(|spec| spec.spec.as_ref()?.devices.as_ref());
+            (format!("ResourceClaimTemplate {}", name_of(&template.metadata)), classes_of(devices))
+        });
+        let classes = manifests.classes.iter().map(|class| name_of(&class.metadata)).collect();
+        Self { classes, named: claims.chain(templates).collect() }
+    }
+
+    /// Returns what to do about claims, templates and classes that a workload names and that are not there.
+    fn missing(&self, workload: &Workload) -> Vec<String> {
+        let mut missing = Vec::new();
+        for named in workload.names.iter().map(|named| named.told(workload.namespace())) {
+            match self.named.get(&named) {
+                None => missing.push(format!("possible once there is {named}: create it, or add it to the files")),
+                Some(classes) => {
+                    let absent = classes.iter().filter(|class| !self.classes.contains(*class));
+                    missing.extend(absent.map(|class| self.missing_class(class)));
+                }
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+
+    fn missing_class(&self, class: &str) -> String {
+        let known: Vec<&str> = self.classes.iter().take(MOST_CLASSES).map(String::as_str).collect();
+        let known = match known.as_slice() {
+            [] => "create it, or add it to the files".to_owned(),
+            known => format!("create it, or name one that is there, such as {}", known.join(", ")),
+        };
+        format!("possible once there is DeviceClass {class}: {known}")
+    }
+}
+
+/// Largest number of classes that are named in place of one that is not there.
+const MOST_CLASSES: usize = 5;
+
+fn classes_of(claim: Option<&DeviceClaim>) -> Vec<String> {
+    let requests = claim.into_iter().flat_map(|claim| claim.requests.iter().flatten());
+    let classes = requests.flat_map(|request| {
+        let exactly = request.exactly.iter().map(|exactly| exactly.device_class_name.clone());
+        exactly.chain(request.first_available.iter().flatten().map(|listed| listed.device_class_name.clone()))
+    });
+    classes.collect()
 }
 
 /// Kinds of objects that a plan uses, beside those of workloads.
@@ -219,13 +297,14 @@ fn is_shown(workload: &Workload) -> bool {
 }
 
 impl PlannedWorkload {
-    fn new(workload: &Workload, accepted: String) -> Self {
+    fn of(workload: &Workload, accepted: String) -> Self {
         Self {
             kind: workload.kind.clone(),
             name: workload.name.clone(),
             accepted,
             running: workload.running,
             idle: workload.idle.map(crate::workload::Idle::as_str),
+            later: workload.later,
             placed: Vec::new(),
             waiting: Vec::new(),
             unchecked: Vec::new(),

@@ -10,14 +10,15 @@ use std::sync::atomic::AtomicU64;
 
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::{
-    BindStep, ClaimTracker, CycleClaim, GroupRound, PodCycle, PodExplanation, PodOptions, PreBind, pre_enqueue,
+    BindStep, ClaimTracker, ClaimWrite, CycleClaim, GroupRound, PodCycle, PodExplanation, PodOptions, PreBind,
+    pre_enqueue,
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Classes, DeviceId, Gate, Inventory};
 use dra_attrs::{Component, Resources};
-use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Node, Pod, PodExtendedResourceClaimStatus, PodSpec};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
 
@@ -27,10 +28,10 @@ use super::{PlacedPod, PlanError, PlannedWorkload, Rules, WaitingPods};
 use crate::candidates::candidates;
 use crate::claim_store::ClaimStore;
 use crate::manifest::{Manifests, name_of};
-use crate::placing::{NoNode, NodeVerdict, judge, with_shared_budget};
+use crate::placing::{NodeVerdict, judge, with_shared_budget};
 use crate::preempt::{RuledRoom, WhoGoes};
 use crate::room::{Room, demand_with_devices};
-use crate::workload::{Made, Workload, node_of};
+use crate::workload::{Made, Workload, controller, node_of};
 
 /// Number of nodes that can run a pod among which the best one is chosen, if they are not equal: the least number of
 /// kube-scheduler.
@@ -53,7 +54,6 @@ pub(super) struct Cluster {
     /// Positions of the nodes by name.
     by_name: BTreeMap<String, usize>,
     slices: Vec<Arc<ResourceSlice>>,
-    class_list: Vec<Arc<DeviceClass>>,
     pods: Vec<Pod>,
     budgets: Vec<PodDisruptionBudget>,
     groups: Vec<PodGroup>,
@@ -64,6 +64,8 @@ pub(super) struct Cluster {
     selectors: SelectorCache,
     tracker: ClaimTracker,
     store: ClaimStore,
+    /// Claims for extended resources, by namespace and name of the pod.
+    of_extended_resources: BTreeMap<String, PodExtendedResourceClaimStatus>,
     room: Room,
     /// Number of times that searches have asked if they go on.
     questions: AtomicU64,
@@ -100,7 +102,6 @@ impl Cluster {
             tracker.observe(store.put(claim))?;
         }
         let slices: Vec<Arc<ResourceSlice>> = take(&mut manifests.slices).into_iter().map(Arc::new).collect();
-        let class_list: Vec<Arc<DeviceClass>> = take(&mut manifests.classes).into_iter().map(Arc::new).collect();
         let (nodes, pods) = (take(&mut manifests.nodes), take(&mut manifests.pods));
         let names = nodes.iter().enumerate();
         let by_name = names.map(|(index, node)| (node.metadata.name.clone().unwrap_or_default(), index)).collect();
@@ -109,7 +110,7 @@ impl Cluster {
             options: PodOptions::new(component),
             room: Room::new(&nodes, &pods)?,
             inventory: Inventory::new(slices.iter().cloned()).with_taint_rules(take(&mut manifests.taint_rules)),
-            classes: Classes::new(class_list.iter().cloned()),
+            classes: Classes::new(take(&mut manifests.classes)),
             selectors: SelectorCache::default(),
             nodes,
             budgets: take(&mut manifests.budgets),
@@ -117,10 +118,10 @@ impl Cluster {
             placed: Vec::new(),
             by_name,
             slices,
-            class_list,
             pods,
             tracker,
             store,
+            of_extended_resources: BTreeMap::new(),
             questions: AtomicU64::new(0),
         })
     }
@@ -228,16 +229,16 @@ impl Cluster {
         let mut cycle = self.begin(pod)?;
         let node = self.choose(pod, cycle.as_mut(), &mut demand, search)?;
         let name = self.nodes.get(node).and_then(|node| node.metadata.name.clone()).unwrap_or_default();
-        let mut devices = Vec::new();
+        let (mut devices, mut remarks) = (Vec::new(), BTreeMap::new());
         if let Some(mut cycle) = cycle {
-            devices = devices_on(&cycle, &name);
+            (devices, remarks) = devices_on(&cycle, &name);
             cycle
                 .reserve(&name, &mut self.tracker, &mut GroupRound::default())
                 .map_err(|error| NoPlace::Told(error.to_string()))?;
             self.bind(cycle).map_err(NoPlace::Told)?;
         }
         self.room.take(&name, &demand);
-        Ok(PlacedPod { name: pod.metadata.name.clone().unwrap_or_default(), node: name, devices })
+        Ok(PlacedPod { name: pod.metadata.name.clone().unwrap_or_default(), node: name, devices, remarks })
     }
 
     /// Chooses the first node that can run a pod; the best of some if the alternatives of a prioritized list make a difference.
@@ -262,7 +263,7 @@ impl Cluster {
                     score = match judge(cycle, node, &allocator, self.tracker.state(), NOW, budget) {
                         Ok(NodeVerdict::Fits(score)) => Some(score),
                         Ok(NodeVerdict::Refused(_)) => None,
-                        Err(error) => return Err(NoPlace::Failed(advised(&error))),
+                        Err(error) => return Err(NoPlace::Failed(error.to_string())),
                     };
                     if score.is_some() && counts_devices {
                         taken = demand_with_devices(pod, cycle, &self.inventory, node).map_err(NoPlace::Told)?;
@@ -294,6 +295,10 @@ impl Cluster {
         loop {
             match binding.next(&mut cycle, &mut self.tracker, NOW) {
                 BindStep::Write(write) => {
+                    if let ClaimWrite::PatchPodStatus { namespace, name, extended_resource_claim } = &write {
+                        let pod = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
+                        self.of_extended_resources.insert(pod, (**extended_resource_claim).clone());
+                    }
                     let answer = self.store.call(&write);
                     binding.answer(&mut cycle, &mut self.tracker, answer, NOW);
                 }
@@ -302,6 +307,13 @@ impl Cluster {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Returns the pods, the claims, and the claims of pods for extended resources by namespace and name of the pod.
+    pub(super) fn into_pods_and_claims(
+        self,
+    ) -> (Vec<Pod>, Vec<ResourceClaim>, BTreeMap<String, PodExtendedResourceClaimStatus>) {
+        (self.pods, self.store.claims().values().cloned().collect(), self.of_extended_resources)
     }
 
     /// Explains why no node can run a pod.
@@ -327,7 +339,7 @@ impl Cluster {
                         explanation.add_other(name, short.unwrap_or_else(|| "its devices are gone".to_owned()));
                     }
                     Err(error) => {
-                        failed = Some(advised(&error));
+                        failed = Some(error.to_string());
                         return;
                     }
                 }
@@ -374,7 +386,7 @@ impl Cluster {
         let claims =
             cycle.iter().flat_map(PodCycle::claims).map(CycleClaim::claim).filter(|claim| !is_allocated(claim));
         let devices = Devices::new(self.slices.iter().map(|slice| &**slice));
-        terms_of_claims(claims, &self.class_list, &devices, self.rules.profile)
+        terms_of_claims(claims, &self.classes, &devices, self.rules.profile)
     }
 }
 
@@ -421,23 +433,35 @@ fn is_allocated(claim: &ResourceClaim) -> bool {
     claim.status.as_ref().is_some_and(|status| status.allocation.is_some())
 }
 
-/// Returns the error of a search, with what to do about it.
-fn advised(error: &NoNode) -> String {
-    let text = error.to_string();
-    let is_class = text.contains("device class") && text.contains("not");
-    if is_class { format!("{text}; add the DeviceClass to the manifests") } else { text }
-}
-
 fn has_alternatives(cycle: &PodCycle) -> bool {
     let requests =
         cycle.claims().iter().filter_map(|claim| claim.claim().spec.as_ref()?.devices.as_ref()?.requests.as_ref());
     requests.flatten().any(|request| request.first_available.is_some())
 }
 
-fn devices_on(cycle: &PodCycle, node: &str) -> Vec<String> {
-    let results = cycle.allocations_on(node).filter_map(|(_, allocation)| allocation.devices.as_ref());
-    let results = results.flat_map(|devices| devices.results.iter().flatten());
-    results.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device).to_string()).collect()
+/// Returns the devices that a pod would have on a node, and remarks about them.
+fn devices_on(cycle: &PodCycle, node: &str) -> (Vec<String>, BTreeMap<String, String>) {
+    let (mut devices, mut remarks) = (Vec::new(), BTreeMap::new());
+    for (claim, allocation) in cycle.allocations_on(node) {
+        for result in allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten()) {
+            let device = DeviceId::new(&result.driver, &result.pool, &result.device).to_string();
+            let remark = remark(claim, result);
+            if !remark.is_empty() {
+                remarks.insert(device.clone(), remark);
+            }
+            devices.push(device);
+        }
+    }
+    (devices, remarks)
+}
+
+/// Returns what is special about a device: an alternative of a list, a share, a claim that is not the pod's own.
+fn remark(claim: &ResourceClaim, result: &DeviceRequestAllocationResult) -> String {
+    let alternative = result.request.split_once('/').map(|(_, name)| format!("alternative {name}"));
+    let share = result.consumed_capacity.iter().flatten().map(|(capacity, amount)| format!("{capacity} {}", amount.0));
+    let is_own = controller(&claim.metadata).is_some_and(|owner| owner.kind == "Pod");
+    let named = (!is_own).then(|| format!("claim {}", claim.metadata.name.as_deref().unwrap_or_default()));
+    alternative.into_iter().chain(share).chain(named).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the reason that a scheduler does not try a pod at all.

@@ -1,13 +1,15 @@
 //! Questions to selectors: which term is false on how many devices of a class, and which values there are.
 
 use std::fmt;
-use std::sync::Arc;
 
-use dra_alloc::Profile;
 use dra_alloc::pool::{LatestGeneration, group_by_pool, slice_devices};
 use dra_alloc::selector::{Options, Selector, SelectorInput, TermSurvey, ValueSurvey};
-use k8s_openapi::api::resource::v1::{Device, DeviceClass, DeviceSelector, ResourceClaim, ResourceSlice};
+use dra_alloc::{Classes, Profile};
+use k8s_openapi::api::resource::v1::{Device, DeviceSelector, ResourceClaim, ResourceSlice};
 use serde::Serialize;
+
+/// Begin of the extended resource that each class serves by its name.
+const CLASS_OF_NAME: &str = "deviceclass.resource.kubernetes.io/";
 
 /// Largest number of values that are named.
 const MOST_VALUES: usize = 8;
@@ -146,7 +148,7 @@ impl fmt::Display for TermAnswer {
 /// An evaluation for each device and each selector and term of the requests and their classes.
 fn terms_of_claim(
     claim: &ResourceClaim,
-    classes: &[Arc<DeviceClass>],
+    classes: &Classes,
     devices: &Devices<'_>,
     profile: Profile,
 ) -> Vec<TermAnswer> {
@@ -176,10 +178,10 @@ struct Asked<'c> {
 }
 
 impl Asked<'_> {
-    fn answers(&self, classes: &[Arc<DeviceClass>], devices: &Devices<'_>, profile: Profile) -> Vec<TermAnswer> {
+    fn answers(&self, classes: &Classes, devices: &Devices<'_>, profile: Profile) -> Vec<TermAnswer> {
         let options = Options::stored().with_profile(profile);
-        let named = |class: &&Arc<DeviceClass>| class.metadata.name.as_deref() == Some(self.class);
-        let Some(class) = classes.iter().find(named) else { return Vec::new() };
+        let named = classes.of_extended_resource(&format!("{CLASS_OF_NAME}{}", self.class));
+        let Some(class) = named else { return Vec::new() };
         let of_class = class.spec.as_ref().and_then(|spec| spec.selectors.as_deref()).unwrap_or_default();
         let of_class = compiled(of_class, &options);
         let within = devices.admitted(&of_class);
@@ -215,7 +217,7 @@ fn surveyed(selectors: &[Selector], devices: &Devices<'_>, class: Option<&str>, 
 #[must_use]
 pub fn terms_of_claims<'c>(
     claims: impl Iterator<Item = &'c ResourceClaim>,
-    classes: &[Arc<DeviceClass>],
+    classes: &Classes,
     devices: &Devices<'_>,
     profile: Profile,
 ) -> Vec<TermAnswer> {

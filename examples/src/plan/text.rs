@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Color, Style};
 
-use super::{Plan, PlannedWorkload, WaitingPods};
+use super::{PlacedPod, Plan, PlannedWorkload, WaitingPods};
 use crate::output::one_line;
 use crate::workload::counted;
 
@@ -69,8 +69,11 @@ impl Plan {
             lines.add(HELP, 0, 2, note);
         }
         let style = if self.is_whole() { GOOD } else { BAD };
-        let release = self.release.trim_start_matches('v');
-        let made = if self.has_made_names { "; their names are made up" } else { "" };
+        let release = match self.release.strip_prefix('v') {
+            Some(number) => format!("Kubernetes {number}"),
+            None => self.release.to_owned(),
+        };
+        let made = if self.has_made_names { "; pod names are made up" } else { "" };
         let refused = match self.refused.len() {
             0 => String::new(),
             some => format!("; {} above", counted(some, "refusal")),
@@ -95,15 +98,17 @@ impl PlannedWorkload {
             Some(idle) if pods == 0 => format!("no pods: {idle}"),
             _ => format!("{} of {} placed", self.placed.len(), counted(pods, "pod")),
         };
+        let run = if self.kind == "CronJob" && pods > 0 { "each run: " } else { "" };
+        let later = if self.later > 0 { format!(", then {} more", self.later) } else { String::new() };
+        let placed = format!("{run}{placed}{later}");
         let placed = if pods == 0 && self.idle.is_none() { None } else { Some(placed) };
         let parts: Vec<String> = [Some(self.accepted.clone()), running, placed].into_iter().flatten().collect();
         lines.add(PLAIN, 0, 2, &format!("{} {name}: {}", self.kind, parts.join("; ")));
         let shown = self.placed.iter().take(MOST_PODS);
-        let width =
-            |of: fn(&super::PlacedPod) -> &str| shown.clone().map(|pod| of(pod).chars().count()).max().unwrap_or(0);
+        let width = |of: fn(&PlacedPod) -> &str| shown.clone().map(|pod| of(pod).chars().count()).max().unwrap_or(0);
         let (name_width, node_width) = (width(|pod| &pod.name), width(|pod| &pod.node));
         for pod in shown.clone() {
-            let devices = devices(&pod.devices, &pod.node);
+            let devices = devices(pod);
             let line = format!("{:name_width$}  {:node_width$}  {devices}", pod.name, pod.node);
             lines.add(GOOD, 2, 4, line.trim_end());
         }
@@ -130,19 +135,30 @@ impl WaitingPods {
     }
 }
 
-/// Returns devices in short: those of the node's own pools by their names alone, after the driver.
-fn devices(devices: &[String], node: &str) -> String {
-    let mut pools: Vec<(&str, Vec<&str>)> = Vec::new();
-    for device in devices {
+/// Devices of one pool with the same remark.
+struct Group<'p> {
+    /// Driver and pool.
+    pool: &'p str,
+    remark: Option<&'p str>,
+    names: Vec<&'p str>,
+}
+
+/// Returns the devices of a pod in short: those of the node's own pools by their names alone, after the driver; those with the
+/// same remark together.
+fn devices(pod: &PlacedPod) -> String {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for device in &pod.devices {
         let (pool, name) = device.rsplit_once('/').unwrap_or(("", device));
-        match pools.iter_mut().find(|(known, _)| *known == pool) {
-            Some((_, names)) => names.push(name),
-            None => pools.push((pool, vec![name])),
+        let remark = pod.remarks.get(device).map(String::as_str);
+        match groups.iter_mut().find(|known| known.pool == pool && known.remark == remark) {
+            Some(known) => known.names.push(name),
+            None => groups.push(Group { pool, remark, names: vec![name] }),
         }
     }
-    let shown = pools.into_iter().map(|(pool, names)| {
-        let own = pool.strip_suffix(node).and_then(|pool| pool.strip_suffix('/')).unwrap_or(pool);
-        format!("{own}: {}", names.join(", "))
+    let shown = groups.into_iter().map(|Group { pool, remark, names }| {
+        let own = pool.strip_suffix(pod.node.as_str()).and_then(|pool| pool.strip_suffix('/')).unwrap_or(pool);
+        let remark = remark.map(|remark| format!(" ({remark})")).unwrap_or_default();
+        format!("{own}: {}{remark}", names.join(", "))
     });
     shown.collect::<Vec<_>>().join("; ")
 }
@@ -165,6 +181,8 @@ mod tests {
     #[test]
     fn devices_of_the_node_s_own_pool_are_named_alone() {
         let all = ["d.example/n/a", "d.example/n/b", "d.example/rack/c"].map(str::to_owned);
-        assert_eq!(devices(&all, "n"), "d.example: a, b; d.example/rack: c");
+        let remarks = [(all[2].clone(), "bandwidth 5G".to_owned())].into();
+        let pod = PlacedPod { name: "p".to_owned(), node: "n".to_owned(), devices: all.to_vec(), remarks };
+        assert_eq!(devices(&pod), "d.example: a, b; d.example/rack: c (bandwidth 5G)");
     }
 }

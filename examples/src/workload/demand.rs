@@ -21,6 +21,8 @@ pub(super) struct Demand<'m> {
     pub(super) pods: Pods,
     /// Number of pods above the largest number that is made.
     pub(super) left_out: usize,
+    /// Number of pods of a job that are made when the first ones have ended.
+    pub(super) later: usize,
 }
 
 /// Pods that a workload asks for.
@@ -78,7 +80,7 @@ impl Idle {
             Self::Paused => "paused",
             Self::Finished => "finished",
             Self::Owned => "made by its owner",
-            Self::NonePlanned => "no pods wanted",
+            Self::NonePlanned => "none wanted",
             Self::Deleted => "being deleted",
             Self::NoNode => "no node may run it",
         }
@@ -94,19 +96,26 @@ fn alike(count: usize) -> Pods {
 }
 
 /// Returns the controller that an object has.
-pub(super) fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+#[must_use]
+pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 impl<'m> Demand<'m> {
     fn new(kind: &'m str, metadata: &'m ObjectMeta, template: Option<&'m PodTemplateSpec>, pods: Pods) -> Self {
         let pods = if metadata.deletion_timestamp.is_some() { Pods::None(Idle::Deleted) } else { pods };
-        Self { kind, metadata, template, pods, left_out: 0 }
+        Self { kind, metadata, template, pods, left_out: 0, later: 0 }
     }
 
     fn wanting(self, count: usize) -> Self {
         let left_out = if matches!(self.pods, Pods::None(_)) { 0 } else { count.saturating_sub(MOST_PODS) };
         Self { left_out, ..self }
+    }
+
+    fn of_run(self, spec: Option<&JobSpec>, status: Option<&JobStatus>) -> Self {
+        let count = self.pods.count();
+        let later = spec.filter(|_| count > 0).map_or(0, |spec| left_of(spec, status).saturating_sub(at_a_time(spec)));
+        Self { later, ..self.wanting(spec.map_or(0, at_a_time)) }
     }
 
     pub(super) fn of_daemon_set(set: &'m DaemonSet) -> Self {
@@ -150,7 +159,7 @@ impl<'m> Demand<'m> {
     pub(super) fn of_job(job: &'m Job) -> Self {
         let spec = job.spec.as_ref();
         let pods = spec.map_or(Pods::None(Idle::NonePlanned), |spec| job_pods(spec, job.status.as_ref()));
-        Self::new("Job", &job.metadata, spec.map(|spec| &spec.template), pods).wanting(spec.map_or(0, at_a_time))
+        Self::new("Job", &job.metadata, spec.map(|spec| &spec.template), pods).of_run(spec, job.status.as_ref())
     }
 
     /// One run.
@@ -161,7 +170,7 @@ impl<'m> Demand<'m> {
             Some(job) => job_pods(job, None),
             None => Pods::None(Idle::NonePlanned),
         };
-        Self::new("CronJob", &cron.metadata, job.map(|job| &job.template), pods).wanting(job.map_or(0, at_a_time))
+        Self::new("CronJob", &cron.metadata, job.map(|job| &job.template), pods).of_run(job, None)
     }
 
     pub(super) fn of_other(object: &'m TemplatedObject) -> Self {
@@ -173,6 +182,19 @@ impl<'m> Demand<'m> {
 /// Returns the number of pods that a job runs at a time.
 fn at_a_time(spec: &JobSpec) -> usize {
     number(spec.parallelism).min(spec.completions.map_or(usize::MAX, |count| number(Some(count))))
+}
+
+/// Returns the number of pods that have still to succeed, of a job that has a number of them.
+fn left_of(spec: &JobSpec, status: Option<&JobStatus>) -> usize {
+    let closed =
+        |text: fn(&JobStatus) -> Option<&str>| status.and_then(text).map_or(0, |text| Indexes::parse(text).count());
+    let ended = if spec.completion_mode.as_deref() == Some("Indexed") {
+        let failed = closed(|status| status.failed_indexes.as_deref());
+        closed(|status| status.completed_indexes.as_deref()).saturating_add(failed)
+    } else {
+        number(Some(status.and_then(|status| status.succeeded).unwrap_or_default()))
+    };
+    spec.completions.map_or(0, |all| number(Some(all)).saturating_sub(ended))
 }
 
 /// Returns the pods that a job has at a time.
@@ -229,6 +251,11 @@ impl Indexes {
         Self(text.split(',').filter_map(range).collect())
     }
 
+    fn count(&self) -> usize {
+        let parts = self.0.iter().map(|(first, last)| last.saturating_sub(*first).saturating_add(1));
+        parts.fold(0, usize::saturating_add)
+    }
+
     /// Returns the last index of the part that has an index.
     fn last_with(&self, index: usize) -> Option<usize> {
         let (_, last) = self.0.range(..=index).next_back()?;
@@ -272,6 +299,22 @@ mod tests {
         for (spec, status, expected) in cases {
             assert_eq!(pods_of(spec.clone(), &status), expected, "{spec}");
         }
+    }
+
+    #[test]
+    fn a_job_says_how_many_pods_come_later() {
+        let later = |mut spec: Value, status: &Value| {
+            spec["template"] = json!({});
+            let job: Job = from_value(json!({"metadata": {"name": "j"}, "spec": spec, "status": status})).unwrap();
+            Demand::of_job(&job).later
+        };
+        let none = json!({});
+        assert_eq!(later(json!({"parallelism": 3, "completions": 9}), &none), 6);
+        assert_eq!(later(json!({"parallelism": 3, "completions": 9}), &json!({"succeeded": 5})), 1);
+        assert_eq!(later(json!({"parallelism": 3}), &none), 0);
+        assert_eq!(later(json!({"parallelism": 3, "completions": 9, "suspend": true}), &none), 0);
+        let indexed = json!({"completionMode": "Indexed", "parallelism": 2, "completions": 6});
+        assert_eq!(later(indexed, &json!({"completedIndexes": "0,2-3"})), 1);
     }
 
     #[test]

@@ -17,10 +17,9 @@ pub(super) fn unnamed(manifests: &Manifests, workloads: &[Workload]) -> Vec<(Obj
         let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
         entries.filter_map(|entry| Some((pod.metadata.namespace.clone().unwrap_or_default(), Named::of(entry)?)))
     });
-    let of_workloads = workloads.iter().flat_map(|workload| {
-        let namespace = workload.name.rsplit_once('/').map(|(namespace, _)| namespace).unwrap_or_default();
-        workload.names.iter().map(|named| (namespace.to_owned(), named.clone()))
-    });
+    let of_workloads = workloads
+        .iter()
+        .flat_map(|workload| workload.names.iter().map(|named| (workload.namespace().to_owned(), named.clone())));
     let used: BTreeSet<(String, Named)> = of_pods.chain(of_workloads).collect();
     let claims = manifests.claims.iter().filter(|claim| claim.status.is_none());
     let claims = claims.map(|claim| (&claim.metadata, Named::Claim as fn(String) -> Named));
@@ -49,6 +48,7 @@ pub(super) fn make(manifests: &mut Manifests, workloads: &[Workload]) -> Vec<Wor
                 one_by_one: false,
                 idle: None,
                 left_out: 0,
+                later: 0,
                 names: vec![named],
             }
         })
@@ -73,6 +73,14 @@ impl Named {
     pub(super) fn of(entry: &PodResourceClaim) -> Option<Self> {
         let template = entry.resource_claim_template_name.clone().map(Self::Template);
         template.or_else(|| entry.resource_claim_name.clone().map(Self::Claim))
+    }
+
+    /// Returns kind, namespace and name of what pods of a namespace name.
+    #[must_use]
+    pub fn told(&self, namespace: &str) -> String {
+        let (Self::Template(name) | Self::Claim(name)) = self;
+        let place = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        format!("{} {place}{name}", self.kind())
     }
 
     const fn kind(&self) -> &'static str {

@@ -23,7 +23,7 @@ use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 
 pub use daemon::node_of;
-pub use demand::Idle;
+pub use demand::{Idle, controller};
 
 use crate::manifest::{Manifests, TemplatePath};
 
@@ -83,11 +83,19 @@ pub struct Workload {
     pub idle: Option<Idle>,
     /// Number of its pods that are not made, since 10,000 of a workload and 20,000 in all are the most.
     pub left_out: usize,
+    /// Number of pods of a job that are made when the first ones have ended.
+    pub later: usize,
     /// Templates and claims that its pods name.
     pub names: Vec<Named>,
 }
 
 impl Workload {
+    /// Returns its namespace; empty if it has none.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.name.rsplit_once('/').map(|(namespace, _)| namespace).unwrap_or_default()
+    }
+
     /// Returns true if its pods were made, and not read.
     fn is_made(&self) -> bool {
         !matches!(self.kind.as_str(), "Pod" | "ResourceClaim" | "ResourceClaimTemplate")
@@ -102,6 +110,12 @@ pub enum Named {
     Template(String),
     /// A claim.
     Claim(String),
+}
+
+/// Returns true if manifests have workloads or templates, of which pods or claims are made.
+#[must_use]
+pub fn is_needed(manifests: &Manifests) -> bool {
+    KINDS.iter().any(|kind| *kind != "Pod" && manifests.number_of(kind) > 0) || !manifests.workloads.others.is_empty()
 }
 
 /// Makes the pods of all workloads that are not there yet, and the claims of templates of all pending pods. Gives pods
@@ -124,7 +138,7 @@ pub enum Named {
 /// assert_eq!((manifests.pods.len(), manifests.claims.len()), (2, 2));
 /// assert_eq!(manifests.claims[1].metadata.name.as_deref(), Some("web-2-gpu-1"));
 /// let line = made.line("scheduler").unwrap();
-/// assert_eq!(line, "scheduler: made 2 pods of Deployment web and 2 claims of templates, as a cluster would; their names are made up");
+/// assert_eq!(line, "scheduler: made 2 pods of Deployment web and 2 claims of templates, as a cluster would; names are made up");
 /// ```
 pub fn make(manifests: &mut Manifests, options: PodOptions) -> Made {
     make_with_nodes(manifests, &[], options)
@@ -159,10 +173,11 @@ impl Made {
         self.line(program).into_iter().chain(self.notes(program)).chain(failures).collect()
     }
 
-    /// Returns true if names of pods were made up.
+    /// Returns true if names of pods were made up: Kubernetes fixes those of a stateful set.
     #[must_use]
-    pub fn has_made_pods(&self) -> bool {
-        self.workloads.iter().any(|workload| workload.is_made() && !workload.pods.is_empty())
+    pub fn has_made_names(&self) -> bool {
+        let is_made_up = |workload: &Workload| workload.is_made() && workload.kind != "StatefulSet";
+        self.workloads.iter().any(|workload| is_made_up(workload) && !workload.pods.is_empty())
     }
 
     /// Returns the line in which a program says what was made; `None` if nothing was.
@@ -180,8 +195,15 @@ impl Made {
         });
         let claims = (self.claims > 0).then(|| format!("{} of templates", counted(self.claims, "claim")));
         let parts: Vec<String> = pods.into_iter().chain(claims).collect();
-        let names = if parts.is_empty() { return None } else { "their names are made up" };
-        Some(format!("{program}: made {}, as a cluster would; {names}", parts.join(" and ")))
+        if parts.is_empty() {
+            return None;
+        }
+        let names = match (self.has_made_names(), self.claims > 0) {
+            (true, _) => "; names are made up",
+            (false, true) => "; names of claims are made up",
+            (false, false) => "",
+        };
+        Some(format!("{program}: made {}, as a cluster would{names}", parts.join(" and ")))
     }
 
     /// Returns a line for each workload of which not all pods are made.

@@ -55,10 +55,10 @@ fn sequence(manifests: &Manifests, kind: &str, metadata: &ObjectMeta) -> usize {
     manifests.sequence(kind, &name_of(metadata)).unwrap_or(usize::MAX)
 }
 
-/// Returns the pods that wait, and that are not made by a controller.
+/// Returns the pods that wait or are held back, and that are not made by a controller.
 fn bare_pods(manifests: &Manifests) -> impl Iterator<Item = (usize, Workload)> {
     let bare = manifests.pods.iter().enumerate();
-    let bare = bare.filter(|(_, pod)| is_pending(pod, None) && controller(&pod.metadata).is_none());
+    let bare = bare.filter(|(_, pod)| (is_pending(pod, None) || is_held(pod)) && controller(&pod.metadata).is_none());
     bare.map(|(index, pod)| {
         let workload = Workload {
             kind: "Pod".to_owned(),
@@ -68,10 +68,20 @@ fn bare_pods(manifests: &Manifests) -> impl Iterator<Item = (usize, Workload)> {
             one_by_one: false,
             idle: None,
             left_out: 0,
+            later: 0,
             names: pod.spec.as_ref().map(named_by).unwrap_or_default(),
         };
         (sequence(manifests, "Pod", &pod.metadata), workload)
     })
+}
+
+/// Returns true for a pod that no scheduler will look at, and that is not there yet: it has scheduling gates, or names its node.
+fn is_held(pod: &Pod) -> bool {
+    let Some(spec) = &pod.spec else { return false };
+    let is_gated = spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty());
+    let is_new = pod.status.is_none() && pod.metadata.resource_version.is_none();
+    let has_claims = spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty());
+    is_active(pod) && (is_gated || is_new && has_claims)
 }
 
 /// Returns the templates and claims that a pod names.
@@ -178,6 +188,7 @@ impl PodMaker<'_> {
             one_by_one,
             idle,
             left_out: demand.left_out.saturating_add(not_made),
+            later: demand.later,
             names: spec.map(named_by).unwrap_or_default(),
         }
     }

@@ -99,6 +99,25 @@ fn a_container_pays_once() {
 }
 
 #[test]
+fn devices_for_extended_resources_count() {
+    let device = json!({"cpu": {"mapping": {"deviceMultiplier": "2"}, "overhead": {"perContainer": "500m"}}});
+    let mut pod = pod(&json!([]), &json!({}));
+    pod.spec.as_mut().unwrap().resource_claims = None;
+    let status = |claim: &str| {
+        from_value(json!({"extendedResourceClaimStatus": {"resourceClaimName": claim, "requestMappings": [
+            {"containerName": "side", "resourceName": "example.com/dev", "requestName": "container-1-request-0"}]}}))
+        .unwrap()
+    };
+    for (name, containers, cpu) in [("c", &["side"][..], "3500m"), ("other", &[], "3")] {
+        pod.status = Some(status(name));
+        let found = taken(&pod, &claim(&["a"], &json!(null)), vec![slice("s", 1, &device)]).unwrap();
+        assert_eq!(found.amounts[0].containers, containers);
+        assert_eq!(found.amounts[0].claim, "c");
+        assert_eq!(found.demand.quantity("cpu"), cpu.parse().unwrap());
+    }
+}
+
+#[test]
 fn the_pod_fits_or_the_reasons_are_named() {
     let device = json!({"cpu": {"mapping": {"deviceMultiplier": "8"}}, "memory": {"overhead": {"perPod": "40Gi"}}});
     let pod_of = |pod_level: Value| pod(&json!([{"name": "dev"}]), &pod_level);

@@ -16,7 +16,7 @@ use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Classes, DeviceId, GateSet, Inventory, StateError, allocated_devices};
 use dra_attrs::{Component, GateError, Profile};
 use examples::candidates::{claims_of, is_pending, refusal};
-use examples::feature_gates::{DEVICE_GATES, feature_gates};
+use examples::feature_gates::{DEVICE_GATES, feature_gates, say_uncounted};
 use examples::manifest::{Manifests, name_of};
 use examples::output::say;
 use examples::placing::with_budget;
@@ -161,6 +161,7 @@ impl ScalingArgs {
             return Ok(None);
         }
         let (gates, templates) = (self.gates()?, self.templates()?);
+        say_uncounted("autoscaler", gates);
         Ok(Some(Question { args: self, gates, templates, selectors: SelectorCache::default() }))
     }
 
@@ -178,6 +179,7 @@ impl ScalingArgs {
             let mut manifests = Manifests::of_release(self.rules.profile);
             manifests.read_argument(file);
             manifests.problems.iter().chain(&manifests.notes).for_each(say);
+            manifests.ignored_lines("autoscaler", &["Node", "ResourceSlice"]).iter().for_each(say);
             let [node] = manifests.nodes.as_slice() else {
                 return Err(ScalingError::Nodes { file: file.to_owned(), nodes: manifests.nodes.len() });
             };

@@ -29,6 +29,7 @@ pub(crate) fn migrate(files: &[String], vendors: &[(String, VendorDriver)]) -> M
     }
     let mut migrated = Migrated { unread: manifests.problems.len(), ..Migrated::default() };
     migrated.notes.extend(manifests.problems.iter().chain(&manifests.notes).map(ToString::to_string));
+    migrated.notes.extend(manifests.ignored_lines("driver", &["ResourceSlice"]));
     for mut slice in manifests.slices {
         let driver = slice.spec.driver.clone();
         let Some((_, vendor)) = vendors.iter().find(|(name, _)| *name == driver) else {

@@ -80,12 +80,17 @@ pub(crate) fn check(files: &[String], server: Component, validation: Validation,
             lines.push(line);
         }
     }
-    let refused = refused.len();
+    // Objects of other kinds are decoded all the same.
+    let others =
+        refused.iter().filter(|object| !CHECKED.contains(&object.split(' ').next().unwrap_or_default())).count();
+    let (checked, refused) = (checked.saturating_add(others), refused.len());
     if with_lint {
         lines.extend(lint(manifests, profile).iter().map(ToString::to_string));
     }
     let lines: String = lines.into_iter().map(|line| line + "\n").collect();
-    let lines = format!("{lines}objects: {checked}; refused: {refused}\n");
+    let unread = manifests.problems.len();
+    let unread = if unread > 0 { format!("; can't be read: {unread}") } else { String::new() };
+    let lines = format!("{lines}objects: {checked}; refused: {refused}{unread}\n");
     Answer { lines, as_v1, is_valid: refused == 0 && manifests.problems.is_empty() }
 }
 

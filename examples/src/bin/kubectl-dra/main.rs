@@ -197,6 +197,8 @@ fn run(args: &Args) -> Result<ExitCode, DraError> {
                 manifests.read_argument(file);
             }
             manifests.problems.iter().chain(&manifests.notes).for_each(say);
+            let used = ["DeviceClass", "ResourceSlice"];
+            manifests.ignored_lines("kubectl dra attributes", &used).iter().for_each(say);
             let text = attributes::table(&manifests, class.as_deref(), args.rules.profile)?;
             (escaped(&(text + &manifests.mark())).into_owned(), manifests.problems.is_empty())
         }
@@ -295,7 +297,8 @@ impl Args {
         let options = PodOptions::new(Component::new(self.rules.profile, gates));
         let is_silent = self.feature_gates.is_empty();
         let gates = if is_silent { GateSource::DefaultsOf(self.rules.profile) } else { GateSource::Known };
-        let question = Why { allocator: &allocator, options, namespace, gates, budgets: &budgets, who };
+        let profile = self.rules.profile;
+        let question = Why { allocator: &allocator, options, profile, namespace, gates, budgets: &budgets, who };
         Ok(shown(&question.ask(&view, name)?, output)?)
     }
 }

@@ -1,5 +1,6 @@
 //! Example kubelet for resource claims. With a command it works on manifests, a state file, and drivers that listen on
-//! unix sockets. Without a command it runs a demonstration with a driver of its own. Calls and drivers need the cargo
+//! unix sockets. Of workloads and templates in the manifests it makes the pods and claims, and allocates the claims as a plan
+//! does. Without a command it runs a demonstration with a driver of its own. Calls and drivers need the cargo
 //! feature `grpc`; without it the program says so when it comes to a call.
 //!
 //! With `--live` it is the agent of a virtual node of a cluster.
@@ -24,6 +25,7 @@ mod live;
 #[cfg(not(feature = "live"))]
 #[path = "no_live.rs"]
 mod live;
+mod made;
 mod state_file;
 mod story;
 
@@ -36,21 +38,21 @@ use std::time::Duration;
 use agent::{Agent, AgentError, CALL_TIMEOUT, Done};
 use clap::{Parser, Subcommand};
 use dra_alloc::kubelet::ClaimCache;
-use dra_attrs::{Component, GateError, Profile, Version, VersionError};
+use dra_attrs::{Component, GateError, Version, VersionError};
 use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::feature_gates::{KUBELET_GATES, feature_gates};
 use examples::manifest::{Manifests, name_of};
 use examples::output::{LineForm, OutputError, Trouble, one_line, program, put, put_line, say};
+use examples::plan::PlanError;
 use examples::release_args::ReleaseArgs;
+use examples::workload::WorkloadArgs;
 use grpc::{ServeError, block_on, listen, registered, serve};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use line::Line;
+use made::{USED, active, ignored, made};
 use state_file::{StateFile, StateFileError};
 use story::{StoryError, tell};
-
-/// Kinds of objects that the program uses: slices for a diagnosis.
-const USED: [&str; 3] = ["Pod", "ResourceClaim", "ResourceSlice"];
 
 /// Version of the kubelet, against which features that end with a version are compared.
 const VERSION: &str = "1.37.0";
@@ -123,6 +125,8 @@ enum Command {
         /// No pod is active: unprepare every claim
         #[arg(long, conflicts_with = "files")]
         none_active: bool,
+        #[command(flatten)]
+        workloads: WorkloadArgs,
     },
     /// Print the claims of the checkpoint
     Show,
@@ -132,9 +136,12 @@ enum Command {
 struct PodArgs {
     /// Name of the pod, with its namespace if it is not "default"
     pod: String,
-    /// Manifests with the pod and its claims: files, directories, - for stdin
+    /// Manifests with the pod and its claims, or with its workload, templates, classes, nodes and slices: files, directories, -
+    /// for stdin
     #[arg(required = true)]
     files: Vec<String>,
+    #[command(flatten)]
+    workloads: WorkloadArgs,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -151,6 +158,8 @@ enum KubeletError {
     Version(#[from] VersionError),
     #[error(transparent)]
     Diagnose(#[from] diagnose::NoClaim),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
     #[error("--plugin {0}: given twice")]
@@ -219,23 +228,26 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         }
     }
     let start = |file| Agent::start(file, settings, plugins, args.call_timeout());
-    let read = |files: &[String]| read(files, args.rules.profile, args.ignore_unknown_fields);
+    let read = |files: &[String], workloads: &WorkloadArgs| {
+        read(files, workloads.of_release(args.rules.profile), args.ignore_unknown_fields)
+    };
     match command {
         Command::Prepare(pod) => {
             let version = VERSION.parse()?;
             let agent = start(file)?;
-            let manifests = read(&pod.files)?;
+            let manifests = made(read(&pod.files, &pod.workloads)?, settings, &pod.pod)?;
             let pod = find(&manifests, &pod.pod)?;
             let outcome = prepare(&agent, pod, &manifests, (!args.no_admission).then_some(&version)).await;
             metrics(&agent, args.metrics)?;
             outcome
         }
         Command::Diagnose(question) => {
-            let manifests = read(&question.files)?;
+            let manifests = read(&question.files, &WorkloadArgs::default())?;
+            ignored(&manifests, &USED);
             Ok(print(&diagnose::diagnose(question, &manifests, args.rules.profile)?)?)
         }
-        Command::Unprepare(PodArgs { pod, files }) => {
-            let (agent, manifests) = (start(file)?, read(files)?);
+        Command::Unprepare(PodArgs { pod, files, workloads }) => {
+            let (agent, manifests) = (start(file)?, made(read(files, workloads)?, settings, pod)?);
             let outcome = agent
                 .unprepare(find(&manifests, pod)?)
                 .await
@@ -244,8 +256,15 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
             metrics(&agent, args.metrics)?;
             outcome
         }
-        Command::Reconcile { files, none_active } => {
-            let active = if *none_active { BTreeSet::new() } else { active_pods(files, &read(files)?)? };
+        Command::Reconcile { files, none_active, workloads } => {
+            let active = if *none_active {
+                BTreeSet::new()
+            } else {
+                let manifests = read(files, workloads)?;
+                // UIDs that are made up tell nothing of a cluster's pods: without those, nothing is unprepared.
+                active_pods(files, &manifests)?;
+                active_pods(files, &active(manifests, settings))?
+            };
             reconcile(&start(file)?, &active).await
         }
         Command::Show => match Agent::remembered(&file)? {
@@ -334,12 +353,10 @@ async fn reconcile(agent: &Agent, active: &BTreeSet<String>) -> Result<(), Kubel
 }
 
 /// Reads manifests, all of which must be readable: a pod or claim that is passed over would lose its devices.
-fn read(files: &[String], profile: Profile, ignore_unknown_fields: bool) -> Result<Manifests, KubeletError> {
-    let mut manifests = Manifests::of_release(profile);
+fn read(files: &[String], mut manifests: Manifests, ignore_unknown_fields: bool) -> Result<Manifests, KubeletError> {
     for file in files {
         manifests.read_argument(file);
     }
-    manifests.ignored_lines("kubelet", &USED).iter().for_each(say);
     if let Some(problem) = manifests.problems.first() {
         return Err(KubeletError::Manifest(problem.to_string()));
     }

@@ -11,6 +11,7 @@
 
 mod around;
 mod clock;
+mod controller;
 #[cfg(feature = "live")]
 mod live;
 #[cfg(not(feature = "live"))]
@@ -202,8 +203,8 @@ fn run(args: &Args) -> Result<(), AgentError> {
         return what_if(&objects.nodes, &proposed, &policy, args.begin).iter().try_for_each(|line| print(line));
     }
     let mut stage = Stage::new(std::mem::take(&mut objects.nodes), policy.clone(), args.role.into(), args.begin)
-        .with_network(args.network)
-        .with_rules(rules);
+        .with_network(args.network);
+    stage.follow(rules).iter().try_for_each(|line| print(line))?;
     let entries = entries(args, &objects)?;
     stage.check(&entries)?;
     for each in stage.play(&entries, args.until) {

@@ -11,7 +11,7 @@ use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedNodeView, GatedPod,
 
 use super::name_of;
 use super::network::NetworkWatch;
-use super::rules::RuleBook;
+use super::rules::{OnNode, RuleBook};
 use super::timeline::{ConditionReport, Entry, Probe, ProbeOutcome, Strategy, TimelineError};
 
 /// Maximum number of steps at one instant. Two are enough for every policy.
@@ -47,8 +47,7 @@ struct Player {
     boots: u32,
     requeue_at: Option<Timestamp>,
     network: Option<NetworkWatch>,
-    /// Types of the gates that rules have made.
-    of_rules: BTreeSet<String>,
+    of_rules: OnNode,
 }
 
 /// Simulated cluster of nodes.
@@ -84,18 +83,25 @@ impl Stage {
             boots: 1,
             requeue_at: None,
             network: None,
-            of_rules: BTreeSet::new(),
+            of_rules: OnNode::default(),
         };
         let players = nodes.into_iter().map(player).collect();
         let rules = RuleBook::default();
         Self { policy, role, begin, skew: SignedDuration::ZERO, now: begin, players, rules }
     }
 
-    /// Follows rules, whose gates the nodes have already: when conditions, labels or rules change.
-    pub(crate) fn with_rules(mut self, rules: RuleBook) -> Self {
-        self.players.iter_mut().for_each(|player| player.of_rules = rules.gates_of(&player.node, self.begin));
+    /// Follows rules, whose gates the nodes have already: when conditions, labels or rules change. Returns a line for each
+    /// thing that node-readiness-controller does before anything happens.
+    pub(crate) fn follow(&mut self, rules: RuleBook) -> Vec<String> {
+        let mut lines = Vec::new();
+        for player in &mut self.players {
+            let (known, words) = rules.begin(&mut player.node, self.begin);
+            let name = name_of(&player.node);
+            lines.extend(words.into_iter().map(|word| format!("{name}: {word}")));
+            player.of_rules = known;
+        }
         self.rules = rules;
-        self
+        lines
     }
 
     /// Combines the network gates of each node, which must be True for so many seconds.

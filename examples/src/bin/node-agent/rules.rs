@@ -7,25 +7,37 @@ use k8s_openapi::jiff::Timestamp;
 use readiness::GatedNode;
 use readiness::rule::{Expansion, NodeReadinessRule};
 
+use super::controller::{Memory, play};
 use super::name_of;
 
 /// Rules, with the timeout of the gates that they become.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RuleBook {
     rules: Vec<NodeReadinessRule>,
+    /// Rules that were forgotten: the controller takes their taints along.
+    deleted: Vec<NodeReadinessRule>,
     timeout_seconds: i32,
+}
+
+/// State of the rules on one node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OnNode {
+    /// Types of the gates that rules have made.
+    pub(crate) gates: BTreeSet<String>,
+    /// Memory of the controller.
+    pub(crate) memory: Memory,
 }
 
 impl RuleBook {
     pub(crate) fn new(rules: &[NodeReadinessRule], timeout_seconds: i32) -> Self {
-        Self { rules: rules.to_vec(), timeout_seconds }
+        Self { rules: rules.to_vec(), deleted: Vec::new(), timeout_seconds }
     }
 
-    /// Forgets a rule. Returns false if there is none of the name.
-    pub(crate) fn remove(&mut self, name: &str) -> bool {
-        let before = self.rules.len();
-        self.rules.retain(|rule| rule_name(rule) != name);
-        self.rules.len() < before
+    /// Forgets a rule.
+    pub(crate) fn remove(&mut self, name: &str) {
+        let (deleted, rules) = std::mem::take(&mut self.rules).into_iter().partition(|rule| rule_name(rule) == name);
+        self.rules = rules;
+        self.deleted.extend::<Vec<_>>(deleted);
     }
 
     /// Returns the types of the gates that the rules make of a node.
@@ -34,8 +46,23 @@ impl RuleBook {
         expansion.gates.into_iter().map(|gate| gate.condition_type).collect()
     }
 
-    /// Makes gates and conditions of the rules that select a node now, in place of those in `own`. Returns the changes in words.
-    pub(crate) fn apply(&self, node: &mut GatedNode, own: &mut BTreeSet<String>, now: Timestamp) -> Vec<String> {
+    /// Returns what is known of the rules on a node that has their gates already, and what node-readiness-controller does with
+    /// the node before anything happens, in words.
+    pub(crate) fn begin(&self, node: &mut GatedNode, now: Timestamp) -> (OnNode, Vec<String>) {
+        let mut known = OnNode { gates: self.gates_of(node, now), memory: Memory::default() };
+        let words = play(&self.rules, &self.deleted, &mut node.node, &mut known.memory);
+        (known, words)
+    }
+
+    /// Makes gates and conditions of the rules that select a node now, in place of those that they have made before; beside
+    /// them, node-readiness-controller writes its taints. Returns the changes in words.
+    pub(crate) fn apply(&self, node: &mut GatedNode, known: &mut OnNode, now: Timestamp) -> Vec<String> {
+        let mut words = self.apply_gates(node, &mut known.gates, now);
+        words.extend(play(&self.rules, &self.deleted, &mut node.node, &mut known.memory));
+        words
+    }
+
+    fn apply_gates(&self, node: &mut GatedNode, own: &mut BTreeSet<String>, now: Timestamp) -> Vec<String> {
         let expansion = match Expansion::from_rules(&self.rules, node, self.timeout_seconds, now) {
             Ok(expansion) => expansion,
             Err(error) => return vec![format!("the rules can't be used: {error}")],
@@ -63,8 +90,8 @@ impl RuleBook {
         let has_gates = nodes.iter().any(|node| !self.gates_of(node, now).is_empty());
         let differs = has_gates.then(|| {
             format!(
-                "rules: node-readiness-controller taints at once; here the gate holds the node, and the taint comes after {} s \
-                 (--rule-timeout)",
+                "rules: node-readiness-controller taints at once, and does so here; the gate of a rule holds the node as well, and \
+                 times out after {} s (--rule-timeout)",
                 self.timeout_seconds
             )
         });
@@ -100,6 +127,6 @@ impl RuleBook {
     }
 }
 
-fn rule_name(rule: &NodeReadinessRule) -> &str {
+pub(crate) fn rule_name(rule: &NodeReadinessRule) -> &str {
     rule.metadata.name.as_deref().unwrap_or_default()
 }

@@ -60,6 +60,9 @@ pub(crate) fn run(
     let now = args.now.unwrap_or_else(|| Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH));
     let answer = preview(&rules.taint_rules, &cluster, options, now, output)?;
     put(&answer.text)?;
+    if output == Format::Table {
+        put(&cluster.mark())?;
+    }
     let is_whole = rules.problems.is_empty() && cluster.problems.is_empty() && answer.refused == 0;
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -18,7 +18,6 @@ mod print;
 mod schedule;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use args::{Args, Command, Explain};
 use dra_alloc::pods::PodOptions;
@@ -32,7 +31,7 @@ use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, 
 use examples::plan::{Devices, terms_of_claims};
 use examples::workload;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
-use k8s_openapi::api::resource::v1::{DeviceClass, ResourceSlice};
+use k8s_openapi::api::resource::v1::ResourceSlice;
 use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
 use schedule::{Answer, Fate, Schedule, ScheduleError, Settings, schedule};
 
@@ -168,7 +167,7 @@ fn has_lists(slice: &ResourceSlice) -> bool {
 fn false_terms(scheduled: &Schedule, manifests: &Manifests, profile: Profile) -> String {
     let is_refused = |answer: &&Answer| matches!(answer.fate, Fate::Nowhere { .. } | Fate::Failed(_));
     let claims = scheduled.answers.iter().filter(is_refused).map(|answer| &answer.claim);
-    let classes: Vec<Arc<DeviceClass>> = manifests.classes.iter().cloned().map(Arc::new).collect();
+    let classes = Classes::new(manifests.classes.iter().cloned());
     let answers = terms_of_claims(claims, &classes, &Devices::new(&manifests.slices), profile);
     let lines: Vec<String> = answers.iter().map(|term| term.to_string() + "\n").collect();
     lines.concat()

@@ -17,7 +17,7 @@ use args::{Args, Output};
 use dra_alloc::GateSet;
 use dra_alloc::pods::PodOptions;
 use dra_attrs::{Component, GateError};
-use examples::feature_gates::{DEVICE_GATES, feature_gates};
+use examples::feature_gates::{DEVICE_GATES, feature_gates, say_uncounted};
 use examples::manifest::read_text;
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use examples::simulation::{Description, DescriptionError, Recorded, RecordedError, Simulation, Statistics};
@@ -62,6 +62,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, SimulateError> {
     let gates = feature_gates(&args.feature_gates, args.rules.profile, &DEVICE_GATES)?;
+    say_uncounted("simulate", gates);
     let description = description(args)?;
     let mut manifests = args.workloads.of_release(args.rules.profile);
     args.files.iter().for_each(|file| manifests.read_argument(file));
@@ -78,7 +79,7 @@ fn run(args: &Args) -> Result<ExitCode, SimulateError> {
         scenarios.push(play(name, &variant, &recorded, args, gates, None)?);
     }
     match args.output {
-        Output::Table => put(&report(&scenarios))?,
+        Output::Table => put(&(report(&scenarios) + &manifests.mark()))?,
         Output::Json => put(&as_json(&scenarios)?)?,
     }
     if let Some(file) = &args.svg {

@@ -93,6 +93,8 @@ fn contents(args: &ServeArgs) -> Result<Contents, LiveError> {
     };
     let mut manifests = Manifests::default();
     manifests.read_argument(file);
+    manifests.notes.iter().for_each(note);
+    manifests.ignored_lines("driver", &["ResourceSlice"]).iter().for_each(note);
     if let Some(problem) = manifests.problems.first() {
         return Err(LiveError::Files(problem.to_string()));
     }

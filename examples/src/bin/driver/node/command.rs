@@ -9,7 +9,7 @@ use dra_alloc::claims::ClaimKey;
 use dra_alloc::kubelet::ClaimRef;
 use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::manifest::Manifests;
-use examples::output::{LineForm, OutputError, put};
+use examples::output::{LineForm, OutputError, put, say};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
 
@@ -214,6 +214,7 @@ fn read(files: &[String]) -> Result<Vec<ResourceClaim>, String> {
     for file in files {
         manifests.read_argument(file);
     }
+    manifests.ignored_lines("driver", &["ResourceClaim"]).iter().for_each(say);
     match manifests.problems.first() {
         Some(problem) => Err(problem.to_string()),
         None => Ok(manifests.claims),

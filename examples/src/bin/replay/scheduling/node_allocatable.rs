@@ -45,8 +45,11 @@ pub(crate) fn node_allocatable(input: Value) -> Result<Operation, Refusal> {
     let requested = resources("requested", &input.requested)?;
     Ok(result(move || {
         let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
-        let named: Vec<ClaimKey> =
-            entries.filter_map(|entry| Some(PodClaim::of_entry(&pod, entry).ok()??.claim)).collect();
+        let of_entries = entries.filter_map(|entry| Some(PodClaim::of_entry(&pod, entry).ok()??.claim));
+        let extended = pod.status.as_ref().and_then(|status| status.extended_resource_claim_status.as_ref());
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+        let extended = extended.map(|status| ClaimKey::new(namespace, &status.resource_claim_name));
+        let named: Vec<ClaimKey> = of_entries.chain(extended).collect();
         let used = || claims.iter().filter(|claim| named.contains(&ClaimKey::from_metadata(&claim.metadata)));
         let allocated = used().filter(|claim| !allocated_devices(claim).is_empty());
         let results = allocated.filter_map(|claim| Some((claim, claim.status.as_ref()?.allocation.as_ref()?)));

@@ -137,6 +137,7 @@ impl<'a> LiveScheduler<'a> {
         let question = Question {
             allocator: &allocator(self.settings, &self.view, &self.selectors),
             options: self.options,
+            profile: self.settings.profile,
             namespace: &self.cluster.namespace,
             gates: GateSource::Known,
             budgets: &budgets,
