@@ -149,4 +149,9 @@ impl Measure for Outlook<'_, '_, '_> {
     fn tell(&self, device: DeviceIx, facts: &mut Facts) {
         self.costs.tell(device, facts);
     }
+
+    // What its own searches have counted is told by nothing.
+    fn tell_node(&self, _: &mut Facts) -> bool {
+        false
+    }
 }

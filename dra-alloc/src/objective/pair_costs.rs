@@ -142,4 +142,17 @@ impl Measure for PairCosts {
             }
         }
     }
+
+    fn tell_node(&self, facts: &mut Facts) -> bool {
+        if let Costs::Links { costs, otherwise, .. } = &self.costs {
+            facts.number(wide(costs.len()));
+            facts.number(*otherwise);
+            for ((left, right), cost) in costs {
+                [wide(usize::from(*left)), wide(usize::from(*right)), *cost]
+                    .into_iter()
+                    .for_each(|number| facts.number(number));
+            }
+        }
+        true
+    }
 }

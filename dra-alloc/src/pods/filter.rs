@@ -13,10 +13,12 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use super::binding_conditions::BindingReport;
 use super::cycle::{ClaimSituation, CycleClaim, NodeResults, PodCycle};
 use super::extended_requests::{ExtendedRequests, ExtendedResourceError};
+use super::node_filter::NodeFilter;
 use super::status_code::StatusCode;
 use crate::allocator::{Allocator, Verdict};
 use crate::cluster::state::AllocatedState;
 use crate::explain::Explanation;
+use crate::objective::Score;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
 use crate::search::outcome::{NodeError, Outcome};
@@ -123,6 +125,12 @@ impl FilterVerdict {
         &self.mappings
     }
 
+    /// Returns the score of the devices, if the allocator has an objective and the claims can be served.
+    #[must_use]
+    pub fn choice(&self) -> Option<&Score> {
+        self.outcome.as_ref().ok()?.choice.as_deref()
+    }
+
     /// Returns the explanation of the allocator, if it was asked for one and could not allocate the claims.
     #[must_use]
     pub const fn explanation(&self) -> Option<&Explanation> {
@@ -138,6 +146,8 @@ impl PodCycle {
     /// claims are checked then: their node selector, and their binding conditions at `now`. The others are allocated together,
     /// the claim for extended resources last, with the devices in use of `state`.
     ///
+    /// [`PodCycle::node_filter`] does the same for several nodes.
+    ///
     /// # Complexity
     /// That of [`Allocator::allocate`] on the claims to allocate.
     #[must_use]
@@ -146,6 +156,16 @@ impl PodCycle {
         node: &Node,
         allocator: &Allocator<'_>,
         state: &AllocatedState,
+        now: Timestamp,
+        budget: Budget<'_>,
+    ) -> FilterVerdict {
+        self.filter_with(&NodeFilter { cycle: self, allocator, state, attempt: None }, node, now, budget)
+    }
+
+    pub(super) fn filter_with(
+        &self,
+        filter: &NodeFilter<'_>,
+        node: &Node,
         now: Timestamp,
         budget: Budget<'_>,
     ) -> FilterVerdict {
@@ -162,7 +182,7 @@ impl PodCycle {
                 Err(refusal) => return FilterVerdict::refused(refusal),
             }
         }
-        let (results, explanation) = match self.allocate(node, allocator, state, budget, extended) {
+        let (results, explanation) = match self.allocate(filter, node, budget, extended) {
             Ok(results) => (results, None),
             // Claims out of reach are not remembered then, as in kube-scheduler.
             Err(refused) => {
@@ -217,9 +237,8 @@ impl PodCycle {
 
     fn allocate(
         &self,
+        filter: &NodeFilter<'_>,
         node: &Node,
-        allocator: &Allocator<'_>,
-        state: &AllocatedState,
         budget: Budget<'_>,
         extended: Option<ExtendedRequests>,
     ) -> Result<NodeResults, Box<(NodeFilterError, Option<Explanation>)>> {
@@ -229,11 +248,17 @@ impl PodCycle {
         if objects.is_empty() {
             return Ok(self.results_with(Vec::new(), extended));
         }
-        let verdict = allocator.allocate::<Arc<ResourceClaim>>(state, node, &objects, budget);
-        let Verdict { outcome, explanation, .. } =
+        let verdict = match &filter.attempt {
+            Some(attempt) => attempt.allocate(node, budget),
+            None => filter.allocator.allocate::<Arc<ResourceClaim>>(filter.state, node, &objects, budget),
+        };
+        let Verdict { outcome, explanation, score, .. } =
             verdict.map_err(|error| Box::new((NodeFilterError::Invalid(Box::new(error)), None)))?;
         let refusal = match outcome {
-            Outcome::Allocated(allocations) => return Ok(self.results_with(allocations, extended)),
+            Outcome::Allocated(allocations) => {
+                let results = self.results_with(allocations, extended);
+                return Ok(NodeResults { choice: score.map(Box::new), ..results });
+            }
             Outcome::Unsatisfied => NodeFilterError::CannotAllocate,
             Outcome::FailedOnNode(failure) => NodeFilterError::Failed(failure),
             Outcome::Stopped(_) => NodeFilterError::TimedOut {
@@ -256,7 +281,7 @@ impl PodCycle {
             };
             Some((index, allocation?))
         };
-        NodeResults { results: self.indexed().filter_map(of_claim).collect(), extended }
+        NodeResults { results: self.indexed().filter_map(of_claim).collect(), extended, choice: None }
     }
 }
 

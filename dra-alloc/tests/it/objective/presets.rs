@@ -32,7 +32,7 @@ fn partitions_are_packed() {
         json!([request("r", "gpu", 1)]),
         &Objective::pack_partitions(),
         [&["p/card-0-0"], &["p/card-1-1"]],
-        "p/card-1-1 rather than p/card-0-0: opened by counter set 0 instead of 1",
+        "p/card-1-1 rather than p/card-0-0: counter set card-1 is in use already (opened by counter set 0 instead of 1)",
     );
 }
 
@@ -47,7 +47,7 @@ fn whole_pools_and_cards_stay_free() {
         json!([request("r", "gpu", 1)]),
         &Objective::keep_whole(),
         [&["a/x-0"], &["b/y-1"]],
-        "b/y-1 rather than a/x-0: opened by pool 0 instead of 1",
+        "b/y-1 rather than a/x-0: pool b is in use already (opened by pool 0 instead of 1)",
     );
 }
 
@@ -60,7 +60,7 @@ fn gpus_are_close_together() {
         json!([request("r", "gpu", 2)]),
         &Objective::close_together(),
         [&["p/g0", "p/g1"], &["p/g2", "p/g3"]],
-        &format!("p/g2, p/g3 rather than p/g0, p/g1: {near} 0 instead of 2"),
+        &format!("p/g2, p/g3 rather than p/g0, p/g1: they are closer together ({near} 0 instead of 2)"),
     );
 }
 
@@ -73,7 +73,8 @@ fn each_gpu_has_a_nic() {
         json!([request("gpus", "gpu", 2), request("nics", "nic", 2)]),
         &Objective::pair_requests("gpus", "nics"),
         [&["p/g0", "p/g1", "q/n0", "q/n1"], &["p/g0", "p/g1", "q/n0", "q/n2"]],
-        "q/n2 rather than q/n1: pairing of gpus with nics by resource.kubernetes.io/pcieRoot 0 instead of 1",
+        "q/n2 rather than q/n1: more devices of gpus have a partner of nics \
+         (pairing of gpus with nics by resource.kubernetes.io/pcieRoot 0 instead of 1)",
     );
 }
 
@@ -86,7 +87,8 @@ fn little_is_wasted() {
         json!([request("r", "gpu", 1)]),
         &Objective::least_waste("gpu.example.com/memory").unwrap(),
         [&["p/big"], &["p/small"]],
-        "p/small rather than p/big: waste of gpu.example.com/memory 50 instead of 1000",
+        "p/small rather than p/big: less of gpu.example.com/memory is wasted \
+         (waste of gpu.example.com/memory 50 instead of 1000)",
     );
 }
 
@@ -99,6 +101,6 @@ fn functions_are_spread() {
         json!([request("r", "nic", 1)]),
         &Objective::spread_over("nic.example.com/pf").unwrap(),
         [&["p/a1"], &["p/b0"]],
-        "p/b0 rather than p/a1: spread by nic.example.com/pf 1 instead of 3",
+        "p/b0 rather than p/a1: fewer devices are in use there (spread by nic.example.com/pf 1 instead of 3)",
     );
 }
