@@ -10,6 +10,7 @@ mod question;
 mod text;
 
 use dra_alloc::Profile;
+use dra_alloc::objective::Objective;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{GateSet, StateError};
 use dra_attrs::{Component, QuantityError};
@@ -94,6 +95,9 @@ pub struct PlacedPod {
     pub node: String,
     /// Devices, as driver, pool and name.
     pub devices: Vec<String>,
+    /// Reason why these devices are better than the first ones that fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
 }
 
 /// Pods without a place, for one reason.
@@ -145,7 +149,15 @@ impl Rules {
 ///
 /// # Errors
 /// See [`PlanError`].
-pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
+pub fn plan(manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
+    plan_best(manifests, rules, &Objective::default())
+}
+
+/// Plans manifests as [`plan`] does, with the best devices for an objective, each pod on the node where they are best.
+///
+/// # Errors
+/// See [`PlanError`].
+pub fn plan_best(mut manifests: Manifests, rules: Rules, objective: &Objective) -> Result<Plan, PlanError> {
     let objects = accept::Objects::judge(&mut manifests, rules);
     let made: Made = make_with_lone_claims(&mut manifests, rules.options());
     let used = [&USED[..], &crate::workload::KINDS[..]].concat();
@@ -153,7 +165,7 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
     notes.extend(made.cut_notes("plan"));
     let mark = manifests.mark();
     notes.extend((!mark.is_empty()).then(|| mark.trim_end().to_owned()));
-    let mut cluster = place::Cluster::new(&mut manifests, rules)?;
+    let mut cluster = place::Cluster::new(&mut manifests, rules, objective)?;
     notes.extend(cluster.note());
     let workloads: Vec<PlannedWorkload> = made
         .workloads

@@ -106,6 +106,7 @@ impl PlannedWorkload {
             let devices = devices(&pod.devices, &pod.node);
             let line = format!("{:name_width$}  {:node_width$}  {devices}", pod.name, pod.node);
             lines.add(GOOD, 2, 4, line.trim_end());
+            pod.choice.iter().for_each(|reason| lines.add(PLAIN, 4, 6, reason));
         }
         if let Some(more) = self.placed.len().checked_sub(MOST_PODS).filter(|more| *more > 0) {
             lines.add(GOOD, 2, 4, &format!("and {more} more, which -o json has"));

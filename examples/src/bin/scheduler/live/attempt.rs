@@ -7,7 +7,7 @@ use examples::live::claim_calls::carry_out;
 use examples::live::failure::text;
 use examples::live::kinds::KindName;
 use examples::live::{now, pod_calls};
-use examples::placing::{self, NoNode, NodeVerdict, with_deadline};
+use examples::placing::{self, NoNode, NodeVerdict, Rank, with_deadline};
 use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};
 use nnn::{Assumed, BindingClaim, Command, PodKey};
 use tokio::time::Instant;
@@ -78,6 +78,10 @@ impl LiveScheduler<'_> {
                 Ok(())
             }
             Ok((node, cycle)) => {
+                let choice = cycle.as_ref().and_then(|cycle| cycle.choice_on(&node)?.reason.as_ref());
+                if let Some(reason) = choice {
+                    note(format_args!("{key}: {reason}"));
+                }
                 if let Err(error) = self.announce(&key, &node, cycle.as_ref()).await {
                     self.counts.attempt(Outcome::Error, begin.elapsed());
                     note(format_args!("{key}: not nominated to {node}: {}", text(&error)));
@@ -140,7 +144,7 @@ impl LiveScheduler<'_> {
         }
     }
 
-    /// Chooses the node with the highest score, the first by name of several.
+    /// Chooses the node with the highest score, of several the one where the devices are best, the first by name of these.
     fn choose(&mut self, pod: &Pod, mut cycle: Option<&mut PodCycle>) -> Result<String, NoNode> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
         let (view, counts, now) = (&self.view, &self.counts, now());
@@ -152,7 +156,7 @@ impl LiveScheduler<'_> {
                 counts.judged(1);
                 match (refusal(pod, node), &mut cycle) {
                     (Some(reason), _) => Ok(refused(node_name(node), reason)),
-                    (None, None) => Ok(NodeVerdict::Fits(0)),
+                    (None, None) => Ok(NodeVerdict::Fits(Rank::new(0, None))),
                     (None, Some(cycle)) => placing::judge(cycle, node, &allocator, view.claims.state(), now, budget),
                 }
             };
