@@ -2,12 +2,11 @@
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::AllocationResult;
-use smallvec::SmallVec;
 
 use super::alike::Alike;
 use super::displaced::Vacated;
 use super::ground::{Ground, Start};
-use super::known::{KnownSearches, NodeFacts};
+use super::known::{Found, KnownSearches, NodeFacts};
 use super::levels::Objective;
 use super::measures::{Measures, Value};
 use super::partial::Partial;
@@ -46,14 +45,6 @@ struct FirstFit {
     results: Vec<AllocationResult>,
     chosen: Vec<(AlternativeIx, PoolIx, usize)>,
     picked: Selected,
-}
-
-/// A solution with its value.
-#[derive(Clone, Debug)]
-pub(super) struct Found {
-    value: Value,
-    chosen: Vec<Chosen>,
-    picked: SmallVec<[AlternativeIx; 8]>,
 }
 
 /// Allocates the claims of a plan on one node, with the devices that are the best for an objective. A search that is stopped

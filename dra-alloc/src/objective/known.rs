@@ -6,20 +6,31 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
+
 use super::alike::Reader;
-use super::best::Found;
 use super::ground::{Ground, Start};
 use super::measure::{Facts, Measure, wide};
+use super::measures::Value;
 use super::score::Proof;
 use crate::cluster::inventory::pool::PoolState;
 use crate::cluster::state::DeviceUsage;
 use crate::search::ix::{AlternativeIx, DeviceIx, PoolIx};
+use crate::search::partial_assignment::Chosen;
 use crate::search::request::Mode;
 
 /// Largest number of searches that are remembered.
 const MOST_SEARCHES: usize = 32;
 /// Largest number of devices of a node that may be like another one.
 const MOST_DEVICES: usize = 1_024;
+
+/// A solution with its value.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) value: Value,
+    pub(super) chosen: Vec<Chosen>,
+    pub(super) picked: SmallVec<[AlternativeIx; 8]>,
+}
 
 /// Searches for the best solution of one attempt.
 #[derive(Debug, Default)]

@@ -148,9 +148,9 @@ impl Measure for PairCosts {
             facts.number(wide(costs.len()));
             facts.number(*otherwise);
             for ((left, right), cost) in costs {
-                [wide(usize::from(*left)), wide(usize::from(*right)), *cost]
-                    .into_iter()
-                    .for_each(|number| facts.number(number));
+                facts.number(wide(usize::from(*left)));
+                facts.number(wide(usize::from(*right)));
+                facts.number(*cost);
             }
         }
         true

@@ -307,7 +307,8 @@ impl Measure for Stranded {
     fn tell_node(&self, facts: &mut Facts) -> bool {
         let Self(supply) = self;
         for counter in &supply.counters {
-            [counter.total, counter.left].into_iter().for_each(|amount| facts.amount(amount));
+            facts.amount(counter.total);
+            facts.amount(counter.left);
         }
         true
     }

@@ -1,6 +1,6 @@
-//! The presets: each with its case, by first fit and with the objective. docs/for-scheduler-authors.md has the same table.
+//! The presets: each with its case, by first fit and with the objective. docs/presets.md has the same cases.
 
-use dra_alloc::objective::{Objective, Proof};
+use dra_alloc::objective::{Objective, PairCost, PairScope, Pairs, Proof, Term};
 use serde_json::json;
 
 use super::cluster::{Cluster, GPU, NIC, at_root, on_card, request};
@@ -103,4 +103,26 @@ fn functions_are_spread() {
         [&["p/a1"], &["p/b0"]],
         "p/b0 rather than p/a1: fewer devices are in use there (spread by nic.example.com/pf 1 instead of 3)",
     );
+}
+
+#[test]
+fn sets_that_a_driver_prefers_are_taken() {
+    let sets = [("g0", &["a"][..], "0"), ("g1", &["b"], "0"), ("g2", &["a", "c"], "1"), ("g3", &["c"], "1")];
+    let gpus = sets.map(|(name, nvlink, board)| {
+        json!({"name": name, "attributes": {"nvlink": {"strings": nvlink}, "board": {"string": board}}})
+    });
+    let attributes = ["gpu.example.com/nvlink", "gpu.example.com/board"].map(str::to_owned).to_vec();
+    let near = Pairs { cost: PairCost::Distance { attributes }, within: PairScope::Claim };
+    let near = Objective::new([vec![Term::Pairs(near).into()]]).unwrap();
+    let cluster = Cluster::new(&[(GPU, "p", gpus.into())]);
+    assert_better(
+        &cluster,
+        json!([request("r", "gpu", 2)]),
+        &near,
+        [&["p/g0", "p/g1"], &["p/g0", "p/g2"]],
+        &format!("p/g2 rather than p/g1: they are closer together ({near} 0 instead of 1)"),
+    );
+    // Without a whole set, two of one board.
+    let (devices, _) = cluster.hold("gpu.example.com/p/g2").ask(&json!([request("r", "gpu", 2)]), &near);
+    assert_eq!(devices, ["p/g0", "p/g1"]);
 }
