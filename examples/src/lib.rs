@@ -18,6 +18,7 @@ pub mod live;
 pub mod machine;
 pub mod manifest;
 pub mod nominate;
+pub mod objective_file;
 pub mod objects;
 pub mod output;
 pub mod placing;

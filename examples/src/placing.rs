@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dra_alloc::pods::{NodeFilterError, PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores};
+use dra_alloc::objective::Score;
+use dra_alloc::pods::{
+    FilterVerdict, NodeFilterError, PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores,
+};
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, DeviceId, Inventory, allocated_devices};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
@@ -29,8 +32,8 @@ pub enum NoNode {
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "yes or no")]
 pub enum NodeVerdict {
-    /// The pod fits, with this score.
-    Fits(i64),
+    /// The pod fits, with this rank.
+    Fits(Rank),
     /// The pod does not fit, for these reasons of the one node.
     Refused(PodExplanation),
 }
@@ -77,6 +80,41 @@ pub fn rival(cycle: &PodCycle, state: &AllocatedState) -> Option<(DeviceId, Clai
     })
 }
 
+/// Rank of a node that can run a pod: first by the score of alternatives, then by the value of the devices for an objective. The
+/// smaller one is better.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    score: Reverse<i64>,
+    value: Value,
+}
+
+/// Value of the devices on a node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Value {
+    /// Number for each level of the objective.
+    Known(Vec<u64>),
+    /// There is no objective, nothing is to be allocated, or the budget has ended before the value was known.
+    None,
+}
+
+impl Rank {
+    /// Ranks a node with a score of alternatives, where the devices have a score for an objective.
+    #[must_use]
+    pub fn new(score: i64, choice: Option<&Score>) -> Self {
+        Self { score: Reverse(score), value: choice.map_or(Value::None, |choice| Value::Known(choice.value.clone())) }
+    }
+
+    /// Returns true if no node is better, where none has a score above the best one.
+    #[must_use]
+    pub fn is_best(&self, best_score: i64) -> bool {
+        let is_least = match &self.value {
+            Value::Known(value) => value.iter().all(|number| *number == 0),
+            Value::None => true,
+        };
+        self.score.0 >= best_score && is_least
+    }
+}
+
 /// Preference among nodes with the same score.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "the preferences of the program")]
@@ -97,7 +135,8 @@ impl Preference<'_> {
     }
 }
 
-/// Tries nodes in their order and returns the one with the highest score.
+/// Tries nodes in their order and returns the one with the highest score; of several, the one where the devices have the least
+/// value, if the allocator has an objective.
 ///
 /// # Errors
 /// No node can run the pod. `explanation` has reasons of nodes that are not tried.
@@ -111,22 +150,33 @@ pub fn best_node<'n>(
     preference: Preference<'_>,
 ) -> Result<String, NoNode> {
     let (mut fitting, mut scores) = (Vec::new(), Vec::new());
-    with_budget(|budget| {
-        for node in nodes {
-            match judge(cycle, node, allocator, state, now, budget)? {
-                NodeVerdict::Fits(score) => {
-                    fitting.push(node);
-                    scores.push(score);
-                }
-                NodeVerdict::Refused(reasons) => explanation.add(&reasons),
+    let nodes: Vec<&Node> = nodes.into_iter().collect();
+    let verdicts: Vec<FilterVerdict> = with_budget(|budget| {
+        let filter = cycle.node_filter(allocator, state);
+        let mut is_over = false;
+        let verdicts = nodes.iter().map_while(|node| {
+            let verdict = (!is_over).then(|| filter.filter(node, now, budget))?;
+            is_over = verdict.refusal().is_some_and(ends);
+            Some(verdict)
+        });
+        verdicts.collect()
+    });
+    for (node, verdict) in nodes.into_iter().zip(verdicts) {
+        match take_in(cycle, node, verdict)? {
+            NodeVerdict::Fits(rank) => {
+                scores.push(rank.score.0);
+                fitting.push((node, rank));
             }
+            NodeVerdict::Refused(reasons) => explanation.add(&reasons),
         }
-        Ok(())
-    })?;
+    }
     normalize_scores(&mut scores);
-    let rank = |node: &Node| Reverse(preference.rank(cycle, node, state));
-    let best = fitting.into_iter().zip(scores).rev().max_by_key(|(node, score)| (*score, rank(node)));
-    best.map(|(node, _)| name_in(node).to_owned()).ok_or_else(|| NoNode::Nowhere(Arc::new(explanation)))
+    // The first of the best.
+    let best = fitting.into_iter().zip(scores).min_by_key(|((node, rank), score)| {
+        let rank = Rank { score: Reverse(*score), ..rank.clone() };
+        (rank, preference.rank(cycle, node, state))
+    });
+    best.map(|((node, _), _)| name_in(node).to_owned()).ok_or_else(|| NoNode::Nowhere(Arc::new(explanation)))
 }
 
 /// Judges one node, and takes the verdict into the cycle.
@@ -141,7 +191,18 @@ pub fn judge(
     now: Timestamp,
     budget: Budget<'_>,
 ) -> Result<NodeVerdict, NoNode> {
-    let (name, verdict) = (name_in(node), cycle.filter(node, allocator, state, now, budget));
+    let verdict = cycle.filter(node, allocator, state, now, budget);
+    take_in(cycle, node, verdict)
+}
+
+/// Returns true if the refusal of a node ends the search.
+const fn ends(refusal: &NodeFilterError) -> bool {
+    matches!(refusal, NodeFilterError::TimedOut { .. }) || matches!(refusal.code(), StatusCode::Error)
+}
+
+/// Takes the verdict for a node into the cycle.
+fn take_in(cycle: &mut PodCycle, node: &Node, verdict: FilterVerdict) -> Result<NodeVerdict, NoNode> {
+    let name = name_in(node);
     let failed = |error: &dyn std::fmt::Display| NoNode::Failed(error.to_string());
     if let Some(refusal) = verdict.refusal() {
         if matches!(refusal, NodeFilterError::TimedOut { .. }) {
@@ -156,7 +217,8 @@ pub fn judge(
         return Ok(NodeVerdict::Refused(reasons));
     }
     cycle.record(name, verdict);
-    cycle.score(name).map(NodeVerdict::Fits).map_err(|error| failed(&error))
+    let score = cycle.score(name).map_err(|error| failed(&error))?;
+    Ok(NodeVerdict::Fits(Rank::new(score, cycle.choice_on(name))))
 }
 
 fn name_in(node: &Node) -> &str {

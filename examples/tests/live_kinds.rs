@@ -2,13 +2,12 @@
 #![cfg(feature = "live")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dra_alloc::pods::PodExplanation;
 use examples::live::kinds::{KindName, Kinds};
 use examples::live::touched::Nodes;
-use examples::placing::{NoNode, NodeVerdict};
+use examples::placing::{NoNode, NodeVerdict, Rank};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{from_value, json};
 
@@ -37,8 +36,8 @@ impl Cluster {
     /// Returns the score of a node: 8 for a device of the first sort, 7 for one of the second.
     fn verdict(&self, name: &str) -> NodeVerdict {
         match self.free.get(name) {
-            Some((1.., _)) => NodeVerdict::Fits(8),
-            Some((0, 1..)) => NodeVerdict::Fits(7),
+            Some((1.., _)) => NodeVerdict::Fits(Rank::new(8, None)),
+            Some((0, 1..)) => NodeVerdict::Fits(Rank::new(7, None)),
             _ => {
                 let mut reasons = PodExplanation::default();
                 reasons.add_other(name, "none free");
@@ -66,11 +65,11 @@ impl Cluster {
     }
 
     fn expected(&self) -> Option<String> {
-        let scores = self.nodes.keys().filter_map(|name| match self.verdict(name) {
-            NodeVerdict::Fits(score) => Some((score, Reverse(name))),
+        let ranks = self.nodes.keys().filter_map(|name| match self.verdict(name) {
+            NodeVerdict::Fits(rank) => Some((rank, name)),
             NodeVerdict::Refused(_) => None,
         });
-        scores.max().map(|(_, name)| name.0.clone())
+        ranks.min().map(|(_, name)| name.clone())
     }
 }
 
@@ -167,7 +166,7 @@ fn a_pod_that_waits_alone_is_remembered_until_it_has_a_node() {
         assert_eq!(ask(&mut kinds, &refuses), (Err(full(size)), size));
         assert_eq!(ask(&mut kinds, &refuses), (Err(full(size)), 0));
         kinds.touch(&name(3).into());
-        let fits = |node: &str| if node == name(3) { NodeVerdict::Fits(0) } else { refuses(node) };
+        let fits = |node: &str| if node == name(3) { NodeVerdict::Fits(Rank::new(0, None)) } else { refuses(node) };
         assert_eq!(ask(&mut kinds, &fits), (Ok(name(3)), 1));
         // The next pod of the name begins anew.
         assert_eq!(ask(&mut kinds, &fits), (Ok(name(3)), 4));

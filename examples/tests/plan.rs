@@ -1,14 +1,15 @@
 //! Plans of workloads as people write them: a transcript for each kind.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anstream::adapter::strip_str;
+use dra_alloc::objective::Objective;
 use dra_alloc::{GateSet, Profile};
 use examples::manifest::Manifests;
-use examples::plan::{Plan, Rules, plan};
+use examples::plan::{Plan, Rules, plan, plan_best};
 use examples::preempt::Who;
 
 fn folder() -> PathBuf {
@@ -48,6 +49,54 @@ fn transcripts_are_as_written() {
         assert_eq!(told, fs::read_to_string(&transcript).unwrap_or_default(), "{}", file.display());
         assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
     }
+}
+
+/// Two nodes with one and two devices, and a pod.
+const TWO_NODES: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: b}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}, spec: {}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: a}, spec: {driver: gpu.example.com, nodeName: a,
+  pool: {name: a, generation: 1, resourceSliceCount: 1}, devices: [{name: big, capacity: {memory: {value: 80Gi}}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: b}, spec: {driver: gpu.example.com, nodeName: b,
+  pool: {name: b, generation: 1, resourceSliceCount: 1},
+  devices: [{name: big, capacity: {memory: {value: 80Gi}}}, {name: tiny, capacity: {memory: {value: 2Gi}}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: one}, spec: {spec: {devices: {requests: [
+  {name: gpu, exactly: {deviceClassName: gpu}}]}}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: main, image: i}],
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]}}
+";
+
+#[test]
+fn the_best_devices_are_planned_with_the_reason() {
+    let read = || {
+        let mut manifests = Manifests::default();
+        manifests.read("cluster.yaml", TWO_NODES);
+        manifests
+    };
+    let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room };
+    let waste = Objective::least_waste("gpu.example.com/memory").unwrap();
+    let first = plan(read(), rules).unwrap();
+    let best = plan_best(read(), rules, &waste).unwrap();
+    let placed = |plan: &Plan| {
+        let pod = &plan.workloads[0].placed[0];
+        (pod.node.clone(), pod.devices.clone(), pod.choice.clone())
+    };
+    assert_eq!(placed(&first), ("a".to_owned(), vec!["gpu.example.com/a/big".to_owned()], None));
+    let reason = "b/tiny rather than b/big: less of gpu.example.com/memory is wasted \
+                  (waste of gpu.example.com/memory 25 instead of 1000)";
+    assert_eq!(placed(&best), ("b".to_owned(), vec!["gpu.example.com/b/tiny".to_owned()], Some(reason.to_owned())));
+    let shown = text(&best);
+    assert!(
+        shown.contains("    b/tiny rather than b/big: less of gpu.example.com/memory is wasted (waste of\n"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -278,7 +278,8 @@ fn the_best_devices() {
     input["objective"] = json!([[{"term": "waste", "capacity": "d.io/memory", "weight": 2}]]);
     let best = ok("alloc.allocate", &input);
     assert_eq!((device(&best), &best["value"], &best["proof"]), (json!("small"), &json!([100]), &json!("least")));
-    assert_eq!(best["reason_of_choice"], "p/small rather than p/big: waste of d.io/memory 50 instead of 1000");
+    let reason = "p/small rather than p/big: less of d.io/memory is wasted (waste of d.io/memory 50 instead of 1000)";
+    assert_eq!(best["reason_of_choice"], reason);
     input["objective_steps"] = json!(0);
     let stopped = ok("alloc.allocate", &input);
     assert_eq!((device(&stopped), &stopped["value"]), (json!("big"), &json!([2000])));

@@ -556,7 +556,16 @@ fn the_best_devices_are_taken_on_request() {
     };
     let waste = file("waste.json", r#"[[{"term": "waste", "capacity": "cpu.example.com/memory"}]]"#);
     assert_eq!(clean(&["-"], &manifests).devices("c"), ["r n/big"]);
-    assert_eq!(clean(&["--objective", &waste, "-"], &manifests).devices("c"), ["r n/small"]);
+    let best = clean(&["--objective", &waste, "-"], &manifests);
+    assert_eq!(best.devices("c"), ["r n/small"]);
+    let reason = "n/small rather than n/big: less of cpu.example.com/memory is wasted \
+                  (waste of cpu.example.com/memory 50 instead of 1000)";
+    assert_eq!(best.stdout.lines().last(), Some(&*format!("c: {reason}")));
+    // Of two nodes, the one where less is wasted.
+    let tight = slice("m", &json!([gpu("big", "80Gi"), gpu("tiny", "2Gi")]));
+    let others = [object("Node", "m", &json!({})), tight].map(|object| object.to_string()).join("\n---\n");
+    let both = format!("{manifests}\n---\n{others}");
+    assert_eq!(clean(&["--objective", &waste, "-"], &both).devices("c"), ["r m/tiny"]);
     let wrong = file("wrong.json", r#"[[{"term": "waste"}]]"#);
     let refused = run(&["--objective", &wrong, "-"], &manifests);
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));

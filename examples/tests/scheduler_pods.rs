@@ -77,6 +77,65 @@ fn a_gang_is_placed_whole_or_not_at_all() {
     assert_eq!(lines.len(), 4);
 }
 
+/// Two nodes with a large and a small device each, and a gang of two pods.
+const SIZES: &str = r#"
+{apiVersion: v1, kind: Node, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: b}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}, spec: {}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: a}, spec: {driver: gpu.example.com, nodeName: a,
+  pool: {name: a, generation: 1, resourceSliceCount: 1},
+  devices: [{name: big, capacity: {memory: {value: 80Gi}}}, {name: small, capacity: {memory: {value: 8Gi}}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: b}, spec: {driver: gpu.example.com, nodeName: b,
+  pool: {name: b, generation: 1, resourceSliceCount: 1},
+  devices: [{name: big, capacity: {memory: {value: 80Gi}}}, {name: tiny, capacity: {memory: {value: 2Gi}}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: x}, spec: {devices: {requests: [
+  {name: r, exactly: {deviceClassName: gpu}}]}}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: y}, spec: {devices: {requests: [
+  {name: r, exactly: {deviceClassName: gpu}}]}}}
+"#;
+
+/// Returns pods for the claims `x` and `y`.
+fn pods_of_sizes(group: &str) -> String {
+    let pod = |name: &str| {
+        format!(
+            "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{{group}containers: [{{name: main, image: i}}], \
+             resourceClaims: [{{name: gpu, resourceClaimName: {name}}}]}}}}\n"
+        )
+    };
+    SIZES.to_owned() + &pod("x") + &pod("y")
+}
+
+#[test]
+fn pods_and_gangs_go_where_the_devices_are_best() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("waste.json");
+    std::fs::write(&file, r#"[[{"term": "waste", "capacity": "gpu.example.com/memory"}]]"#).unwrap();
+    let places = |group: &str, args: &[&str]| {
+        let args = [args, &["--pods", "-"]].concat();
+        let run = Run::of(env!("CARGO_BIN_EXE_scheduler"), &args, &pods_of_sizes(group));
+        let lines = run.stdout.lines().filter(|line| line.starts_with("pod") || line.contains("rather than"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let objective = ["--objective", file.to_str().unwrap()];
+    let wasted = |amount: &str| {
+        format!(": less of gpu.example.com/memory is wasted (waste of gpu.example.com/memory {amount} instead of 1000)")
+    };
+    for group in ["", "schedulingGroup: {podGroupName: g}, "] {
+        assert_eq!(places(group, &[]), ["pod x: a", "pod y: a"]);
+        let best = places(group, &objective);
+        assert_eq!(best[0], "pod x: b", "{best:?}");
+        assert_eq!(best[1], format!("  b/tiny rather than b/big{}", wasted("25")));
+        assert_eq!(best[2], "pod y: a");
+        assert_eq!(best[3], format!("  a/small rather than a/big{}", wasted("100")));
+    }
+}
+
 /// A deployment with a template of claims on two devices, each of which stands for four CPUs of a node of six.
 const CORES: &str = "
 {apiVersion: v1, kind: Node, metadata: {name: w}, status: {allocatable: {cpu: '6'}}}

@@ -20,6 +20,9 @@ use tempfile::TempDir;
 /// The built-in day.
 const DAY: &str = include_str!("../data/simulations/small.yaml");
 
+/// A day of cards in partitions.
+const PARTITIONS: &str = include_str!("../data/simulations/partitions.yaml");
+
 fn simulate(args: &[&str], day: &str) -> Run {
     Run::of(env!("CARGO_BIN_EXE_simulate"), args, day)
 }
@@ -400,6 +403,19 @@ fn a_bad_description_is_told_with_its_field() {
         (format!("{NODE}whatIf: [{{name: more, nodes: {{gpus: 4}}}}]"), "whatIf[0].nodes: Not found: \"gpus\""),
         (format!("{NODE}whatIf: [{{name: many, nodes: {{node: 20001}}}}]"), "must be at most 20000 nodes together"),
         (format!("{NODE}placing: worst-fit"), "placing: unknown variant `worst-fit`"),
+        (format!("{NODE}objective: [[{{term: opened, by: rack}}]]"), "objective: objective[0][0].by: must be "),
+        (
+            format!("{NODE}whatIf: [{{name: packed, objective: [[{{term: pack}}]]}}]"),
+            "whatIf[0].objective: objective[0][0].term: there is no term \"pack\"",
+        ),
+        (
+            PARTITIONS.replace("count: 8\n", "count: 33\n"),
+            "nodes[0].cards[0].count: Invalid value: \"33\": must be at most 32 cards together",
+        ),
+        (
+            PARTITIONS.replace("{compute: 2, m0: 1, m1: 1}", "{compute: 2, \"m 0\": 1}"),
+            "nodes[0].cards[0]: spec.devices[7].consumesCounters[0].counters: Invalid value: \"m 0\"",
+        ),
     ];
     for (day, expected) in cases {
         let run = simulate(&["-"], &day);
@@ -430,6 +446,70 @@ fn a_bad_recording_is_told_with_its_pod() {
         assert_eq!(run.code, 1);
         assert!(run.stderr.contains(expected), "{expected}\n{}", run.stderr);
     }
+}
+
+/// Returns the day of partitions on one node, twelve hours long.
+fn partitions() -> String {
+    PARTITIONS.replace("count: 3\n", "count: 1\n").replace("duration: 24h", "duration: 12h")
+}
+
+#[test]
+fn no_partition_is_given_away_beside_one_that_overlaps_it() {
+    let objective = json!([[{"term": "opened", "by": "counter_set"}], [{"term": "options"}]]);
+    let day = partitions().replace("classes:\n", &format!("objective: {objective}\nclasses:\n"));
+    let (answer, events) = with_events(&["-"], &day);
+    assert_eq!(answer["objective"], "opened by counter set, then options");
+    let day: Value = from_value(serde_saphyr::from_str(PARTITIONS).unwrap()).unwrap();
+    let cards = &day["nodes"][0]["cards"][0];
+    let counters = |device: &str| {
+        let [_, _, partition, place]: [&str; 4] = device.split('-').collect::<Vec<_>>().try_into().unwrap();
+        let partition = cards["partitions"].as_array().unwrap().iter().find(|one| one["name"] == *partition).unwrap();
+        partition["places"][place.parse::<usize>().unwrap()].as_object().unwrap().clone()
+    };
+    let (mut used, mut placed) = (BTreeMap::<(String, String), u64>::new(), 0);
+    for event in &events {
+        let sign = match event["event"].as_str().unwrap() {
+            "placed" => 1,
+            "ended" => -1,
+            _ => continue,
+        };
+        placed += i64::from(sign == 1);
+        for device in event["devices"].as_array().unwrap() {
+            let name = device["device"].as_str().unwrap();
+            let card = name.split('-').take(2).collect::<Vec<_>>().join("-");
+            for (counter, amount) in counters(name) {
+                let sum = used.entry((card.clone(), counter.clone())).or_default();
+                *sum = sum.checked_add_signed(sign * i64::try_from(number(&amount)).unwrap()).unwrap();
+                assert!(*sum <= number(&cards["counters"][&counter]), "{event}");
+            }
+        }
+    }
+    assert!(placed > 50, "{placed}");
+}
+
+#[test]
+fn days_of_several_seeds_are_compared() {
+    let args = ["-", "--seeds", "3", "--rate", "40"];
+    let all = simulate(&[&args[..], &["-o", "json"]].concat(), &partitions()).clean().json();
+    let scenarios = all.as_array().unwrap();
+    assert_eq!(scenarios.iter().map(|one| number(&one["seed"])).collect::<Vec<_>>(), [1, 1, 2, 2, 3, 3]);
+    let placed = |name: &str, kind: usize| -> u64 {
+        let of_name = scenarios.iter().filter(|one| one["name"] == name);
+        of_name.map(|one| number(&one["kinds"][kind]["placed"])).sum()
+    };
+    assert!(placed("packed", 2) > placed("as described", 2));
+    let table = simulate(&args, &partitions()).clean().stdout;
+    for (kind, name) in ["small", "middle", "large"].into_iter().enumerate() {
+        for scenario in ["as described", "packed"] {
+            let row = table.lines().find(|line| line.contains(name) && line.contains(scenario)).unwrap();
+            assert!(row.contains(&format!(" {} ", placed(scenario, kind))), "{row}");
+        }
+    }
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("days.svg");
+    simulate(&[&args[..], &["--svg", file.to_str().unwrap()]].concat(), &partitions()).clean();
+    let picture = fs::read_to_string(file).unwrap();
+    assert!(picture.contains("large: pods placed, by day") && picture.contains("packed"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::verdict::Verdict;
 use crate::cluster::state::AllocatedState;
 use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
-use crate::objective::{Objective, Question, Score, Vacated, best_on};
+use crate::objective::{KnownSearches, Objective, Question, Score, Vacated, best_on};
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::{Context, FailingSelectors};
@@ -72,6 +72,8 @@ pub struct Attempt<'c> {
     /// Searches for further nodes; `None` if there is one node.
     equivalent_searches: Option<EquivalentSearches>,
     objective: Option<&'c Objective>,
+    /// Searches for the best solution, for further nodes; `None` if there is one node, or no objective.
+    known_searches: Option<KnownSearches>,
     /// State in which the objective's units have given back what they hold; `None` without units.
     vacated: Option<Vacated>,
 }
@@ -110,6 +112,7 @@ impl<'c> Attempt<'c> {
             equivalent_nodes: EquivalentNodes::default(),
             equivalent_searches: None,
             objective,
+            known_searches: None,
             vacated: vacated(context.state, objective),
         }
     }
@@ -123,6 +126,7 @@ impl<'c> Attempt<'c> {
     /// Makes the attempt one for several nodes.
     pub(super) fn for_nodes(mut self) -> Self {
         self.equivalent_searches = Some(EquivalentSearches::default());
+        self.known_searches = self.objective.map(|_| KnownSearches::default());
         self
     }
 
@@ -235,8 +239,8 @@ impl<'c> Attempt<'c> {
         match self.objective {
             None => allocate_on(context, plan, node, like, budget).map(|(outcome, effort)| (outcome, effort, None)),
             Some(objective) => {
-                let vacated = self.vacated.as_ref();
-                best_on(&Question { context, plan, node, like, budget, objective, vacated })
+                let (known, vacated) = (self.known_searches.as_ref(), self.vacated.as_ref());
+                best_on(&Question { context, plan, node, like, known, budget, objective, vacated })
             }
         }
     }

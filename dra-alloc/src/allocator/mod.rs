@@ -176,7 +176,10 @@ impl<'a> Allocator<'a> {
     /// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_objective(&objective);
     /// let score = allocator.allocate(&state, &node, [&claim], Budget::default())?.score.unwrap();
     /// assert_eq!((&*score.value, &*score.first_fit, &score.proof), (&[0][..], &[1][..], &Proof::Least));
-    /// assert_eq!(score.to_string(), "a/card-1-1 rather than a/card-0-0: opened by counter set 0 instead of 1");
+    /// assert_eq!(
+    ///     score.to_string(),
+    ///     "a/card-1-1 rather than a/card-0-0: counter set card-1 is in use already (opened by counter set 0 instead of 1)"
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -191,6 +194,11 @@ impl<'a> Allocator<'a> {
     /// Returns the pools that a node sees.
     pub(crate) fn view(&self, node: &Node) -> Result<View<'a>, AllocateError> {
         self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))
+    }
+
+    /// Returns true if one solution may be better than another one.
+    pub(crate) const fn has_objective(&self) -> bool {
+        self.objective.is_some()
     }
 
     /// Returns the release and the gates of the scheduler.

@@ -39,7 +39,7 @@ impl Alike {
     /// Compares all that a solution, its value and its results may depend on. Devices that are in use or can be shared are like
     /// no other; so are all if a request has admin access, which may get what others have.
     pub(super) fn new(ground: &Ground<'_, '_>, measures: &[&dyn Measure]) -> Self {
-        let mut reader = Reader { ground, values: BTreeMap::new(), slices: BTreeMap::new() };
+        let mut reader = Reader::new(ground);
         let facts: ByDevice<Facts> =
             ground.table.candidates.all().into_iter().map(|device| reader.facts(device, measures)).collect();
         let (mut numbers, mut set_of) = (BTreeMap::new(), ByDevice::default());
@@ -161,15 +161,19 @@ fn equal(
     (equal, equal_of)
 }
 
-struct Reader<'g, 't, 's> {
+pub(super) struct Reader<'g, 't, 's> {
     ground: &'g Ground<'t, 's>,
     values: BTreeMap<(ColumnIx, Scalar<'s>), u64>,
     /// Numbers of slices, by driver, pool and name.
     slices: BTreeMap<[&'s str; 3], u64>,
 }
 
-impl Reader<'_, '_, '_> {
-    fn facts(&mut self, device: DeviceIx, measures: &[&dyn Measure]) -> Facts {
+impl<'g, 't, 's> Reader<'g, 't, 's> {
+    pub(super) const fn new(ground: &'g Ground<'t, 's>) -> Self {
+        Self { ground, values: BTreeMap::new(), slices: BTreeMap::new() }
+    }
+
+    pub(super) fn facts(&mut self, device: DeviceIx, measures: &[&dyn Measure]) -> Facts {
         let mut facts = Facts::default();
         let table = self.ground.table;
         let has_groups =
@@ -188,13 +192,19 @@ impl Reader<'_, '_, '_> {
         facts
     }
 
-    /// Returns the number of a slice if it decides about more than its devices: nodes, or node operations.
+    /// Returns true if the slice of a device decides about more than its devices: nodes, or node operations.
+    pub(super) fn is_of_special_slice(&self, device: DeviceIx) -> bool {
+        let spec = &self.ground.table.candidate(device).slice.spec;
+        spec.node_name.is_none() || spec.skip_node_operations.is_some()
+    }
+
+    /// Returns the number of a slice if it is a special one.
     fn slice(&mut self, device: DeviceIx) -> u64 {
-        let slice = self.ground.table.candidate(device).slice;
-        let spec = &slice.spec;
-        if spec.node_name.is_some() && spec.skip_node_operations.is_none() {
+        if !self.is_of_special_slice(device) {
             return 0;
         }
+        let slice = self.ground.table.candidate(device).slice;
+        let spec = &slice.spec;
         let next = wide(self.slices.len()) + 1;
         let name = slice.metadata.name.as_deref().unwrap_or_default();
         *self.slices.entry([&spec.driver, &spec.pool.name, name]).or_insert(next)
@@ -236,17 +246,9 @@ impl Reader<'_, '_, '_> {
             for (counter, amount) in consumed.amounts {
                 facts.label(amounts((*counter).into()));
                 let left = counters.left.at(*counter).copied().unwrap_or_default();
-                tell_amount(*amount, facts);
-                tell_amount(left, facts);
+                facts.amount(*amount);
+                facts.amount(left);
             }
         }
     }
-}
-
-/// Adds an amount as two words.
-fn tell_amount(amount: i128, facts: &mut Facts) {
-    let bytes = amount.to_ne_bytes();
-    let (low, high) = bytes.split_at(size_of::<u64>());
-    let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
-    [low, high].map(word).into_iter().for_each(|word| facts.number(word));
 }

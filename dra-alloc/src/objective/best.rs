@@ -2,15 +2,16 @@
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::AllocationResult;
-use smallvec::SmallVec;
 
 use super::alike::Alike;
 use super::displaced::Vacated;
 use super::ground::{Ground, Start};
+use super::known::{Found, KnownSearches, NodeFacts};
 use super::levels::Objective;
 use super::measures::{Measures, Value};
 use super::partial::Partial;
-use super::score::{ChoiceReason, Proof, Score};
+use super::reason::{ChoiceReason, words};
+use super::score::{Proof, Score};
 use super::tree::{At, Tree};
 use crate::search::EquivalentSearches;
 use crate::search::all_devices::devices_of_all;
@@ -32,6 +33,8 @@ pub(crate) struct Question<'q> {
     pub(crate) plan: &'q Plan<'q>,
     pub(crate) node: &'q Node,
     pub(crate) like: Option<&'q EquivalentSearches>,
+    /// Searches for the best solution on other nodes.
+    pub(crate) known: Option<&'q KnownSearches>,
     pub(crate) budget: Budget<'q>,
     pub(crate) objective: &'q Objective,
     pub(crate) vacated: Option<&'q Vacated>,
@@ -42,13 +45,6 @@ struct FirstFit {
     results: Vec<AllocationResult>,
     chosen: Vec<(AlternativeIx, PoolIx, usize)>,
     picked: Selected,
-}
-
-/// A solution with its value.
-struct Found {
-    value: Value,
-    chosen: Vec<Chosen>,
-    picked: SmallVec<[AlternativeIx; 8]>,
 }
 
 /// Allocates the claims of a plan on one node, with the devices that are the best for an objective. A search that is stopped
@@ -110,7 +106,7 @@ fn improve(
     table.meter.check()?;
     let first_fit = measures.at_least(&Partial::new(&ground, start.chosen, start.picked));
     let search = Search { ground: &ground, measures: &measures, first: start, first_fit };
-    let (found, proof) = search.run()?;
+    let (found, proof) = search.run_or_recall(question.known)?;
     let score = search.score(found.as_ref(), proof, question.objective);
     let Some(found) = found else { return Ok((None, score)) };
     let selected = Selected::new(found.picked.iter().copied());
@@ -133,6 +129,28 @@ struct Search<'g, 't, 's> {
 }
 
 impl Search<'_, '_, '_> {
+    /// Returns what [`Search::run`] does. A node like another one takes the answer of that.
+    fn run_or_recall(&self, known: Option<&KnownSearches>) -> Result<(Option<Found>, Proof), Halt> {
+        let meter = self.ground.table.meter;
+        let measures = || self.measures.iter().collect::<Vec<_>>();
+        let Some((known, facts)) = known.zip(known.and_then(|_| NodeFacts::read(self.ground, &measures(), self.first)))
+        else {
+            return self.run();
+        };
+        if let Some(like) = known.find(&facts).filter(|like| like.work <= meter.left()) {
+            meter.work(usize::try_from(like.work).unwrap_or(usize::MAX))?;
+            self.ground.count_steps(like.steps);
+            return Ok((like.found.clone(), like.proof.clone()));
+        }
+        let before = meter.spent();
+        let (found, proof) = self.run()?;
+        if proof == Proof::Least || self.ground.is_exhausted() {
+            let effort = [self.ground.steps(), meter.spent().saturating_sub(before)];
+            known.remember(facts, found.as_ref(), &proof, effort);
+        }
+        Ok((found, proof))
+    }
+
     /// Returns the first of the best solutions if it is better than the first of all, and what is proved.
     fn run(&self) -> Result<(Option<Found>, Proof), Halt> {
         let alike = Alike::new(self.ground, &self.measures.iter().collect::<Vec<_>>());
@@ -248,11 +266,15 @@ impl Search<'_, '_, '_> {
             gains.filter(|(gain, ..)| *gain > 0).rev().max_by_key(|(gain, ..)| *gain)
         });
         let (_, term, value, first_fit) = decisive?;
-        let names = |these: &Partial<'_>, others: &Partial<'_>| {
+        let table = self.ground.table;
+        let others = |these: &Partial<'_>, others: &Partial<'_>| -> Vec<DeviceIx> {
             let is_other = |chosen: &&Chosen| others.chosen.iter().all(|other| other.device != chosen.device);
-            these.chosen.iter().filter(is_other).map(|chosen| self.ground.table.id(chosen.device)).collect()
+            these.chosen.iter().filter(is_other).map(|chosen| chosen.device).collect()
         };
-        let (devices, instead_of) = (names(best, first), names(first, best));
-        Some(ChoiceReason { devices, instead_of, term: term.to_string(), value, first_fit })
+        let names = |devices: &[DeviceIx]| devices.iter().map(|device| table.id(*device)).collect();
+        let (devices, instead_of) = (others(best, first), others(first, best));
+        let words = words(term, table, &devices, &self.ground.reach);
+        let (devices, instead_of) = (names(&devices), names(&instead_of));
+        Some(ChoiceReason { devices, instead_of, words, term: term.to_string(), value, first_fit })
     }
 }

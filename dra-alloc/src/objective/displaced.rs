@@ -340,6 +340,11 @@ impl Measure for Displaced<'_, '_, '_> {
         facts.number(if is_used { wide(usize::from(device)) } else { u64::MAX });
     }
 
+    // What units hold of other devices is told by nothing.
+    fn tell_node(&self, _: &mut Facts) -> bool {
+        false
+    }
+
     fn displaced(&self, partial: &Partial<'_>) -> Vec<String> {
         let (mut units, _) = self.least(partial);
         units.sort_unstable();

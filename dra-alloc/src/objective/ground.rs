@@ -126,6 +126,16 @@ impl<'t, 's> Ground<'t, 's> {
         self.steps.get()
     }
 
+    /// Counts the nodes of a search that was made on a node like this one.
+    pub(super) fn count_steps(&self, steps: u64) {
+        self.steps.set(self.steps.get().saturating_add(steps));
+    }
+
+    /// Returns true if the objective permits no further nodes of the search.
+    pub(super) const fn is_exhausted(&self) -> bool {
+        self.left.get() == 0
+    }
+
     /// Returns the number of devices that an alternative needs beside those that it has; `None` if it can't be served, as a request
     /// for all devices where there are none.
     pub(super) fn missing(&self, alternative: AlternativeIx, taken: usize) -> Option<usize> {

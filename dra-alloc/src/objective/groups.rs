@@ -103,6 +103,21 @@ fn keys<'s>(table: &Table<'s>, by: &GroupBy, device: DeviceIx) -> Vec<Key<'s>> {
     keys
 }
 
+/// Returns the groups of a device in words, each after its pool if another pool may have one of the same name.
+pub(super) fn names(table: &Table<'_>, by: &GroupBy, device: DeviceIx) -> Vec<(Option<PoolIx>, String)> {
+    let candidate = table.candidate(device);
+    match by {
+        GroupBy::Pool => vec![(Some(candidate.pool), candidate.slice.spec.pool.name.clone())],
+        GroupBy::CounterSet => {
+            let consumed = candidate.device.consumes_counters.iter().flatten();
+            consumed.map(|consumed| (Some(candidate.pool), consumed.counter_set.clone())).collect()
+        }
+        GroupBy::Attribute(name) => {
+            values(table, name, device).values().iter().map(|value| (None, value.to_string())).collect()
+        }
+    }
+}
+
 /// Returns the values of a device's attribute. A list is the set of its items, whatever the gates: it is a fact about the
 /// device.
 pub(super) fn values<'s>(table: &Table<'s>, name: &str, device: DeviceIx) -> ValueSet<'s> {

@@ -22,6 +22,14 @@ impl Facts {
         self.all.push((0, number));
     }
 
+    /// Adds an amount as two numbers.
+    pub(super) fn amount(&mut self, amount: i128) {
+        let bytes = amount.to_ne_bytes();
+        let (low, high) = bytes.split_at(size_of::<u64>());
+        let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
+        [low, high].map(word).into_iter().for_each(|word| self.number(word));
+    }
+
     /// Adds a label, such as a value of an attribute, of which it counts only who else has it.
     pub(super) fn label(&mut self, label: u64) {
         self.all.push((self.space, label));
@@ -55,6 +63,11 @@ pub(super) trait Measure {
 
     /// Adds what the term reads of a device, apart from its counters, to the facts about it.
     fn tell(&self, device: DeviceIx, facts: &mut Facts);
+
+    /// Adds what the term reads beside that of each device. Returns false if it reads more than it tells.
+    fn tell_node(&self, _: &mut Facts) -> bool {
+        true
+    }
 }
 
 /// Returns a number as it counts in values.

@@ -12,7 +12,7 @@ use super::term::Pairs;
 use super::tree::{At, Tree};
 use crate::search::budget::Halt;
 use crate::search::ix::{AlternativeIx, DeviceIx};
-use crate::search::partial_assignment::PartialAssignment;
+use crate::search::partial_assignment::{Chosen, PartialAssignment};
 
 /// Largest number of further solutions.
 const MOST_ROUNDS: u32 = 128;
@@ -32,8 +32,8 @@ impl Further {
     }
 }
 
-/// Devices in use by all solutions so far, sorted.
-type State = Vec<(DeviceIx, AlternativeIx)>;
+/// Number of further solutions that are wanted, and the devices in use by all solutions so far, sorted.
+type State = (u32, Vec<(DeviceIx, AlternativeIx)>);
 
 /// Least total cost of pairs over further solutions.
 pub(super) struct Outlook<'a, 't, 's> {
@@ -56,15 +56,18 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
         Self { ground, costs, alike, times, known: RefCell::default(), size: Cell::new(0), is_rough: Cell::new(false) }
     }
 
-    /// Places the devices of a solution anew, and looks for further ones.
-    fn after(&self, partial: &Partial<'_>) -> Further {
+    /// Places the devices of solutions anew but for those with admin access, which count nowhere in a further call, and looks for
+    /// further solutions.
+    fn after(&self, chosen: &[Chosen], times: u32) -> Further {
         let mut assignment = PartialAssignment::new(self.ground.table);
-        for chosen in &partial.chosen {
+        for chosen in chosen.iter().filter(|chosen| self.ground.counts(chosen.alternative)) {
+            // Constraints held within each solution; they say nothing about several.
+            assignment.begin_round();
             if assignment.place(chosen.alternative, chosen.device).is_err() {
                 return Further::default();
             }
         }
-        self.further(&mut assignment, self.times)
+        self.further(&mut assignment, times)
     }
 
     /// Returns the best further solutions beside an assignment. The depth is at most the number of rounds.
@@ -72,7 +75,7 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
         if times == 0 {
             return Further::default();
         }
-        let state = state(assignment);
+        let state = state(assignment, times);
         if let Some(known) = self.known.borrow().get(&state) {
             return *known;
         }
@@ -82,7 +85,7 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
         assignment.end_round(round);
         match searched {
             Ok(()) if self.size.get() < MOST_KNOWN => {
-                self.size.set(self.size.get() + state.len() + 1);
+                self.size.set(self.size.get() + state.1.len() + 1);
                 self.known.borrow_mut().insert(state, best);
             }
             Ok(()) => {}
@@ -110,7 +113,11 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
             if let (At::Solution, Some(own)) = (at, own)
                 && tree.holds()
             {
-                let rest = self.further(tree.assignment, times - 1);
+                let rest = if self.ground.has_admin {
+                    self.after(&tree.assignment.chosen, times - 1)
+                } else {
+                    self.further(tree.assignment, times - 1)
+                };
                 let found = Further { rounds: rest.rounds + 1, total: rest.total.saturating_add(own) };
                 if found.is_better_than(*best) {
                     *best = found;
@@ -124,15 +131,15 @@ impl<'a, 't, 's> Outlook<'a, 't, 's> {
     }
 }
 
-fn state(assignment: &PartialAssignment<'_, '_>) -> State {
-    let mut state: State = assignment.chosen.iter().map(|chosen| (chosen.device, chosen.alternative)).collect();
-    state.sort_unstable();
-    state
+fn state(assignment: &PartialAssignment<'_, '_>, times: u32) -> State {
+    let mut devices: Vec<_> = assignment.chosen.iter().map(|chosen| (chosen.device, chosen.alternative)).collect();
+    devices.sort_unstable();
+    (times, devices)
 }
 
 impl Measure for Outlook<'_, '_, '_> {
     fn at_least(&self, partial: &Partial<'_>) -> u64 {
-        if partial.is_whole() { self.after(partial).total } else { 0 }
+        if partial.is_whole() { self.after(&partial.chosen, self.times).total } else { 0 }
     }
 
     fn is_rough(&self) -> bool {
@@ -141,5 +148,10 @@ impl Measure for Outlook<'_, '_, '_> {
 
     fn tell(&self, device: DeviceIx, facts: &mut Facts) {
         self.costs.tell(device, facts);
+    }
+
+    // What its own searches have counted is told by nothing.
+    fn tell_node(&self, _: &mut Facts) -> bool {
+        false
     }
 }

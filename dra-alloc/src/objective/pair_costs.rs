@@ -142,4 +142,17 @@ impl Measure for PairCosts {
             }
         }
     }
+
+    fn tell_node(&self, facts: &mut Facts) -> bool {
+        if let Costs::Links { costs, otherwise, .. } = &self.costs {
+            facts.number(wide(costs.len()));
+            facts.number(*otherwise);
+            for ((left, right), cost) in costs {
+                facts.number(wide(usize::from(*left)));
+                facts.number(wide(usize::from(*right)));
+                facts.number(*cost);
+            }
+        }
+        true
+    }
 }

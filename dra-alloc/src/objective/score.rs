@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use dra_device::DeviceId;
+use super::reason::ChoiceReason;
 
 /// Score of the devices that claims get on a node.
 ///
-/// It is shown as a sentence: `node-1/gpu-3 rather than node-1/gpu-0: opened by counter set 0 instead of 1`.
+/// It is shown as a sentence: `node-1/gpu-3 rather than node-1/gpu-0: counter set card-1 is in use already (opened by counter set 0
+/// instead of 1)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Score {
@@ -40,22 +41,6 @@ pub enum Proof {
     FirstFit,
 }
 
-/// Reason why a solution is better than the first one: the first term that decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ChoiceReason {
-    /// Devices of the solution that the first one does not have, in their order.
-    pub devices: Vec<DeviceId>,
-    /// Devices of the first solution that this one does not have, in their order.
-    pub instead_of: Vec<DeviceId>,
-    /// Term in words, as the objective is shown.
-    pub term: String,
-    /// Value of the term.
-    pub value: u64,
-    /// Value of the term for the first solution.
-    pub first_fit: u64,
-}
-
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
@@ -63,25 +48,4 @@ impl fmt::Display for Score {
             None => write!(f, "the first devices that fit"),
         }
     }
-}
-
-impl fmt::Display for ChoiceReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_names(f, &self.devices)?;
-        f.write_str(" rather than ")?;
-        write_names(f, &self.instead_of)?;
-        write!(f, ": {} {} instead of {}", self.term, self.value, self.first_fit)
-    }
-}
-
-/// Writes devices by pool and name.
-fn write_names(f: &mut fmt::Formatter<'_>, devices: &[DeviceId]) -> fmt::Result {
-    if devices.is_empty() {
-        return f.write_str("the same");
-    }
-    for (number, device) in devices.iter().enumerate() {
-        let comma = if number > 0 { ", " } else { "" };
-        write!(f, "{comma}{}/{}", device.pool, device.device)?;
-    }
-    Ok(())
 }

@@ -262,6 +262,14 @@ impl Measure for Room {
     }
 
     fn tell(&self, _: DeviceIx, _: &mut Facts) {}
+
+    fn tell_node(&self, facts: &mut Facts) -> bool {
+        for sizes in &self.sizes {
+            facts.number(wide(sizes.len()));
+            sizes.iter().flat_map(|(set, size)| [wide(*set), *size]).for_each(|number| facts.number(number));
+        }
+        true
+    }
 }
 
 /// Sum over the counters that no allocatable device consumes afterwards of what is left of them, in thousandths.
@@ -295,4 +303,13 @@ impl Measure for Stranded {
     }
 
     fn tell(&self, _: DeviceIx, _: &mut Facts) {}
+
+    fn tell_node(&self, facts: &mut Facts) -> bool {
+        let Self(supply) = self;
+        for counter in &supply.counters {
+            facts.amount(counter.total);
+            facts.amount(counter.left);
+        }
+        true
+    }
 }

@@ -21,6 +21,7 @@ use super::options::PodOptions;
 use super::tracker::ClaimTracker;
 use super::{selector_problems, special_claim};
 use crate::cluster::classes::Classes;
+use crate::objective::Score;
 
 /// One attempt to schedule one pod, from `PreFilter` on.
 ///
@@ -47,6 +48,8 @@ pub(super) struct NodeResults {
     pub(super) results: Vec<(Index<CycleClaim>, AllocationResult)>,
     /// Requests of the claim for extended resources, if the node needs one.
     pub(super) extended: Option<ExtendedRequests>,
+    /// Score of the devices, if the allocator has an objective.
+    pub(super) choice: Option<Box<Score>>,
 }
 
 impl NodeResults {
@@ -275,6 +278,13 @@ impl PodCycle {
             let new = || found?.results.iter().find(|(of, _)| *of == index).map(|(_, allocation)| allocation);
             Some((&*claim.claim, claim.existing_allocation().or_else(new)?))
         })
+    }
+
+    /// Returns the score of the devices that the filter has found on a node by an allocator with an objective. The node with the
+    /// least value is the best; a node where nothing is to be allocated has none.
+    #[must_use]
+    pub fn choice_on(&self, node: &str) -> Option<&Score> {
+        self.nodes.get(node)?.choice.as_deref()
     }
 
     /// Returns the requests of the claim for extended resources on a node that passed the filter; `None` if the node needs

@@ -3,6 +3,8 @@
 //! The pods are tried in their order, each on the nodes in their order, with the devices of those before it in flight. The
 //! answer is that of single pods tried one by one; what makes it a gang is that one pod without a node takes all of them
 //! back. No other order is tried, as in kube-scheduler's cycle of a pod group.
+//!
+//! With an objective each pod gets the node where its devices have the least value, the first of several.
 
 use dra_attrs::Index;
 use dra_device::DeviceId;
@@ -14,7 +16,7 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use super::blocked::BlockedError;
 use super::cycle::{GroupRound, PodCycle};
 use super::explanation::{GangHolding, PodExplanation};
-use super::filter::NodeFilterError;
+use super::filter::{FilterVerdict, NodeFilterError};
 use super::identity::PodIdentity;
 use super::options::PodOptions;
 use super::reserve::ReserveError;
@@ -128,7 +130,8 @@ impl<'s> GangSearch<'s> {
         Self { fit: Some(fit), ..self }
     }
 
-    /// Places all pods, in their order, or none. Pods that share a claim, or whose group has one, get the same allocation.
+    /// Places all pods, in their order, or none. Each gets the first node that serves it; with an objective, the one where its
+    /// devices have the least value. Pods that share a claim, or whose group has one, get the same allocation.
     ///
     /// On success the allocations are in flight in `tracker`; otherwise the tracker is as before.
     ///
@@ -166,37 +169,45 @@ impl<'s> GangSearch<'s> {
         round: &mut GroupRound,
         placed: &[GangPlacement],
     ) -> Result<GangPlacement, MemberError> {
-        let mut cycle = PodCycle::pre_filter(pod, group, tracker, self.classes, round, self.options)?;
+        let cycle = PodCycle::pre_filter(pod, group, tracker, self.classes, round, self.options)?;
         let mut explanation = PodExplanation::default();
         let placement = |node: &str, cycle| {
             let pod = PodIdentity::new(pod, self.options);
             GangPlacement { pod, node: node.to_owned(), cycle }
         };
+        let filter = cycle.as_ref().map(|cycle| cycle.node_filter(self.allocator, tracker.state()));
+        let mut best: Option<(&str, FilterVerdict)> = None;
         for node in self.nodes.iter().copied() {
             let name = node.metadata.name.as_deref().unwrap_or_default();
             if let Some(Err(reason)) = self.fit.map(|fit| fit.fits(pod, node, placed)) {
                 explanation.add_other(name, reason);
                 continue;
             }
-            let Some(cycle_of_pod) = &mut cycle else {
-                return Ok(placement(name, None));
-            };
-            let verdict = cycle_of_pod.filter(node, self.allocator, tracker.state(), self.now, self.budget);
+            let Some(filter) = &filter else { return Ok(placement(name, None)) };
+            let verdict = filter.filter(node, self.now, self.budget);
             match verdict.refusal() {
                 None => {
-                    cycle_of_pod.record(name, verdict);
-                    let reserved = cycle_of_pod.reserve(name, tracker, round);
-                    if let Err(error) = reserved {
-                        cycle_of_pod.take_back(tracker);
-                        return Err(error.into());
+                    if best.as_ref().is_none_or(|(_, known)| rank(&verdict) < rank(known)) {
+                        best = Some((name, verdict));
                     }
-                    return Ok(placement(name, cycle));
+                    if !self.allocator.has_objective() {
+                        break;
+                    }
                 }
                 Some(refusal) if refusal.code() == StatusCode::Error => {
                     return Err(MemberError::Ended(refusal.clone()));
                 }
                 Some(_) => explanation.add_verdict(name, &verdict),
             }
+        }
+        drop(filter);
+        if let (Some((name, verdict)), Some(mut cycle)) = (best, cycle) {
+            cycle.record(name, verdict);
+            if let Err(error) = cycle.reserve(name, tracker, round) {
+                cycle.take_back(tracker);
+                return Err(error.into());
+            }
+            return Ok(placement(name, Some(cycle)));
         }
         explanation.set_holdings(holdings(placed));
         Err(MemberError::NoNode(Box::new(explanation)))
@@ -216,6 +227,11 @@ impl GangPlacement {
             cycle.take_back(tracker);
         }
     }
+}
+
+/// Returns the value of the devices on a node, less is better, after a mark of those without one.
+fn rank(verdict: &FilterVerdict) -> (bool, &[u64]) {
+    verdict.choice().map_or((true, &[]), |choice| (false, &choice.value))
 }
 
 /// Takes back the allocations in flight of all placed pods, the last one first.

@@ -124,7 +124,7 @@ pub use cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
 pub use explanation::{GangHolding, PodExplanation, RefusedNodes, SuggestedChange};
 pub use extended_requests::{ExtendedRequests, ExtendedResourceError};
 pub use extended_resources::ResourceProvider;
-pub use filter::{FilterVerdict, NodeFilterError};
+pub use filter::{FilterVerdict, NodeFilter, NodeFilterError};
 pub use gang::{GangError, GangFit, GangPlacement, GangSearch, MemberError};
 pub use hints::QueueHint;
 pub use identity::PodIdentity;

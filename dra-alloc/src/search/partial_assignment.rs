@@ -132,6 +132,8 @@ impl<'s> ConstraintState<'s> {
 pub(crate) struct PartialAssignment<'t, 's> {
     table: &'t Table<'s>,
     pub(crate) chosen: SmallVec<[Chosen; 4]>,
+    /// Number of devices that were chosen in earlier rounds.
+    earlier: usize,
     claims: ClaimStates<'s>,
     /// Chosen devices of this assignment that are not shareable.
     taken: DeviceSet,
@@ -144,8 +146,8 @@ pub(crate) struct PartialAssignment<'t, 's> {
 /// States of all claims.
 type ClaimStates<'s> = Indexed<ResourceClaim, SmallVec<[ClaimState<'s>; 2]>>;
 
-/// States of the claims of a round that goes on after another one.
-pub(crate) struct Round<'s>(ClaimStates<'s>);
+/// States of the claims before a round that goes on after another one, and the number of devices of rounds before that.
+pub(crate) struct Round<'s>(ClaimStates<'s>, usize);
 
 /// State of one claim in the partial assignment.
 struct ClaimState<'s> {
@@ -166,6 +168,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         Self {
             table,
             chosen: SmallVec::new(),
+            earlier: 0,
             claims: claim_states(table),
             taken: DeviceSet::new(table.candidates.end()),
             shares: BTreeMap::new(),
@@ -175,12 +178,13 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 
     /// Begins further allocations for the same claims, beside the devices that were chosen. End it with what is returned.
     pub(crate) fn begin_round(&mut self) -> Round<'s> {
-        Round(std::mem::replace(&mut self.claims, claim_states(self.table)))
+        let claims = std::mem::replace(&mut self.claims, claim_states(self.table));
+        Round(claims, std::mem::replace(&mut self.earlier, self.chosen.len()))
     }
 
     /// Goes back to the claims before a round, whose devices were all taken back.
     pub(crate) fn end_round(&mut self, before: Round<'s>) {
-        self.claims = before.0;
+        (self.claims, self.earlier) = (before.0, before.1);
     }
 
     /// Returns the number of devices chosen for a claim.
@@ -265,8 +269,8 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         let asked = self.table.alternative(alternative);
         if asked.admin_access {
             let is_own = |chosen: &Chosen| self.table.alternative(chosen.alternative).claim == asked.claim;
-            return self.taken.contains(device)
-                && self.chosen.iter().any(|chosen| chosen.device == device && is_own(chosen));
+            let mut of_round = self.chosen.iter().skip(self.earlier);
+            return self.taken.contains(device) && of_round.any(|chosen| chosen.device == device && is_own(chosen));
         }
         self.taken.contains(device) || self.table.is_held(device)
     }

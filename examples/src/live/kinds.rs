@@ -5,7 +5,6 @@
 //! of a kind with those that have the same claim. A node that has refused one of them refuses all, until it changes. The choice is that of [`best_node`](crate::placing::best_node): the highest score, the
 //! first by name among equals. Where nothing scores more than the first node that fits, later nodes stay untried.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimSpec};
 use serde::Serialize;
 
 use super::touched::Nodes;
-use crate::placing::{NoNode, NodeVerdict};
+use crate::placing::{NoNode, NodeVerdict, Rank};
 
 /// Largest number of kinds that are remembered. The one that was not asked about for longest goes first.
 const MOST: usize = 32;
@@ -39,9 +38,9 @@ struct Kind {
     /// Nodes up to there that have to be tried again.
     changed: BTreeSet<String>,
     /// Scores of the nodes that fit.
-    scores: BTreeMap<String, i64>,
+    ranks: BTreeMap<String, Rank>,
     /// The same nodes, the best one first.
-    ranked: BTreeSet<(Reverse<i64>, String)>,
+    ranked: BTreeSet<(Rank, String)>,
     /// Reasons of the nodes that do not fit.
     refusals: BTreeMap<String, PodExplanation>,
     /// The reasons of all of them, shared with who was told them last.
@@ -176,7 +175,7 @@ impl Kind {
         let mut judged: BTreeSet<&str> = BTreeSet::new();
         loop {
             let best = self.ranked.first().cloned();
-            let unbeaten = best.as_ref().filter(|(score, _)| score.0 >= best_score).map(|(_, name)| name.as_str());
+            let unbeaten = best.as_ref().filter(|(rank, _)| rank.is_best(best_score)).map(|(_, name)| name.as_str());
             let next = match (self.next_untried(nodes, unbeaten), best) {
                 (Some(next), _) => next,
                 (None, Some((_, name))) if judged.contains(name.as_str()) => return Ok(name),
@@ -209,9 +208,9 @@ impl Kind {
             self.tried_to = Some(node.clone());
         }
         match verdict {
-            NodeVerdict::Fits(score) => {
-                self.ranked.insert((Reverse(score), node.clone()));
-                self.scores.insert(node, score);
+            NodeVerdict::Fits(rank) => {
+                self.ranked.insert((rank.clone(), node.clone()));
+                self.ranks.insert(node, rank);
             }
             NodeVerdict::Refused(reasons) => {
                 Arc::make_mut(&mut self.explanation).add(&reasons);
@@ -223,8 +222,8 @@ impl Kind {
     /// Forgets the verdict on a node.
     fn forget(&mut self, node: &str) {
         self.changed.remove(node);
-        if let Some((node, score)) = self.scores.remove_entry(node) {
-            self.ranked.remove(&(Reverse(score), node));
+        if let Some((node, rank)) = self.ranks.remove_entry(node) {
+            self.ranked.remove(&(rank, node));
         }
         if let Some(reasons) = self.refusals.remove(node) {
             Arc::make_mut(&mut self.explanation).remove(&reasons);

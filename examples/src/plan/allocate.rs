@@ -1,11 +1,14 @@
 //! Claims as they are once a plan is carried out: for programs that come after the scheduler.
 
+use std::cmp::Reverse;
+
+use dra_alloc::objective::Objective;
 use dra_alloc::pods::PodOptions;
 use dra_attrs::Component;
 
 use super::accept::Objects;
 use super::place::Cluster;
-use super::{PlanError, PlannedWorkload, Rules};
+use super::{PlanError, PlannedWorkload, Rules, admit};
 use crate::manifest::{Manifests, name_of};
 use crate::workload::{Made, Workload, make};
 
@@ -31,6 +34,7 @@ pub struct Allocated {
 /// use dra_alloc::{GateSet, Profile};
 /// use examples::manifest::Manifests;
 /// use examples::plan::{Rules, allocate};
+/// use examples::preempt::Who;
 /// let mut manifests = Manifests::default();
 /// manifests.read("all.yaml", r#"
 /// {kind: Node, metadata: {name: n}}
@@ -46,7 +50,7 @@ pub struct Allocated {
 /// {kind: StatefulSet, metadata: {name: db}, spec: {replicas: 2, podManagementPolicy: Parallel, template: {spec: {containers: [],
 ///   resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]}}}}
 /// "#);
-/// let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) };
+/// let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room };
 /// let allocated = allocate(&mut manifests, rules)?;
 /// assert_eq!(allocated.placed, [("db-0".to_owned(), "n".to_owned())]);
 /// assert_eq!(allocated.waiting[0].0, "db-1");
@@ -59,9 +63,13 @@ pub struct Allocated {
 /// ```
 pub fn allocate(manifests: &mut Manifests, rules: Rules) -> Result<Allocated, PlanError> {
     let made = make(manifests, PodOptions::new(Component::new(rules.profile, rules.gates)));
-    let (mut cluster, objects) = (Cluster::new(manifests, rules)?, Objects::default());
+    admit(manifests);
+    let first = Objective::default();
+    let (mut cluster, objects) = (Cluster::new(manifests, rules, &first)?, Objects::default());
     let (mut placed, mut waiting) = (Vec::new(), Vec::new());
-    for workload in &made.workloads {
+    let mut order: Vec<&Workload> = made.workloads.iter().collect();
+    order.sort_by_key(|workload| Reverse(cluster.priority(workload)));
+    for workload in order {
         let mut planned = PlannedWorkload::of(workload, String::new());
         cluster.place(workload, &made, &objects, &mut planned);
         placed.extend(planned.placed.into_iter().map(|pod| (beside(workload, &pod.name), pod.node)));
@@ -81,7 +89,7 @@ fn beside(workload: &Workload, pod: &str) -> String {
     }
 }
 
-impl Cluster {
+impl Cluster<'_> {
     /// Puts pods and claims back into manifests: the pods with the claims for their extended resources.
     fn give_back(self, manifests: &mut Manifests) {
         let (pods, claims, mut of_pods) = self.into_pods_and_claims();

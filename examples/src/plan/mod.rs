@@ -14,6 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::Profile;
+use dra_alloc::objective::Objective;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{GateSet, StateError};
 use dra_attrs::{Component, QuantityError};
@@ -107,6 +108,9 @@ pub struct PlacedPod {
     /// Remarks about devices: the share of one, the alternative of a list, the claim if pods share it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub remarks: BTreeMap<String, String>,
+    /// Reason why these devices are better than the first ones that fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
 }
 
 /// Returns true for a number that is not written.
@@ -170,7 +174,15 @@ impl Rules {
 ///
 /// # Errors
 /// See [`PlanError`].
-pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
+pub fn plan(manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
+    plan_best(manifests, rules, &Objective::default())
+}
+
+/// Plans manifests as [`plan`] does, with the best devices for an objective, each pod on the node where they are best.
+///
+/// # Errors
+/// See [`PlanError`].
+pub fn plan_best(mut manifests: Manifests, rules: Rules, objective: &Objective) -> Result<Plan, PlanError> {
     let names = Names::of(&manifests);
     let objects = accept::Objects::judge(&mut manifests, rules);
     let made: Made = make_with_lone_claims(&mut manifests, rules.options());
@@ -180,7 +192,7 @@ pub fn plan(mut manifests: Manifests, rules: Rules) -> Result<Plan, PlanError> {
     notes.extend(admit(&mut manifests));
     let mark = manifests.mark();
     notes.extend((!mark.is_empty()).then(|| mark.trim_end().to_owned()));
-    let mut cluster = place::Cluster::new(&mut manifests, rules)?;
+    let mut cluster = place::Cluster::new(&mut manifests, rules, objective)?;
     notes.extend(cluster.note());
     let shown = made.workloads.iter().filter(|workload| is_shown(workload));
     let mut planned: Vec<(&Workload, PlannedWorkload)> =

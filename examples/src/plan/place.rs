@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use dra_alloc::explain::Detail;
+use dra_alloc::objective::Objective;
 use dra_alloc::pods::{
     BindStep, ClaimTracker, ClaimWrite, CycleClaim, GroupRound, PodCycle, PodExplanation, PodOptions, PreBind,
     pre_enqueue,
@@ -28,7 +29,7 @@ use super::{PlacedPod, PlanError, PlannedWorkload, Rules, WaitingPods};
 use crate::candidates::candidates;
 use crate::claim_store::ClaimStore;
 use crate::manifest::{Manifests, name_of};
-use crate::placing::{NodeVerdict, judge, with_shared_budget};
+use crate::placing::{NodeVerdict, Rank, judge, with_shared_budget};
 use crate::preempt::{RuledRoom, WhoGoes};
 use crate::room::{Room, demand_with_devices};
 use crate::workload::{Made, Workload, controller, node_of};
@@ -47,8 +48,9 @@ const MOST_HELP: usize = 3;
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 /// Cluster of a plan, with the pods that were placed so far.
-pub(super) struct Cluster {
+pub(super) struct Cluster<'o> {
     rules: Rules,
+    objective: &'o Objective,
     options: PodOptions,
     nodes: Vec<Node>,
     /// Positions of the nodes by name.
@@ -91,9 +93,9 @@ enum NoPlace {
     Nowhere,
 }
 
-impl Cluster {
+impl<'o> Cluster<'o> {
     /// Takes the objects of manifests.
-    pub(super) fn new(manifests: &mut Manifests, rules: Rules) -> Result<Self, PlanError> {
+    pub(super) fn new(manifests: &mut Manifests, rules: Rules, objective: &'o Objective) -> Result<Self, PlanError> {
         let component = Component::new(rules.profile, rules.gates);
         let (mut tracker, mut store) = (ClaimTracker::new(component), ClaimStore::default());
         for mut claim in take(&mut manifests.claims) {
@@ -107,6 +109,7 @@ impl Cluster {
         let by_name = names.map(|(index, node)| (node.metadata.name.clone().unwrap_or_default(), index)).collect();
         Ok(Self {
             rules,
+            objective,
             options: PodOptions::new(component),
             room: Room::new(&nodes, &pods)?,
             inventory: Inventory::new(slices.iter().cloned()).with_taint_rules(take(&mut manifests.taint_rules)),
@@ -209,6 +212,7 @@ impl Cluster {
     fn allocator(&self) -> Allocator<'_> {
         Allocator::new(Component::new(self.rules.profile, self.rules.gates), &self.inventory, &self.classes)
             .with_selector_cache(&self.selectors)
+            .with_objective(self.objective)
     }
 
     /// Begins the cycle of a pod; none if it has no claims.
@@ -229,19 +233,21 @@ impl Cluster {
         let mut cycle = self.begin(pod)?;
         let node = self.choose(pod, cycle.as_mut(), &mut demand, search)?;
         let name = self.nodes.get(node).and_then(|node| node.metadata.name.clone()).unwrap_or_default();
-        let (mut devices, mut remarks) = (Vec::new(), BTreeMap::new());
+        let (mut devices, mut remarks, mut choice) = (Vec::new(), BTreeMap::new(), None);
         if let Some(mut cycle) = cycle {
             (devices, remarks) = devices_on(&cycle, &name);
+            choice = reason_on(&cycle, &name);
             cycle
                 .reserve(&name, &mut self.tracker, &mut GroupRound::default())
                 .map_err(|error| NoPlace::Told(error.to_string()))?;
             self.bind(cycle).map_err(NoPlace::Told)?;
         }
         self.room.take(&name, &demand);
-        Ok(PlacedPod { name: pod.metadata.name.clone().unwrap_or_default(), node: name, devices, remarks })
+        Ok(PlacedPod { name: pod.metadata.name.clone().unwrap_or_default(), node: name, devices, remarks, choice })
     }
 
-    /// Chooses the first node that can run a pod; the best of some if the alternatives of a prioritized list make a difference.
+    /// Chooses the first node that can run a pod; the best of some if the alternatives of a prioritized list make a difference, or an
+    /// objective.
     fn choose(
         &self,
         pod: &Pod,
@@ -250,32 +256,33 @@ impl Cluster {
         search: &mut Search,
     ) -> Result<usize, NoPlace> {
         let allocator = self.allocator();
-        let compared = if cycle.as_ref().is_some_and(|cycle| has_alternatives(cycle)) { COMPARED } else { 1 };
+        let differ = |cycle: &PodCycle| has_alternatives(cycle) || !self.objective.is_empty();
+        let compared = if cycle.as_deref().is_some_and(differ) { COMPARED } else { 1 };
         let counts_devices = self.rules.gates.has(Gate::NodeAllocatableResources);
-        let (mut best, mut fitting, mut position): (Option<(i64, usize, Resources)>, usize, usize) = (None, 0, 0);
+        let (mut best, mut fitting, mut position): (Option<(Rank, usize, Resources)>, usize, usize) = (None, 0, 0);
         with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
             while let Some(index) = search.left.get(position).copied() {
                 let Some(node) = self.nodes.get(index) else { break };
                 let name = node.metadata.name.as_deref().unwrap_or_default();
                 let mut taken = demand.clone();
-                let mut score = self.room.refusal(name, demand, &self.classes).is_none().then_some(0);
-                if let (Some(_), Some(cycle)) = (score, cycle.as_deref_mut()) {
-                    score = match judge(cycle, node, &allocator, self.tracker.state(), NOW, budget) {
-                        Ok(NodeVerdict::Fits(score)) => Some(score),
+                let mut rank = self.room.refusal(name, demand, &self.classes).is_none().then(|| Rank::new(0, None));
+                if let (Some(_), Some(cycle)) = (&rank, cycle.as_deref_mut()) {
+                    rank = match judge(cycle, node, &allocator, self.tracker.state(), NOW, budget) {
+                        Ok(NodeVerdict::Fits(rank)) => Some(rank),
                         Ok(NodeVerdict::Refused(_)) => None,
                         Err(error) => return Err(NoPlace::Failed(error.to_string())),
                     };
-                    if score.is_some() && counts_devices {
+                    if rank.is_some() && counts_devices {
                         taken = demand_with_devices(pod, cycle, &self.inventory, node).map_err(NoPlace::Told)?;
-                        score = score.filter(|_| self.room.refusal(name, &taken, &self.classes).is_none());
+                        rank = rank.filter(|_| self.room.refusal(name, &taken, &self.classes).is_none());
                     }
                 }
-                let Some(score) = score else {
+                let Some(rank) = rank else {
                     search.left.remove(position);
                     continue;
                 };
-                if best.as_ref().is_none_or(|(known, ..)| score > *known) {
-                    best = Some((score, index, taken));
+                if best.as_ref().is_none_or(|(known, ..)| rank < *known) {
+                    best = Some((rank, index, taken));
                 }
                 (fitting, position) = (fitting.saturating_add(1), position.saturating_add(1));
                 if fitting >= compared {
@@ -462,6 +469,11 @@ fn remark(claim: &ResourceClaim, result: &DeviceRequestAllocationResult) -> Stri
     let is_own = controller(&claim.metadata).is_some_and(|owner| owner.kind == "Pod");
     let named = (!is_own).then(|| format!("claim {}", claim.metadata.name.as_deref().unwrap_or_default()));
     alternative.into_iter().chain(share).chain(named).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the reason why the devices on a node are better than the first ones that fit.
+fn reason_on(cycle: &PodCycle, node: &str) -> Option<String> {
+    cycle.choice_on(node)?.reason.as_ref().map(ToString::to_string)
 }
 
 /// Returns the reason that a scheduler does not try a pod at all.

@@ -7,12 +7,15 @@ use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Classes, GateSet, Inventory, Profile};
 use dra_attrs::{FieldError, FieldErrors, FieldPath};
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::{Device, ResourceSlice, ResourceSliceSpec};
+use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice, ResourceSliceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::description::{Description, DescriptionError, MAX_DEVICES, MAX_NODES, NodeShape};
 use super::recorded::Recorded;
 use super::template::Templates;
+
+/// Largest number of counter sets of a slice.
+const SETS_OF_SLICE: usize = 8;
 
 /// Cluster without pods. It does not change during a day.
 #[derive(Debug)]
@@ -70,7 +73,35 @@ impl Cluster {
     }
 }
 
-/// Adds the nodes of a shape, each with a slice for each driver.
+/// Devices and counters of a driver on a node.
+#[derive(Default)]
+struct Pool {
+    devices: Vec<Device>,
+    /// Counters and partitions of each card.
+    cards: Vec<(CounterSet, Vec<Device>)>,
+}
+
+impl Pool {
+    /// Returns the contents of the slices: devices, then counters, then the partitions of each card.
+    fn slices(&self) -> Vec<ResourceSliceSpec> {
+        let of_devices = |devices: &Vec<Device>| {
+            let devices = Some(devices.clone()).filter(|devices| !devices.is_empty());
+            devices.map(|devices| ResourceSliceSpec { devices: Some(devices), ..ResourceSliceSpec::default() })
+        };
+        let of_sets = |cards: &[(CounterSet, Vec<Device>)]| {
+            let sets = cards.iter().map(|(set, _)| set.clone()).collect();
+            ResourceSliceSpec { shared_counters: Some(sets), ..ResourceSliceSpec::default() }
+        };
+        let partitions = self.cards.iter().filter_map(|(_, devices)| of_devices(devices));
+        of_devices(&self.devices)
+            .into_iter()
+            .chain(self.cards.chunks(SETS_OF_SLICE).map(of_sets))
+            .chain(partitions)
+            .collect()
+    }
+}
+
+/// Adds the nodes of a shape, each with a pool for each driver.
 fn add_nodes(
     templates: Templates,
     index: usize,
@@ -81,21 +112,33 @@ fn add_nodes(
     let name = |number: u32| format!("{}-{number}", shape.name);
     // The longest name, so that it is checked.
     let last = name(shape.count.saturating_sub(1));
-    let mut pools = BTreeMap::<&str, Vec<Device>>::new();
+    let mut pools = BTreeMap::<&str, Pool>::new();
     for (number, group) in shape.devices.iter().enumerate() {
-        let devices = pools.entry(&group.driver).or_default();
+        let Pool { devices, .. } = pools.entry(&group.driver).or_default();
         let place = format!("nodes[{index}].devices[{number}]");
         devices.extend(templates.devices(group, devices.len(), &last, place)?);
     }
+    for (number, group) in shape.cards.iter().enumerate() {
+        let Pool { cards, .. } = pools.entry(&group.driver).or_default();
+        let place = format!("nodes[{index}].cards[{number}]");
+        let first = u32::try_from(cards.len()).unwrap_or(u32::MAX);
+        for card in first..first.saturating_add(group.count) {
+            cards.push(templates.card(group, card, &last, &place)?);
+        }
+    }
+    let pools: Vec<_> = pools.into_iter().map(|(driver, pool)| (driver, pool.slices())).collect();
     for number in 0..shape.count {
         let node = name(number);
-        for (driver, devices) in &pools {
-            let mut spec = ResourceSliceSpec::default();
-            (spec.driver, spec.node_name) = ((*driver).to_owned(), Some(node.clone()));
-            spec.devices = Some(devices.clone());
-            (spec.pool.name, spec.pool.generation, spec.pool.resource_slice_count) = (node.clone(), 1, 1);
-            let metadata = ObjectMeta { name: Some(format!("{node}-{driver}")), ..ObjectMeta::default() };
-            slices.push(Arc::new(ResourceSlice { metadata, spec }));
+        for (driver, of_pool) in &pools {
+            for (number, contents) in of_pool.iter().enumerate() {
+                let mut spec = contents.clone();
+                (spec.driver, spec.node_name) = ((*driver).to_owned(), Some(node.clone()));
+                (spec.pool.name, spec.pool.generation) = (node.clone(), 1);
+                spec.pool.resource_slice_count = i64::try_from(of_pool.len()).unwrap_or(i64::MAX);
+                let number = if of_pool.len() > 1 { format!("-{number:02}") } else { String::new() };
+                let metadata = ObjectMeta { name: Some(format!("{node}-{driver}{number}")), ..ObjectMeta::default() };
+                slices.push(Arc::new(ResourceSlice { metadata, spec }));
+            }
         }
         let metadata = ObjectMeta { name: Some(node), ..ObjectMeta::default() };
         nodes.push(Node { metadata, ..Node::default() });

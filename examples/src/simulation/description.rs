@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ValueEnum;
+use dra_alloc::objective::Objective;
 use dra_attrs::{FieldError, FieldErrors, FieldPath};
 use k8s_openapi::jiff::SignedDuration;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// Largest number of nodes.
@@ -19,6 +21,12 @@ const MAX_VALUES: usize = 1_000_000;
 
 /// Largest number of devices of one driver on a node: those of one slice.
 const MAX_PER_DRIVER: u32 = 128;
+
+/// Largest number of cards of a group.
+const MAX_CARDS: u32 = 32;
+
+/// Largest number of partitions of a card: those of one slice with counters.
+const MAX_PARTITIONS: usize = 64;
 
 /// Largest number of pods of a day, as expected from the rates.
 pub const MAX_PODS: u64 = 1_000_000;
@@ -120,6 +128,9 @@ pub struct Description {
     /// Order in which waiting pods are tried.
     #[serde(default)]
     pub order: Order,
+    /// Rule by which devices are chosen: levels of terms. A pod goes to the node where they have the least value.
+    #[serde(default, deserialize_with = "objective")]
+    pub objective: Objective,
     /// Device classes: the CEL expression of each, by name.
     #[serde(default)]
     pub classes: BTreeMap<String, String>,
@@ -144,7 +155,11 @@ pub struct NodeShape {
     /// Number of nodes.
     pub count: u32,
     /// Devices of each node. Those of one driver are a pool.
+    #[serde(default)]
     pub devices: Vec<DeviceGroup>,
+    /// Cards of each node that are given away in partitions.
+    #[serde(default)]
+    pub cards: Vec<CardGroup>,
 }
 
 /// Devices that have the same attributes.
@@ -162,6 +177,38 @@ pub struct DeviceGroup {
     /// Capacities, as in a `ResourceSlice`.
     #[serde(default)]
     pub capacity: Map<String, Value>,
+}
+
+/// Cards with the same partitions. What a partition takes of its card's counters, no other one can have.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CardGroup {
+    /// Name of the driver.
+    pub driver: String,
+    /// Number of cards.
+    pub count: u32,
+    /// Counters of each card, by name.
+    pub counters: Map<String, Value>,
+    /// Partitions of each card: a device for each place.
+    pub partitions: Vec<Partition>,
+}
+
+/// Partition of a card.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Partition {
+    /// Name, of which the devices' names are made: `gpu-CARD-NAME-PLACE`.
+    pub name: String,
+    /// Attributes, as in a `ResourceSlice`.
+    #[serde(default)]
+    pub attributes: Map<String, Value>,
+    /// Capacities, as in a `ResourceSlice`.
+    #[serde(default)]
+    pub capacity: Map<String, Value>,
+    /// Counters that the partition takes at each of its places.
+    pub places: Vec<Map<String, Value>>,
 }
 
 /// Pods with equal claims.
@@ -226,8 +273,22 @@ pub struct WhatIf {
     pub placing: Option<Placing>,
     /// Order in which waiting pods are tried.
     pub order: Option<Order>,
+    /// Rule by which devices are chosen.
+    #[serde(default, deserialize_with = "some_objective")]
+    pub objective: Option<Objective>,
     /// Number from which arrivals and stays are drawn.
     pub seed: Option<u64>,
+}
+
+impl CardGroup {
+    /// Checks the number of cards and of their partitions, and returns the number of devices.
+    fn check_size(&self, field: &FieldPath<'_>, errors: &mut FieldErrors) -> usize {
+        let of_card = self.partitions.iter().map(|partition| partition.places.len()).sum();
+        let cards = u128::from(self.count);
+        at_most(&field.child("count"), "cards", cards, u128::from(MAX_CARDS), errors);
+        at_most(&field.child("partitions"), "places", of_card as u128, MAX_PARTITIONS as u128, errors);
+        usize::try_from(self.count).unwrap_or(usize::MAX).saturating_mul(of_card)
+    }
 }
 
 impl Description {
@@ -256,6 +317,14 @@ impl Description {
         self.what_if.iter().map(|change| (change.name.as_str(), self.with(change)))
     }
 
+    /// Changes the rates of pods, also those of the changes, to some percent of what they are.
+    pub fn scale(&mut self, percent: u32) {
+        let of_kinds = self.pods.iter_mut().map(|kind| &mut kind.per_hour);
+        for rate in of_kinds.chain(self.what_if.iter_mut().flat_map(|change| change.pods.values_mut())) {
+            *rate = u32::try_from(u64::from(*rate) * u64::from(percent) / 100).unwrap_or(u32::MAX);
+        }
+    }
+
     fn with(&self, change: &WhatIf) -> Self {
         let mut changed = Self { what_if: Vec::new(), ..self.clone() };
         for shape in &mut changed.nodes {
@@ -266,6 +335,7 @@ impl Description {
         }
         changed.placing = change.placing.unwrap_or(self.placing);
         changed.order = change.order.unwrap_or(self.order);
+        changed.objective = change.objective.clone().unwrap_or_else(|| self.objective.clone());
         changed.seed = change.seed.unwrap_or(self.seed);
         changed
     }
@@ -293,6 +363,12 @@ impl Description {
         for (index, shape) in self.nodes.iter().enumerate() {
             let count = usize::try_from(shape.count).unwrap_or(usize::MAX);
             nodes = nodes.saturating_add(count);
+            for (number, group) in shape.cards.iter().enumerate() {
+                let field = at.index(index);
+                let field = field.child("cards");
+                let partitions = group.check_size(&field.index(number), errors);
+                devices = devices.saturating_add(count.saturating_mul(partitions));
+            }
             let mut of_driver = BTreeMap::<&str, u32>::new();
             for (number, group) in shape.devices.iter().enumerate() {
                 let sum = of_driver.entry(&group.driver).or_default();
@@ -337,6 +413,15 @@ impl Description {
             }
         }
     }
+}
+
+/// Reads levels of terms.
+fn objective<'d, D: Deserializer<'d>>(from: D) -> Result<Objective, D::Error> {
+    Objective::from_json(&Value::deserialize(from)?).map_err(D::Error::custom)
+}
+
+fn some_objective<'d, D: Deserializer<'d>>(from: D) -> Result<Option<Objective>, D::Error> {
+    objective(from).map(Some)
 }
 
 fn unique<'n>(list: &FieldPath<'_>, names: impl Iterator<Item = &'n String>, errors: &mut FieldErrors) {

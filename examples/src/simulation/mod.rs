@@ -36,9 +36,10 @@ mod template;
 use arrivals::{Arrivals, arrivals};
 use cluster::Cluster;
 pub use description::{
-    Description, DescriptionError, DeviceGroup, MAX_DEVICES, MAX_NODES, MAX_PODS, MAX_VARIANTS, NodeShape, Order,
-    Placing, PodKind, Span, WhatIf,
+    CardGroup, Description, DescriptionError, DeviceGroup, MAX_DEVICES, MAX_NODES, MAX_PODS, MAX_VARIANTS, NodeShape,
+    Order, Partition, Placing, PodKind, Span, WhatIf,
 };
+use dra_alloc::objective::Objective;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{GateSet, Profile};
 use dra_attrs::{Component, FieldError, FieldErrors, FieldPath};
@@ -57,6 +58,7 @@ pub struct Simulation {
     duration: u64,
     placing: Placing,
     order: Order,
+    objective: Objective,
     options: PodOptions,
     cluster: Cluster,
     arrivals: Arrivals,
@@ -89,6 +91,7 @@ impl Simulation {
             duration: description.duration.millis(),
             placing: description.placing,
             order: description.order,
+            objective: description.objective.clone(),
             options: PodOptions::new(Component::new(profile, gates)),
             cluster,
             arrivals,

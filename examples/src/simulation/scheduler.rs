@@ -1,11 +1,11 @@
 //! Scheduler of a simulation: a node and devices for one pod at a time, by dra-alloc's tracker and allocator.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::explain::Detail;
 use dra_alloc::pods::{
-    BindStep, ClaimTracker, GroupRound, NodeFilterError, PodCycle, PodExplanation, PreBind, StatusCode,
+    BindStep, ClaimTracker, FilterVerdict, GroupRound, NodeFilterError, PodCycle, PodExplanation, PreBind, StatusCode,
 };
 use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Index, NodeVerdicts, allocated_devices};
 use dra_attrs::{Component, Profile};
@@ -52,6 +52,15 @@ pub(super) struct Placed {
     claims: Vec<ClaimKey>,
 }
 
+/// Node that can serve a pod.
+struct Candidate {
+    index: usize,
+    /// Value of the devices.
+    value: Option<Vec<u64>>,
+    /// Verdict, if the node was asked now.
+    verdict: Option<FilterVerdict>,
+}
+
 /// Nodes whose devices were taken or given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Changed {
@@ -67,6 +76,8 @@ pub(super) struct Scheduler<'s> {
     server: ClaimStore,
     /// Nodes that have refused each kind of pods.
     verdicts: NodeVerdicts<usize>,
+    /// Values of the best devices on each node for kinds of pods, since it has changed; `None` if the search was stopped.
+    values: Vec<BTreeMap<usize, Option<Vec<u64>>>>,
     /// Nodes with their free devices, those with the fewest first.
     by_room: BTreeSet<(usize, usize)>,
     /// Number of free devices of each node.
@@ -85,6 +96,7 @@ impl<'s> Scheduler<'s> {
         let (cluster, component) = (&simulation.cluster, simulation.options.scheduler());
         let allocator =
             Allocator::new(component, &cluster.inventory, &cluster.classes).with_selector_cache(&cluster.selectors);
+        let allocator = allocator.with_objective(&simulation.objective);
         let tracker = ClaimTracker::new(Component::new(Profile::V1_37, component.gates()));
         allocator.prepare(tracker.state(), &cluster.nodes);
         let mut scheduler = Self {
@@ -93,6 +105,7 @@ impl<'s> Scheduler<'s> {
             tracker,
             server: ClaimStore::default(),
             verdicts: NodeVerdicts::default(),
+            values: vec![BTreeMap::new(); cluster.nodes.len()],
             by_room: BTreeSet::new(),
             free: vec![0; cluster.nodes.len()],
             latest: 0,
@@ -137,7 +150,7 @@ impl<'s> Scheduler<'s> {
         let begun = PodCycle::pre_filter(pod, None, &self.tracker, classes, &round, options);
         let begun = begun.map_err(|blocked| Unplaced::invalid(&blocked))?;
         let mut cycle = begun.ok_or_else(|| Unplaced::invalid(&"no claims"))?;
-        let Some((node, name)) = self.first_fitting(&mut cycle, kind, among)? else {
+        let Some((node, name)) = self.choose(&mut cycle, kind, among)? else {
             return Err(self.refusal(&cycle, kind));
         };
         cycle.reserve(&name, &mut self.tracker, &mut round).map_err(|error| Unplaced::invalid(&error))?;
@@ -160,14 +173,15 @@ impl<'s> Scheduler<'s> {
         }
     }
 
-    /// Returns the first node that can serve the claims, with its name.
-    fn first_fitting(
+    /// Returns the first node that can serve the claims, with its name; with an objective, the one where the devices have the least
+    /// value.
+    fn choose(
         &mut self,
         cycle: &mut PodCycle,
         kind: usize,
         among: Changed,
     ) -> Result<Option<(usize, String)>, Unplaced> {
-        let Self { simulation, allocator, tracker, verdicts, by_room, latest, stopped, .. } = self;
+        let Self { simulation, allocator, tracker, verdicts, values, by_room, latest, stopped, .. } = self;
         let nodes = &simulation.cluster.nodes;
         let mut followed = verdicts.follow(allocator, tracker.state(), nodes);
         let candidates: Box<dyn Iterator<Item = usize>> = match (among, simulation.placing) {
@@ -178,16 +192,28 @@ impl<'s> Scheduler<'s> {
                 Box::new(followed.undecided(&kind, Index::from(*latest)).map(usize::from))
             }
         };
+        let filter = cycle.node_filter(allocator, tracker.state());
+        let ask = |node: &Node| filter.filter(node, Timestamp::UNIX_EPOCH, Budget::work(WORK));
+        let mut best: Option<Candidate> = None;
         for index in candidates {
             let Some(node) = nodes.get(index).filter(|_| !followed.has_refused(&kind, Index::from(index))) else {
                 continue;
             };
-            let verdict = cycle.filter(node, allocator, tracker.state(), Timestamp::UNIX_EPOCH, Budget::work(WORK));
-            match verdict.refusal() {
+            let known = values.get(index).and_then(|known| known.get(&kind)).cloned();
+            let verdict = if known.is_some() { None } else { Some(ask(node)) };
+            match verdict.as_ref().and_then(FilterVerdict::refusal) {
                 None => {
-                    let name = name_of_node(node);
-                    cycle.record(name, verdict);
-                    return Ok(Some((index, name.to_owned())));
+                    let value = known.unwrap_or_else(|| verdict.as_ref().and_then(value_of));
+                    values.get_mut(index).map(|known| known.insert(kind, value.clone()));
+                    // A value that is not known comes last.
+                    let is_better = |best: &Candidate| (value.is_none(), &value) < (best.value.is_none(), &best.value);
+                    if best.as_ref().is_none_or(is_better) {
+                        best = Some(Candidate { index, value, verdict });
+                    }
+                    if simulation.objective.is_empty() {
+                        break;
+                    }
+                    continue;
                 }
                 Some(NodeFilterError::TimedOut { .. }) => *stopped += 1,
                 Some(refusal) if refusal.code() == StatusCode::Error => {
@@ -197,7 +223,15 @@ impl<'s> Scheduler<'s> {
             }
             followed.refuse(&kind, Index::from(index));
         }
-        Ok(None)
+        let Some((Candidate { index, verdict, .. }, node)) =
+            best.and_then(|best| nodes.get(best.index).map(|node| (best, node)))
+        else {
+            return Ok(None);
+        };
+        let (verdict, name) = (verdict.unwrap_or_else(|| ask(node)), name_of_node(node));
+        drop(filter);
+        cycle.record(name, verdict);
+        Ok(Some((index, name.to_owned())))
     }
 
     /// Says if the claims could be served by an empty cluster; the first time for each kind, with the reasons.
@@ -241,6 +275,10 @@ impl<'s> Scheduler<'s> {
 
     /// Renews the order of nodes after a change of the devices in use.
     fn note(&mut self, changed: Changed) {
+        match changed {
+            Changed::All => self.values.iter_mut().for_each(BTreeMap::clear),
+            Changed::Node(index) => self.values.get_mut(index).into_iter().for_each(BTreeMap::clear),
+        }
         match (self.simulation.placing, changed) {
             (Placing::FirstFit | Placing::NextFit, _) => {}
             (Placing::BestFit, Changed::All) => (0..self.free.len()).for_each(|index| self.note_room(index)),
@@ -292,6 +330,10 @@ fn devices(claim: &ResourceClaim) -> impl Iterator<Item = HeldDevice> {
         device: result.device.clone(),
         shared: result.share_id.is_some(),
     })
+}
+
+fn value_of(verdict: &FilterVerdict) -> Option<Vec<u64>> {
+    verdict.choice().map(|choice| choice.value.clone())
 }
 
 fn name_of_node(node: &Node) -> &str {

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod further;
+mod nodes;
 mod presets;
 mod reading;
 mod terms;

@@ -1,6 +1,6 @@
-//! The presets: each with its case, by first fit and with the objective. docs/for-scheduler-authors.md has the same table.
+//! The presets: each with its case, by first fit and with the objective. docs/presets.md has the same cases.
 
-use dra_alloc::objective::{Objective, Proof};
+use dra_alloc::objective::{Objective, PairCost, PairScope, Pairs, Proof, Term};
 use serde_json::json;
 
 use super::cluster::{Cluster, GPU, NIC, at_root, on_card, request};
@@ -32,7 +32,7 @@ fn partitions_are_packed() {
         json!([request("r", "gpu", 1)]),
         &Objective::pack_partitions(),
         [&["p/card-0-0"], &["p/card-1-1"]],
-        "p/card-1-1 rather than p/card-0-0: opened by counter set 0 instead of 1",
+        "p/card-1-1 rather than p/card-0-0: counter set card-1 is in use already (opened by counter set 0 instead of 1)",
     );
 }
 
@@ -47,7 +47,7 @@ fn whole_pools_and_cards_stay_free() {
         json!([request("r", "gpu", 1)]),
         &Objective::keep_whole(),
         [&["a/x-0"], &["b/y-1"]],
-        "b/y-1 rather than a/x-0: opened by pool 0 instead of 1",
+        "b/y-1 rather than a/x-0: pool b is in use already (opened by pool 0 instead of 1)",
     );
 }
 
@@ -60,7 +60,7 @@ fn gpus_are_close_together() {
         json!([request("r", "gpu", 2)]),
         &Objective::close_together(),
         [&["p/g0", "p/g1"], &["p/g2", "p/g3"]],
-        &format!("p/g2, p/g3 rather than p/g0, p/g1: {near} 0 instead of 2"),
+        &format!("p/g2, p/g3 rather than p/g0, p/g1: they are closer together ({near} 0 instead of 2)"),
     );
 }
 
@@ -73,7 +73,8 @@ fn each_gpu_has_a_nic() {
         json!([request("gpus", "gpu", 2), request("nics", "nic", 2)]),
         &Objective::pair_requests("gpus", "nics"),
         [&["p/g0", "p/g1", "q/n0", "q/n1"], &["p/g0", "p/g1", "q/n0", "q/n2"]],
-        "q/n2 rather than q/n1: pairing of gpus with nics by resource.kubernetes.io/pcieRoot 0 instead of 1",
+        "q/n2 rather than q/n1: more devices of gpus have a partner of nics \
+         (pairing of gpus with nics by resource.kubernetes.io/pcieRoot 0 instead of 1)",
     );
 }
 
@@ -86,7 +87,8 @@ fn little_is_wasted() {
         json!([request("r", "gpu", 1)]),
         &Objective::least_waste("gpu.example.com/memory").unwrap(),
         [&["p/big"], &["p/small"]],
-        "p/small rather than p/big: waste of gpu.example.com/memory 50 instead of 1000",
+        "p/small rather than p/big: less of gpu.example.com/memory is wasted \
+         (waste of gpu.example.com/memory 50 instead of 1000)",
     );
 }
 
@@ -99,6 +101,28 @@ fn functions_are_spread() {
         json!([request("r", "nic", 1)]),
         &Objective::spread_over("nic.example.com/pf").unwrap(),
         [&["p/a1"], &["p/b0"]],
-        "p/b0 rather than p/a1: spread by nic.example.com/pf 1 instead of 3",
+        "p/b0 rather than p/a1: fewer devices are in use there (spread by nic.example.com/pf 1 instead of 3)",
     );
+}
+
+#[test]
+fn sets_that_a_driver_prefers_are_taken() {
+    let sets = [("g0", &["a"][..], "0"), ("g1", &["b"], "0"), ("g2", &["a", "c"], "1"), ("g3", &["c"], "1")];
+    let gpus = sets.map(|(name, nvlink, board)| {
+        json!({"name": name, "attributes": {"nvlink": {"strings": nvlink}, "board": {"string": board}}})
+    });
+    let attributes = ["gpu.example.com/nvlink", "gpu.example.com/board"].map(str::to_owned).to_vec();
+    let near = Pairs { cost: PairCost::Distance { attributes }, within: PairScope::Claim };
+    let near = Objective::new([vec![Term::Pairs(near).into()]]).unwrap();
+    let cluster = Cluster::new(&[(GPU, "p", gpus.into())]);
+    assert_better(
+        &cluster,
+        json!([request("r", "gpu", 2)]),
+        &near,
+        [&["p/g0", "p/g1"], &["p/g0", "p/g2"]],
+        &format!("p/g2 rather than p/g1: they are closer together ({near} 0 instead of 1)"),
+    );
+    // Without a whole set, two of one board.
+    let (devices, _) = cluster.hold("gpu.example.com/p/g2").ask(&json!([request("r", "gpu", 2)]), &near);
+    assert_eq!(devices, ["p/g0", "p/g1"]);
 }

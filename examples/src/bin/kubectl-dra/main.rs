@@ -25,6 +25,7 @@ use examples::live::listing::{list, list_devices, list_devices_and_pods, list_if
 use examples::live::now;
 use examples::live::why::{GateSource, NotPending, Question as Why, shown};
 use examples::manifest::Manifests;
+use examples::objective_file::ObjectiveFileError;
 use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, escaped, program, put, put_styled, say};
 use examples::plan::PlanError;
 use examples::pool_question::Question;
@@ -151,6 +152,8 @@ enum DraError {
     Gates(#[from] GateError),
     #[error(transparent)]
     Cluster(#[from] LiveError),
+    #[error(transparent)]
+    Objective(#[from] ObjectiveFileError),
     #[error(transparent)]
     NotPending(#[from] NotPending),
     #[error(transparent)]

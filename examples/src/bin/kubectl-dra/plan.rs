@@ -1,12 +1,15 @@
 //! The question `plan`: what a cluster would do with manifests.
 
+use std::path::PathBuf;
+
 use clap::{Args as ClapArgs, ValueEnum};
 use examples::live::connect::Cluster;
 use examples::live::failure::LiveError;
 use examples::live::listing::{list, list_devices_and_pods, list_if_allowed};
 use examples::manifest::{Manifests, TemplatePath};
+use examples::objective_file::objective_of;
 use examples::output::{Format, OutputError, as_json, as_yaml, say};
-use examples::plan::{Plan, Rules, plan};
+use examples::plan::{Plan, Rules, plan, plan_best};
 use examples::preempt::Who;
 
 use super::{Args, DraError, NAME};
@@ -26,6 +29,9 @@ pub(crate) struct PlanArgs {
     /// Say who would have to go by each rule, or who is in the way
     #[arg(long)]
     who: bool,
+    /// File with the rule by which devices are chosen, levels of terms as JSON; the first devices that fit without it
+    #[arg(long, value_name = "FILE")]
+    objective: Option<PathBuf>,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = PlanFormat::Table)]
     output: PlanFormat,
@@ -88,7 +94,13 @@ impl Args {
         who: Who,
         output: Format,
     ) -> Result<(String, bool), DraError> {
-        let of_files = PlanArgs { files: files.to_vec(), templates: Vec::new(), who: false, output: PlanFormat::Table };
+        let of_files = PlanArgs {
+            files: files.to_vec(),
+            templates: Vec::new(),
+            who: false,
+            objective: None,
+            output: PlanFormat::Table,
+        };
         let rules = Rules { profile: self.rules.profile, gates: self.gates()?, who };
         let mut plan: Plan = plan(of_files.read(self), rules)?;
         plan.keep_waiting(name.map(|name| name.rsplit('/').next().unwrap_or(name)));
@@ -103,7 +115,8 @@ impl Args {
     /// Returns the plan as text, and true if all pods have a place.
     pub(crate) fn planned(&self, args: &PlanArgs, manifests: Manifests) -> Result<(String, bool), DraError> {
         let rules = Rules { profile: self.rules.profile, gates: self.gates()?, who: who(args.who) };
-        let plan: Plan = plan(manifests, rules)?;
+        let objective = args.objective.as_deref().map(objective_of).transpose()?.unwrap_or_default();
+        let plan: Plan = plan_best(manifests, rules, &objective)?;
         let text = match args.output {
             PlanFormat::Table => plan.text(self.namespace()),
             PlanFormat::Json => as_json(&plan)?,

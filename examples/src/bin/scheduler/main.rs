@@ -6,7 +6,6 @@
 //! With `--live` it works on a cluster: `why` explains what is pending there, and `--bind` makes it a second scheduler.
 
 mod args;
-mod choice;
 mod evict;
 #[cfg(feature = "live")]
 mod live;
@@ -27,12 +26,13 @@ use dra_attrs::{Component, GateError, Profile, VersionError};
 use examples::eviction_preview::refused_rules;
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
 use examples::manifest::Manifests;
+use examples::objective_file::{ObjectiveFileError, objective_of};
 use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
 use examples::plan::{Devices, terms_of_claims};
 use examples::workload;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceSlice;
-use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
+use print::{UnwritableClaim, choices, claims, list, refusals, restrictions, table};
 use schedule::{Answer, Fate, Schedule, ScheduleError, Settings, schedule};
 
 /// Kinds of objects that the program uses.
@@ -58,7 +58,7 @@ enum SchedulerError {
     #[error("evict: reads manifests, and no cluster with --live")]
     EvictOnCluster,
     #[error(transparent)]
-    Choice(#[from] choice::ChoiceError),
+    Objective(#[from] ObjectiveFileError),
     #[error(transparent)]
     Evict(#[from] evict::EvictError),
     #[error(transparent)]
@@ -84,7 +84,7 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     settings.detail = args.explain.into();
     settings.best_fit = args.best_fit;
     if let Some(file) = &args.objective {
-        settings.objective = choice::read(file)?;
+        settings.objective = objective_of(file)?;
     }
     if let Some(Command::Evict(question)) = &args.command {
         if args.server.live {
@@ -179,7 +179,7 @@ fn print(scheduled: &Schedule, manifests: &Manifests, args: &Args) -> Result<(),
     if args.explain == Explain::Full {
         refusals.push_str(&false_terms(scheduled, manifests, args.rules.profile));
     }
-    for line in restrictions(&scheduled.restricted) {
+    for line in choices(answers).into_iter().chain(restrictions(&scheduled.restricted)) {
         refusals.push_str(&line);
         refusals.push('\n');
     }

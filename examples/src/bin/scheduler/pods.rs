@@ -130,7 +130,15 @@ impl Scheduler<'_> {
             return self.say(format!("pod {name}: {error}"));
         }
         self.say(format!("pod {name}: {node}"));
+        self.say_choice(&cycle, &node);
         self.bind(cycle);
+    }
+
+    /// Says why the devices on a node are better than the first ones that fit.
+    fn say_choice(&mut self, cycle: &PodCycle, node: &str) {
+        if let Some(reason) = cycle.choice_on(node).and_then(|choice| choice.reason.as_ref()) {
+            self.say(format!("  {reason}"));
+        }
     }
 
     /// Returns the node with the highest score, or the reasons of all nodes.
@@ -200,7 +208,10 @@ impl Scheduler<'_> {
         self.say(format!("gang {group}, {} pods: all are placed", pods.len()));
         for (pod, placement) in pods.iter().zip(placed) {
             self.say(format!("pod {}: {}", name_of(&pod.metadata), placement.node));
-            placement.cycle.into_iter().for_each(|cycle| self.bind(cycle));
+            if let Some(cycle) = placement.cycle {
+                self.say_choice(&cycle, &placement.node);
+                self.bind(cycle);
+            }
         }
     }
 

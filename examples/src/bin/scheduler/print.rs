@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use dra_alloc::declared_features::CandidateNodes;
 use dra_alloc::explain::{Detail, Explanation};
+use dra_alloc::objective::ChoiceReason;
 use dra_alloc::skip::{SkipDeclaration, SkipField, WireForm, WireFormError};
 use dra_alloc::{AllocateError, DeviceId, Outcome, RequestError, Verdict, allocated_devices, cluster_summary};
 use dra_attrs::StandardAttribute;
@@ -90,6 +91,20 @@ pub(crate) fn refusals(answers: &[Answer], detail: Detail) -> String {
     text
 }
 
+/// Returns a line for each choice of other devices than the first ones that fit. Claims of one pod are named together.
+pub(crate) fn choices(answers: &[Answer]) -> Vec<String> {
+    let mut told: Vec<(&ChoiceReason, Vec<String>)> = Vec::new();
+    for answer in answers {
+        let Fate::Allocated { choice: Some(reason), .. } = &answer.fate else { continue };
+        let claim = name_of(&answer.claim.metadata);
+        match told.last_mut().filter(|(known, _)| *known == reason) {
+            Some((_, claims)) => claims.push(claim),
+            None => told.push((reason, vec![claim])),
+        }
+    }
+    told.into_iter().map(|(reason, claims)| format!("{}: {reason}", claims.join(", "))).collect()
+}
+
 /// Returns what to do about an error that the manifests cause.
 const fn advice(error: &AllocateError) -> &'static str {
     match error {
@@ -161,7 +176,7 @@ fn reason(verdict: &Verdict) -> String {
 fn rows(answer: &Answer, devices: &BTreeMap<DeviceId, &Device>) -> Vec<[String; 5]> {
     let claim = name_of(&answer.claim.metadata);
     let (node, remark) = match &answer.fate {
-        Fate::Allocated { node } => (node.clone(), ""),
+        Fate::Allocated { node, .. } => (node.clone(), ""),
         Fate::Before => (only_node(&answer.claim).unwrap_or(NOTHING).to_owned(), "allocated before"),
         Fate::Nowhere { .. } => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, "not allocated"])],
         Fate::Failed(_) => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, "error"])],

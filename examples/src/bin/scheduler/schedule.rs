@@ -6,7 +6,7 @@ use dra_alloc::claims::ClaimKey;
 use dra_alloc::declared_features::{CandidateNodes, DeclaredFeature};
 use dra_alloc::explain::Detail;
 use dra_alloc::kubelet::ClaimCache;
-use dra_alloc::objective::Objective;
+use dra_alloc::objective::{ChoiceReason, Objective};
 use dra_alloc::pods::PodExplanation;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{
@@ -16,6 +16,7 @@ use dra_alloc::{
 use dra_attrs::{Component, QuantityError, Version};
 use examples::candidates::candidates;
 use examples::manifest::{Manifests, name_of};
+use examples::placing::Rank;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
@@ -81,6 +82,8 @@ pub(crate) enum Fate {
     Allocated {
         /// Name of the node.
         node: String,
+        /// Reason why the devices are better than the first ones that fit. Claims of one pod have it together.
+        choice: Option<ChoiceReason>,
     },
     /// No node can serve the claim.
     Nowhere {
@@ -219,7 +222,7 @@ impl<'a> Simulation<'a> {
             Ok(Placement::Nowhere { nodes, verdicts, undeclared, kept_off }) => {
                 (Fate::Nowhere { nodes, verdicts, undeclared, kept_off }, Vec::new())
             }
-            Ok(Placement::On(node, results)) => (Fate::Allocated { node }, results),
+            Ok(Placement::On { node, choice, results }) => (Fate::Allocated { node, choice }, results),
         };
         for (position, index) in group.claims.iter().enumerate() {
             let Some(answer) = self.answers.get_mut(*index).filter(|answer| is_pending(answer)) else { continue };
@@ -237,7 +240,7 @@ impl<'a> Simulation<'a> {
         answers.map(|answer| answer.claim.clone()).collect()
     }
 
-    /// Tries the nodes until one can serve the claims. What the pod requires of its node is inferred from the allocation
+    /// Tries the nodes until one can serve the claims; with an objective, all, for the one where the devices are best. What the pod requires of its node is inferred from the allocation
     /// on each node, before the pod is bound there.
     fn place(&self, pod: Option<&Pod>, claims: &[ResourceClaim]) -> Result<Placement, AllocateError> {
         let allocator =
@@ -252,8 +255,10 @@ impl<'a> Simulation<'a> {
             Some(pod) => candidates(pod, nodes_of_all),
             None => (nodes_of_all.collect(), PodExplanation::default()),
         };
+        let attempt = allocator.attempt(&self.state, claims);
+        let mut best: Option<(Rank, Placement)> = None;
         for node in usable {
-            let verdict = allocator.allocate(&self.state, node, claims, Budget::default().with_work_per_call(work))?;
+            let verdict = attempt.allocate(node, Budget::default().with_work_per_call(work))?;
             work = work.saturating_sub(verdict.work);
             let Outcome::Allocated(results) = verdict.outcome else {
                 nodes.push(name_of(&node.metadata));
@@ -262,12 +267,21 @@ impl<'a> Simulation<'a> {
             };
             let feature = pod.and_then(|pod| self.required_feature(pod, &with_results(claims, &results)));
             let candidate = CandidateNodes::from_nodes([node], feature.as_slice());
-            if candidate.rejected.is_empty() {
-                return Ok(Placement::On(name_of(&node.metadata), results));
+            if !candidate.rejected.is_empty() {
+                undeclared.rejected.extend(candidate.rejected);
+                continue;
             }
-            undeclared.rejected.extend(candidate.rejected);
+            let rank = Rank::new(0, verdict.score.as_ref());
+            if best.as_ref().is_none_or(|(known, _)| rank < *known) {
+                let choice = verdict.score.and_then(|score| score.reason);
+                best = Some((rank, Placement::On { node: name_of(&node.metadata), choice, results }));
+            }
+            if self.settings.objective.is_empty() {
+                break;
+            }
         }
-        Ok(Placement::Nowhere { nodes, verdicts, undeclared, kept_off })
+        let nowhere = || Placement::Nowhere { nodes, verdicts, undeclared, kept_off };
+        Ok(best.map_or_else(nowhere, |(_, placement)| placement))
     }
 
     /// Returns the feature that the pod requires of its node, inferred from its allocated claims.
@@ -296,7 +310,7 @@ fn with_results(claims: &[ResourceClaim], results: &[AllocationResult]) -> Vec<R
 }
 
 enum Placement {
-    On(String, Vec<AllocationResult>),
+    On { node: String, choice: Option<ChoiceReason>, results: Vec<AllocationResult> },
     Nowhere { nodes: Vec<String>, verdicts: Vec<Verdict>, undeclared: CandidateNodes, kept_off: PodExplanation },
 }
 

@@ -1,9 +1,14 @@
 //! Command line of `simulate`.
 
-use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum, value_parser};
 use examples::release_args::ReleaseArgs;
 use examples::simulation::{Order, Placing};
 use examples::workload::WorkloadArgs;
+
+/// Largest number of days that are compared.
+const MOST_DAYS: u64 = 1_000;
 
 /// Plays a day of a cluster: pods with claims come, get devices, wait, give up and go
 ///
@@ -26,6 +31,15 @@ pub(crate) struct Args {
     /// Number from which arrivals and stays are drawn, instead of that of the description
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
+    /// Play as many days, with this number and those that follow, and compare the pods that are placed
+    #[arg(long, value_name = "DAYS", value_parser = value_parser!(u64).range(1..=MOST_DAYS), conflicts_with = "events")]
+    pub(crate) seeds: Option<u64>,
+    /// Rates of pods, in percent of those of the description
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) rate: Option<u32>,
+    /// File with the rule by which devices are chosen, levels of terms as JSON, instead of that of the description
+    #[arg(long, value_name = "FILE")]
+    pub(crate) objective: Option<PathBuf>,
     /// Order in which nodes are tried, instead of that of the description
     #[arg(long, value_enum)]
     pub(crate) placing: Option<Placing>,

@@ -7,6 +7,7 @@ mod args;
 mod chart;
 mod picture;
 mod print;
+mod seeds;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -19,12 +20,14 @@ use dra_alloc::pods::PodOptions;
 use dra_attrs::{Component, GateError};
 use examples::feature_gates::{DEVICE_GATES, feature_gates, say_uncounted};
 use examples::manifest::read_text;
+use examples::objective_file::{ObjectiveFileError, objective_of};
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use examples::simulation::{Description, DescriptionError, Recorded, RecordedError, Simulation, Statistics};
 use examples::workload;
 use indicatif::{ProgressBar, ProgressStyle};
-use picture::{PictureError, picture};
+use picture::{PictureError, picture, picture_of_seeds};
 use print::{Scenario, report};
+use seeds::report_of_seeds;
 
 /// Kinds of objects that the program uses.
 const USED: [&str; 5] = ["DeviceClass", "DeviceTaintRule", "Node", "ResourceClaim", "ResourceSlice"];
@@ -42,6 +45,8 @@ enum SimulateError {
     Description { file: String, source: DescriptionError },
     #[error("{name}: {source}")]
     Variant { name: String, source: DescriptionError },
+    #[error(transparent)]
+    Objective(#[from] ObjectiveFileError),
     #[error(transparent)]
     Recorded(#[from] RecordedError),
     #[error(transparent)]
@@ -74,16 +79,25 @@ fn run(args: &Args) -> Result<ExitCode, SimulateError> {
     if recorded.pods_without_claims > 0 {
         say(&format_args!("simulate: ignored: Pod ({}) without claims", recorded.pods_without_claims));
     }
-    let mut scenarios = vec![play("as described", &description, &recorded, args, gates, args.events.as_deref())?];
-    for (name, variant) in description.variants() {
-        scenarios.push(play(name, &variant, &recorded, args, gates, None)?);
-    }
-    match args.output {
-        Output::Table => put(&(report(&scenarios) + &manifests.mark()))?,
-        Output::Json => put(&as_json(&scenarios)?)?,
+    let days = args.seeds.unwrap_or(1);
+    let play_day = |number| {
+        let mut of_day = description.clone();
+        of_day.seed = of_day.seed.wrapping_add(number);
+        let mut scenarios = vec![play("as described", &of_day, &recorded, args, gates, args.events.as_deref())?];
+        for (name, variant) in of_day.variants() {
+            scenarios.push(play(name, &variant, &recorded, args, gates, None)?);
+        }
+        Ok(scenarios)
+    };
+    let days = (0..days).map(play_day).collect::<Result<Vec<Vec<Scenario>>, SimulateError>>()?;
+    let first = days.first().map(Vec::as_slice).unwrap_or_default();
+    match (args.output, args.seeds) {
+        (Output::Table, None) => put(&(report(first) + &manifests.mark()))?,
+        (Output::Table, Some(_)) => put(&(report_of_seeds(&days) + &manifests.mark()))?,
+        (Output::Json, _) => put(&as_json(&days.concat())?)?,
     }
     if let Some(file) = &args.svg {
-        let svg = picture(&scenarios)?;
+        let svg = if args.seeds.is_some() { picture_of_seeds(&days)? } else { picture(first)? };
         fs::write(file, svg).map_err(|source| SimulateError::File { file: file.clone(), source })?;
     }
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -103,6 +117,12 @@ fn description(args: &Args) -> Result<Description, SimulateError> {
     description.seed = args.seed.unwrap_or(description.seed);
     description.placing = args.placing.unwrap_or(description.placing);
     description.order = args.order.unwrap_or(description.order);
+    if let Some(file) = &args.objective {
+        description.objective = objective_of(file)?;
+    }
+    if let Some(percent) = args.rate {
+        description.scale(percent);
+    }
     Ok(description)
 }
 
@@ -137,5 +157,6 @@ fn play(
     written.and_then(|()| log.map_or(Ok(()), |mut log| log.flush())).map_err(failed)?;
     let summary = statistics.finish(&end);
     let (seed, placing, order) = (description.seed, description.placing, description.order);
-    Ok(Scenario { name: name.to_owned(), seed, placing, order, summary })
+    let objective = (!description.objective.is_empty()).then(|| description.objective.to_string());
+    Ok(Scenario { name: name.to_owned(), seed, placing, order, objective, summary })
 }

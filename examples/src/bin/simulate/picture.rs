@@ -1,5 +1,7 @@
 //! Picture of all scenarios, as SVG: the use of devices of each, then the pods that wait in all of them.
 
+use std::ops::Range;
+
 use examples::simulation::{Summary, Use};
 use plotters::backend::DrawingBackend;
 use plotters::coord::Shift;
@@ -9,6 +11,7 @@ use plotters::prelude::{
 };
 
 use super::print::{Scenario, time};
+use super::seeds::{KindSeries, series};
 
 /// Size of the picture of a scenario, in pixels.
 const SIZE: (u32, u32) = (960, 240);
@@ -24,20 +27,53 @@ pub(crate) struct PictureError(String);
 /// Line with its name.
 struct Line<'l> {
     name: &'l str,
-    /// Begin of each part of the day in milliseconds, and the value.
+    /// Begin of each part of the day in milliseconds, or number of the day; and the value.
     points: Vec<(u64, u64)>,
 }
 
-/// Draws the picture.
+/// Axis from zero on: its end, the distance of its labels, and how they are written.
+struct Axis {
+    end: u64,
+    step: u64,
+    label: fn(u64) -> String,
+}
+
+impl Axis {
+    fn of_day(duration: u64) -> Self {
+        Self { end: duration, step: duration / LABELS, label: time }
+    }
+
+    fn labels(&self) -> Vec<u64> {
+        (0..=self.end.checked_div(self.step).unwrap_or_default()).map(|label| label.saturating_mul(self.step)).collect()
+    }
+}
+
+/// Draws the picture of a day.
 ///
 /// # Errors
 /// The drawing library refuses the picture.
 pub(crate) fn picture(scenarios: &[Scenario]) -> Result<String, PictureError> {
-    let rows = u32::try_from(scenarios.len()).unwrap_or(u32::MAX).saturating_add(1);
     let mut svg = String::new();
-    draw(scenarios, &SVGBackend::with_string(&mut svg, (SIZE.0, SIZE.1.saturating_mul(rows))).into_drawing_area())
+    draw(scenarios, &SVGBackend::with_string(&mut svg, size(scenarios.len().saturating_add(1))).into_drawing_area())
         .map_err(|error| PictureError(error.to_string()))?;
     Ok(svg)
+}
+
+/// Draws the picture of several days: the pods of each kind that are placed in each scenario, by day.
+///
+/// # Errors
+/// The drawing library refuses the picture.
+pub(crate) fn picture_of_seeds(days: &[Vec<Scenario>]) -> Result<String, PictureError> {
+    let (mut svg, kinds) = (String::new(), series(days));
+    let end = days.len().saturating_sub(1).max(1) as u64;
+    draw_kinds(&kinds, end, &SVGBackend::with_string(&mut svg, size(kinds.len())).into_drawing_area())
+        .map_err(|error| PictureError(error.to_string()))?;
+    Ok(svg)
+}
+
+/// Returns the size of a picture with some panels below each other.
+fn size(panels: usize) -> (u32, u32) {
+    (SIZE.0, SIZE.1.saturating_mul(u32::try_from(panels.max(1)).unwrap_or(u32::MAX)))
 }
 
 type Drawn<B> = Result<(), plotters::drawing::DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
@@ -47,13 +83,32 @@ fn draw<B: DrawingBackend>(scenarios: &[Scenario], area: &DrawingArea<B, Shift>)
     let panels = area.split_evenly((scenarios.len().saturating_add(1), 1));
     for (panel, Scenario { name, summary, .. }) in panels.iter().zip(scenarios) {
         let lines = summary.devices.iter().map(|used| Line { name: &used.name, points: percents(used, summary) });
-        draw_panel(panel, &format!("{name}: devices in use, %"), &lines.collect::<Vec<_>>(), 100, summary.duration)?;
+        let axis = Axis::of_day(summary.duration);
+        draw_panel(panel, &format!("{name}: devices in use, %"), &lines.collect::<Vec<_>>(), 0..100, &axis)?;
     }
     let lines: Vec<Line<'_>> = scenarios.iter().map(waiting).collect();
     let most = scenarios.iter().map(|scenario| scenario.summary.waiting.most).max().unwrap_or_default();
     let duration = scenarios.iter().map(|scenario| scenario.summary.duration).max().unwrap_or_default();
     if let Some(panel) = panels.last() {
-        draw_panel(panel, "waiting pods", &lines, most.max(1), duration)?;
+        draw_panel(panel, "waiting pods", &lines, 0..most.max(1), &Axis::of_day(duration))?;
+    }
+    area.present()
+}
+
+fn draw_kinds<B: DrawingBackend>(kinds: &[KindSeries<'_>], end: u64, area: &DrawingArea<B, Shift>) -> Drawn<B> {
+    area.fill(&WHITE)?;
+    let axis = Axis { end, step: 1, label: |day| day.to_string() };
+    let panels = area.split_evenly((kinds.len().max(1), 1));
+    for (panel, KindSeries { kind, scenarios }) in panels.iter().zip(kinds) {
+        let lines = scenarios
+            .iter()
+            .map(|series| Line { name: series.scenario, points: (0..).zip(series.placed.iter().copied()).collect() });
+        let lines: Vec<Line<'_>> = lines.collect();
+        let values = || lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
+        // From a little below the least number on, so that differences are seen.
+        let (least, most) = (values().min().unwrap_or_default(), values().max().unwrap_or_default());
+        let range = least.saturating_mul(9) / 10..most.saturating_add(most / 5).max(1);
+        draw_panel(panel, &format!("{kind}: pods placed, by day"), &lines, range, &axis)?;
     }
     area.present()
 }
@@ -62,17 +117,16 @@ fn draw_panel<B: DrawingBackend>(
     panel: &DrawingArea<B, Shift>,
     title: &str,
     lines: &[Line<'_>],
-    most: u64,
-    duration: u64,
+    values: Range<u64>,
+    axis: &Axis,
 ) -> Drawn<B> {
-    let labels = (0..=LABELS).map(|label| duration / LABELS * label).collect();
     let mut chart = ChartBuilder::on(panel)
         .caption(title, ("sans-serif", 16))
         .margin(10)
         .x_label_area_size(24)
         .y_label_area_size(48)
-        .build_cartesian_2d((0..duration).with_key_points(labels), 0..most)?;
-    chart.configure_mesh().light_line_style(WHITE).x_label_formatter(&|at| time(*at)).draw()?;
+        .build_cartesian_2d((0..axis.end).with_key_points(axis.labels()), values)?;
+    chart.configure_mesh().light_line_style(WHITE).x_label_formatter(&|at| (axis.label)(*at)).draw()?;
     for (index, line) in lines.iter().enumerate() {
         let style = Palette99::pick(index).stroke_width(2);
         let drawn = chart.draw_series(LineSeries::new(line.points.iter().copied(), style))?;

@@ -9,13 +9,16 @@ use serde::Serialize;
 use super::chart::chart;
 
 /// Day that was played.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Scenario {
     pub(crate) name: String,
     pub(crate) seed: u64,
     pub(crate) placing: Placing,
     pub(crate) order: Order,
+    /// Rule by which devices are chosen; `None` if the first that fit are taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) objective: Option<String>,
     #[serde(flatten)]
     pub(crate) summary: Summary,
 }
@@ -51,7 +54,7 @@ pub(crate) fn report(scenarios: &[Scenario]) -> String {
     text
 }
 
-fn table(header: &[&str]) -> Table {
+pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED).set_header(header.iter().copied());
     for column in table.column_iter_mut().skip(1) {

@@ -7,7 +7,7 @@ use examples::live::claim_calls::carry_out;
 use examples::live::failure::text;
 use examples::live::kinds::KindName;
 use examples::live::{now, pod_calls};
-use examples::placing::{self, NoNode, NodeVerdict, with_deadline};
+use examples::placing::{self, NoNode, NodeVerdict, Rank, with_deadline};
 use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};
 use nnn::{Assumed, BindingClaim, Command, PodKey};
 use tokio::time::Instant;
@@ -79,6 +79,10 @@ impl LiveScheduler<'_> {
                 }
             }
             Ok((node, cycle)) => {
+                let choice = cycle.as_ref().and_then(|cycle| cycle.choice_on(&node)?.reason.as_ref());
+                if let Some(reason) = choice {
+                    note(format_args!("{key}: {reason}"));
+                }
                 if let Err(error) = self.announce(&key, &node, cycle.as_ref()).await {
                     self.counts.attempt(Outcome::Error, begin.elapsed());
                     note(format_args!("{key}: not nominated to {node}: {}", text(&error)));
@@ -141,7 +145,7 @@ impl LiveScheduler<'_> {
         }
     }
 
-    /// Chooses the node with the highest score, the first by name of several.
+    /// Chooses the node with the highest score, of several the one where the devices are best, the first by name of these.
     fn choose(&mut self, pod: &Pod, mut cycle: Option<&mut PodCycle>) -> Result<String, NoNode> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
         let holds = self.holds(&allocator);
@@ -155,7 +159,7 @@ impl LiveScheduler<'_> {
                 counts.judged(1);
                 match (refusal(pod, node), &mut cycle) {
                     (Some(reason), _) => Ok(refused(node_name(node), reason)),
-                    (None, None) => Ok(NodeVerdict::Fits(0)),
+                    (None, None) => Ok(NodeVerdict::Fits(Rank::new(0, None))),
                     (None, Some(cycle)) => {
                         let state = holds.beside(view.claims.state(), pod, node_name(node));
                         placing::judge(cycle, node, &allocator, &state, now, budget)

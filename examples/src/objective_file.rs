@@ -4,11 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use dra_alloc::objective::{Objective, ObjectiveError};
-use examples::manifest::read_text;
+
+use crate::manifest::read_text;
 
 /// Reason that an objective can't be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ChoiceError {
+#[non_exhaustive]
+pub enum ObjectiveFileError {
     /// The file can't be read.
     #[error("{}: {source}", file.display())]
     Read {
@@ -27,7 +29,7 @@ pub(crate) enum ChoiceError {
     },
     /// The levels or terms are refused.
     #[error("{}: {source}", file.display())]
-    Objective {
+    Levels {
         /// The file.
         file: PathBuf,
         /// Field and reason.
@@ -38,10 +40,10 @@ pub(crate) enum ChoiceError {
 /// Reads an objective: levels of terms as JSON.
 ///
 /// # Errors
-/// See [`ChoiceError`].
-pub(crate) fn read(file: &Path) -> Result<Objective, ChoiceError> {
+/// See [`ObjectiveFileError`].
+pub fn objective_of(file: &Path) -> Result<Objective, ObjectiveFileError> {
     let named = || file.to_owned();
-    let text = read_text(file).map_err(|source| ChoiceError::Read { file: named(), source })?;
-    let json = serde_json::from_str(&text).map_err(|source| ChoiceError::Json { file: named(), source })?;
-    Objective::from_json(&json).map_err(|source| ChoiceError::Objective { file: named(), source })
+    let text = read_text(file).map_err(|source| ObjectiveFileError::Read { file: named(), source })?;
+    let json = serde_json::from_str(&text).map_err(|source| ObjectiveFileError::Json { file: named(), source })?;
+    Objective::from_json(&json).map_err(|source| ObjectiveFileError::Levels { file: named(), source })
 }
