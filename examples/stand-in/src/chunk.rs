@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::object::Object;
-use super::refusal::Refusal;
-use super::request::Options;
-use super::store::Store;
+use crate::object::Object;
+use crate::refusal::Refusal;
+use crate::request::Options;
+use crate::store::Store;
 
 /// Place at which a list goes on. Its text is the token, which clients send back as it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Requests for objects: path and query.
 
-use super::kinds::Kind;
-use super::refusal::Refusal;
-use super::selector::Selector;
-use super::served::Served;
+use crate::kinds::Kind;
+use crate::refusal::Refusal;
+use crate::selector::Selector;
+use crate::served::Served;
 
 /// Object, or objects, that a request is about.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,9 +3,9 @@
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use super::kinds::Kind;
-use super::refusal::Refusal;
-use super::strategic;
+use crate::kinds::Kind;
+use crate::refusal::Refusal;
+use crate::strategic;
 
 /// Patch as the client sent it.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::kinds::Kind;
-use super::object::Object;
+use crate::kinds::Kind;
+use crate::object::Object;
 
 /// Returns a cell of an object.
 type Cell = fn(&Value, Timestamp) -> Value;

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::program::now;
+use crate::program::say;
 use dra_attrs::Profile;
-use examples::live::now;
-use examples::output::say;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Bytes, Incoming};
@@ -14,19 +14,19 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::chunk::Chunk;
-use super::discovery::{self, ServerVersion};
-use super::gate_metrics::gate_metrics;
-use super::misbehave::{Fault, Misbehaviour, Moment};
-use super::object::Object;
-use super::patch::Patch;
-use super::refusal::Refusal;
-use super::request::{Options, Subresource, Target};
-use super::served::Served;
-use super::shown::shown;
-use super::table::table;
-use super::verbs::{Answer, Api, place};
-use super::watching;
+use crate::chunk::Chunk;
+use crate::discovery::{self, ServerVersion};
+use crate::gate_metrics::gate_metrics;
+use crate::misbehave::{Fault, Misbehaviour, Moment};
+use crate::object::Object;
+use crate::patch::Patch;
+use crate::refusal::Refusal;
+use crate::request::{Options, Subresource, Target};
+use crate::served::Served;
+use crate::shown::shown;
+use crate::table::table;
+use crate::verbs::{Answer, Api, place};
+use crate::watching;
 
 /// Largest body of a request, as in the API server.
 const MAX_BODY: usize = 3 * 1024 * 1024;
@@ -61,7 +61,7 @@ pub(crate) enum Form {
 
 /// Server with everything that it knows.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct Service {
     api: Mutex<Api>,
     misbehaviour: Mutex<Misbehaviour>,
     version: ServerVersion,
@@ -81,7 +81,7 @@ struct Call {
     body: Bytes,
 }
 
-impl Server {
+impl Service {
     pub(crate) fn new(api: Api, misbehaviour: Misbehaviour, version: ServerVersion, served: Served) -> Self {
         let changed = watch::Sender::new(api.store.revision());
         let profile = api.door.profile;

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
+use crate::random::Random;
 use dra_attrs::Gate;
-use examples::random::Random;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::apply::{ApplyError, apply};
-use super::door::{Admitted, Attempt, Door, Part, next_generation};
-use super::kinds::{KINDS, Kind};
-use super::object::Object;
-use super::patch::Patch;
-use super::refusal::{Refusal, success};
-use super::request::{FieldValidation, Options, Subresource, Target};
-use super::served::Served;
-use super::shown::shown;
-use super::store::{Place, Store};
-use super::unknown::unknown_fields;
+use crate::apply::{ApplyError, apply};
+use crate::door::{Admitted, Attempt, Door, Part, next_generation};
+use crate::kinds::{KINDS, Kind};
+use crate::object::Object;
+use crate::patch::Patch;
+use crate::refusal::{Refusal, success};
+use crate::request::{FieldValidation, Options, Subresource, Target};
+use crate::served::Served;
+use crate::shown::shown;
+use crate::store::{Place, Store};
+use crate::unknown::unknown_fields;
 
 /// Namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -395,7 +395,7 @@ impl Api {
         validation: FieldValidation,
     ) -> Result<Vec<String>, Refusal> {
         let read = self.door.read(kind, body)?;
-        let unknown = unknown_fields(body, &shown(kind, self.door.profile, &super::door::read_again(kind, &read)?));
+        let unknown = unknown_fields(body, &shown(kind, self.door.profile, &crate::door::read_again(kind, &read)?));
         match validation {
             FieldValidation::Strict if !unknown.is_empty() => {
                 let (name, version) = (kind.name, kind.version);

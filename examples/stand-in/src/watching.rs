@@ -6,21 +6,21 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use examples::live::now;
+use crate::program::now;
 use futures_util::stream::{Stream, unfold};
 use hyper::body::{Bytes, Frame};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::misbehave::{Fault, Moment};
-use super::object::Object;
-use super::refusal::Refusal;
-use super::request::Options;
-use super::selector::Selector;
-use super::server::{Form, Server};
-use super::shown::shown;
-use super::store::Change;
-use super::table::table;
+use crate::misbehave::{Fault, Moment};
+use crate::object::Object;
+use crate::refusal::Refusal;
+use crate::request::Options;
+use crate::selector::Selector;
+use crate::service::{Form, Service};
+use crate::shown::shown;
+use crate::store::Change;
+use crate::table::table;
 
 /// Time between two bookmarks.
 const BOOKMARKS: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ type Line = Result<Frame<Bytes>, io::Error>;
 
 /// Watch of a client.
 struct Watch {
-    server: Arc<Server>,
+    server: Arc<Service>,
     selector: Selector,
     form: Form,
     /// Version up to which the client knows everything.
@@ -51,7 +51,7 @@ struct Watch {
 /// # Errors
 /// The version is no number.
 pub(crate) fn watch(
-    server: Arc<Server>,
+    server: Arc<Service>,
     selector: Selector,
     options: &Options,
     form: Form,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::random::Random;
 use clap::ValueEnum;
-use examples::random::Random;
 
 /// Fault of a server or of the way to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,7 +2,7 @@
 
 use dra_attrs::Profile;
 
-use super::kinds::{KINDS, Kind, RESOURCE};
+use crate::kinds::{KINDS, Kind, RESOURCE};
 
 /// Versions that a server is started with, as `--runtime-config` of kube-apiserver has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use dra_attrs::Profile;
 use serde_json::{Map, Value, json};
 
-use super::kinds::Kind;
-use super::refusal::Refusal;
-use super::served::Served;
+use crate::kinds::Kind;
+use crate::refusal::Refusal;
+use crate::served::Served;
 
 /// Verbs of every kind.
 const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];

@@ -3,8 +3,8 @@
 use dra_attrs::FieldErrors;
 use serde_json::{Value, json};
 
-use super::kinds::Kind;
-use super::object::Object;
+use crate::kinds::Kind;
+use crate::object::Object;
 
 /// A "no", as the client gets it.
 #[derive(Clone, Debug)]

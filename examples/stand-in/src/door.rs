@@ -17,9 +17,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::kinds::{Kind, RESOURCE};
-use super::object::Object;
-use super::refusal::Refusal;
+use crate::kinds::{Kind, RESOURCE};
+use crate::object::Object;
+use crate::refusal::Refusal;
 
 /// Part of an object that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

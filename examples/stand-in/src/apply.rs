@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::merge_lists::MergeList;
-use super::object::Object;
+use crate::merge_lists::MergeList;
+use crate::object::Object;
 
 /// Largest number of managers of an object.
 const MAX_MANAGERS: usize = 32;

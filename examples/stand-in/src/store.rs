@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::apply::Applied;
-use super::kinds::Kind;
-use super::object::Object;
-use super::refusal::Refusal;
+use crate::apply::Applied;
+use crate::kinds::Kind;
+use crate::object::Object;
+use crate::refusal::Refusal;
 
 /// Largest object in bytes, as in etcd.
 const MAX_OBJECT: usize = 1536 * 1024;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::merge_lists::MergeList;
-use super::object::Object;
+use crate::merge_lists::MergeList;
+use crate::object::Object;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";

@@ -6,9 +6,9 @@ use dra_attrs::label_selector_matches;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use serde_json::Value;
 
-use super::kinds::Kind;
-use super::object::Object;
-use super::refusal::Refusal;
+use crate::kinds::Kind;
+use crate::object::Object;
+use crate::refusal::Refusal;
 
 /// Objects that a list or watch is about.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use dra_attrs::NodeAllocatableForm;
 use dra_attrs::Profile;
 use serde_json::{Map, Value, json};
 
-use super::kinds::{Kind, RESOURCE};
-use super::object::Object;
+use crate::kinds::{Kind, RESOURCE};
+use crate::object::Object;
 
 /// Returns a stored object in the version of a kind. Other answers, such as a `Status`, are returned as they are.
 pub(crate) fn shown<'o>(kind: &Kind, profile: Profile, object: &'o Value) -> Cow<'o, Value> {
