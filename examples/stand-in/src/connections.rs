@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,12 @@ const MAX_CONNECTIONS: usize = 128;
 
 /// Time in which a request's head must have arrived. Further connections wait meanwhile.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest time of a connection, which is longer than any watch: a client that reads nothing would keep its place for good.
+const LONGEST: Duration = Duration::from_secs(35 * 60);
+
+/// Time for the last answer of such a connection.
+const LAST_ANSWER: Duration = Duration::from_secs(60);
 
 /// Pause after a connection that could not be taken.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -42,8 +49,15 @@ where
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
                 .serve_connection(TokioIo::new(connection), service);
-            // A client that goes away, or a cut that was meant.
-            let _ = connection.await;
+            let mut connection = pin!(connection);
+            // The end may be a client that goes away, or a cut that was meant.
+            tokio::select! {
+                _ = connection.as_mut() => {}
+                () = tokio::time::sleep(LONGEST) => {
+                    connection.as_mut().graceful_shutdown();
+                    let _ = tokio::time::timeout(LAST_ANSWER, connection).await;
+                }
+            }
             drop(place);
         });
     }

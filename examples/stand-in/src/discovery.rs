@@ -8,12 +8,14 @@ use crate::refusal::Refusal;
 use crate::served::Served;
 
 /// Verbs of every kind.
-const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
+const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// Version that the server says it is.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerVersion {
     minor: &'static str,
+    /// The release before.
+    before: String,
 }
 
 impl ServerVersion {
@@ -21,13 +23,16 @@ impl ServerVersion {
     pub(crate) fn of(profile: Profile) -> Self {
         let [.., newest] = Profile::RELEASES;
         let minor = |profile: Profile| profile.name().strip_prefix("v1.");
-        Self { minor: minor(profile).or_else(|| minor(newest)).unwrap_or_default() }
+        let minor = minor(profile).or_else(|| minor(newest)).unwrap_or_default();
+        let before = minor.parse::<u32>().unwrap_or_default().saturating_sub(1).to_string();
+        Self { minor, before }
     }
 
     pub(crate) fn info(&self) -> Value {
         json!({
             "major": "1", "minor": self.minor, "gitVersion": format!("v1.{}.0", self.minor),
-            "gitCommit": "", "gitTreeState": "clean", "buildDate": "2026-01-01T00:00:00Z",
+            "emulationMajor": "1", "emulationMinor": self.minor,
+            "minCompatibilityMajor": "1", "minCompatibilityMinor": self.before, "gitCommit": "", "gitTreeState": "clean", "buildDate": "2026-01-01T00:00:00Z",
             "goVersion": "none", "compiler": "rustc", "platform": "linux/amd64",
         })
     }
@@ -74,7 +79,7 @@ fn resources(served: &Served, group: &str, version: &str) -> Result<Value, Refus
         let is_namespaced = kind.is_namespaced();
         resources.push(json!({
             "name": kind.plural, "singularName": kind.name.to_lowercase(), "namespaced": is_namespaced,
-            "kind": kind.name, "verbs": VERBS, "shortNames": kind.short,
+            "kind": kind.name, "verbs": VERBS, "shortNames": short_names(kind, served.profile()),
         }));
         if kind.has_status() {
             resources.push(json!({
@@ -86,6 +91,10 @@ fn resources(served: &Served, group: &str, version: &str) -> Result<Value, Refus
             resources.push(json!({
                 "name": "pods/binding", "singularName": "", "namespaced": true, "kind": "Binding", "verbs": ["create"],
             }));
+            resources.push(json!({
+                "name": "pods/eviction", "singularName": "", "namespaced": true, "group": "policy", "version": "v1",
+                "kind": "Eviction", "verbs": ["create"],
+            }));
         }
     }
     if resources.is_empty() {
@@ -93,6 +102,14 @@ fn resources(served: &Served, group: &str, version: &str) -> Result<Value, Refus
     }
     let version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     Ok(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources}))
+}
+
+/// Returns the short names of a kind. Requests for the status of pools have one in the text of their KEP alone.
+fn short_names(kind: &Kind, profile: Profile) -> &'static [&'static str] {
+    match kind.name {
+        "ResourcePoolStatusRequest" => poolstatus::kep::ResourcePoolStatusRequest::short_names(profile),
+        _ => kind.short,
+    }
 }
 
 fn root(kind: &Kind) -> String {

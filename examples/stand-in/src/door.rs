@@ -1,12 +1,12 @@
 //! Door of the store: an object goes in as a real API server would store it, with defaults filled in, or not at all.
 //!
-//! Objects of Dynamic Resource Allocation are validated by `dra_alloc::validate` and `poolstatus`. Of pods, nodes, events
-//! and leases only the types of the fields and the names are checked, and what may not change of a pod.
+//! Objects of Dynamic Resource Allocation are validated by `dra_alloc::validate` and `poolstatus`; the others by `plain_rules`
+//! and `pod_rules`, as far as programs around devices meet their rules.
 
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
-use dra_attrs::{Component, ErrorType, FieldError, FieldErrors, FieldPath, Gate, GateSet, NameFormat, Profile};
+use dra_attrs::{Component, ErrorType, FieldError, FieldErrors, FieldPath, Gate, GateSet, Profile};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, ServiceAccount};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
@@ -17,8 +17,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::defaults;
+use crate::go_values;
 use crate::kinds::{Kind, RESOURCE};
+use crate::metadata;
 use crate::object::Object;
+use crate::plain_rules;
 use crate::refusal::Refusal;
 
 /// Part of an object that is written.
@@ -58,23 +62,23 @@ pub(crate) struct Door {
     pub(crate) pool_status: GateSet,
 }
 
-/// Fields of a pod that an update may change.
-const CHANGEABLE: [&str; 4] =
-    ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"];
-
 impl Door {
+    pub(crate) fn component(self) -> Component {
+        Component::new(self.profile, self.gates)
+    }
+
     /// Returns the object that is stored.
     ///
     /// # Errors
     /// The object is malformed or invalid.
     pub(crate) fn admit(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
         let Attempt { kind, part, now, .. } = attempt;
-        let mut server = ApiServer::new(Component::new(self.profile, self.gates)).with_now(now);
+        let mut server = ApiServer::new(self.component()).with_now(now);
         if let Some(namespace) = attempt.namespace {
             let namespace: Namespace = typed(kind, namespace)?;
             server = server.with_namespace(NamespaceAccess::from_namespace(&namespace));
         }
-        match (kind.name, part) {
+        let mut admitted = match (kind.name, part) {
             ("ResourceSlice", _) => device(self, attempt, |write| server.validate_slice(write)),
             ("ResourceClaim", Part::Main) => device(self, attempt, |write| server.validate_claim(write)),
             ("ResourceClaim", Part::Status) => device(self, attempt, |write| server.validate_claim_status(write)),
@@ -90,8 +94,11 @@ impl Door {
             ("Event", _) => plain::<Event>(attempt),
             ("Lease", _) => plain::<Lease>(attempt),
             ("Namespace", _) => plain::<Namespace>(attempt),
+            ("ServiceAccount", _) => plain::<ServiceAccount>(attempt),
             _ => Err(Refusal::no_path()),
-        }
+        }?;
+        defaults::omit_empty(&mut admitted.object);
+        Ok(admitted)
     }
 
     /// Returns an object of `resource.k8s.io` in version `v1`, without the fields that the release does not know. Others are
@@ -150,67 +157,56 @@ fn device<T: DeserializeOwned + Serialize>(
     let name = attempt.new.metadata("name");
     let old = attempt.old.map(|old| typed::<T>(attempt.kind, old)).transpose()?;
     let new = typed::<T>(attempt.kind, &door.read(attempt.kind, attempt.new)?)?;
-    let accepted = validate(Write { old: old.as_ref(), new: &new });
-    let accepted = accepted.map_err(|errors| {
-        let stop = errors.iter().find(|error| error.r#type == ErrorType::ServerStops);
-        let stop = stop.map(|error| Refusal::stop(format!("{} {name}: {error}", attempt.kind.name)));
-        stop.unwrap_or_else(|| Refusal::invalid(attempt.kind, name, &errors))
-    })?;
+    let validated = validate(Write { old: old.as_ref(), new: &new });
+    let of_metadata =
+        if attempt.part == Part::Main { metadata::problems(attempt.old, attempt.new) } else { FieldErrors::new() };
+    let accepted = match validated {
+        Ok(accepted) if of_metadata.is_empty() => accepted,
+        validated => {
+            let errors = validated.err().unwrap_or_default();
+            let stop = errors.iter().find(|error| error.r#type == ErrorType::ServerStops);
+            if let Some(error) = stop {
+                return Err(Refusal::stop(format!("{} {name}: {error}", attempt.kind.name)));
+            }
+            let (of_name, others): (Vec<_>, Vec<_>) =
+                errors.iter().cloned().partition(|error| error.field == "metadata.name");
+            let errors = of_name.into_iter().chain(of_metadata.iter().cloned()).chain(others).collect();
+            let errors = go_values::as_in_go(attempt.kind.name, attempt.new, &errors);
+            return Err(Refusal::invalid(attempt.kind, name, &errors));
+        }
+    };
     let mut object = as_json(&accepted.object)?;
-    if attempt.kind.name == "ResourceClaim" {
-        object.fields().entry("status").or_insert_with(|| json!({}));
-    }
+    always_there(attempt.kind.name, &mut object);
     Ok(Admitted { object, warnings: accepted.warnings })
 }
 
-/// Checks an object whose rules are not of interest here: its types and name, and what keeps pods as they are.
+/// Checks an object that is no device's.
 fn plain<T: DeserializeOwned + Serialize>(attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
     let mut object = as_json(&typed::<T>(attempt.kind, &with_parts(attempt))?)?;
-    let mut errors = FieldErrors::new();
-    let metadata = FieldPath::new("metadata");
-    for problem in NameFormat::Subdomain.problems(object.metadata("name")) {
-        errors.push(FieldError::invalid(&metadata.child("name"), object.metadata("name"), problem));
-    }
-    match (attempt.kind.name, attempt.old) {
-        ("Pod", None) => new_pod(&mut object),
-        ("Pod", Some(old)) if attempt.part == Part::Main && old.get("spec") != object.get("spec") => {
-            next_generation(&mut object);
-            if fixed(old) != fixed(&object) {
-                errors.push(pod_is_fixed());
-            }
-        }
-        ("Namespace", None) => object
-            .fields()
-            .entry("status")
-            .or_insert_with(|| json!({}))
-            .fields()
-            .extend([("phase".to_owned(), "Active".into())]),
-        ("Event", _) if object.text("/involvedObject/namespace") != namespace_of_event(&object) => {
-            let field = FieldPath::new("involvedObject").child("namespace").to_string();
-            let found = object.text("/involvedObject/namespace");
-            errors.push(FieldError::invalid(&FieldPath::new(&field), found, "does not match event.namespace"));
-        }
-        ("Lease", _)
-            if object.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64).is_some_and(|it| it <= 0) =>
-        {
-            let spec = FieldPath::new("spec");
-            let found = object.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64).unwrap_or_default();
-            errors.push(FieldError::invalid(&spec.child("leaseDurationSeconds"), found, "must be greater than 0"));
-        }
-        ("Lease", Some(_)) if attempt.new.metadata("resourceVersion").is_empty() => {
-            errors.push(FieldError::invalid(&metadata.child("resourceVersion"), 0, "must be specified for an update"));
-        }
-        _ => {}
-    }
+    defaults::fill(attempt.kind.name, &mut object);
+    let errors = plain_rules::check(attempt, &mut object);
     valid(attempt, &errors)?;
     Ok(Admitted { object, warnings: Vec::new() })
 }
 
-/// Returns the namespace that the object of an event must have. Events about objects of the cluster are in `default`.
-fn namespace_of_event(event: &Value) -> &str {
-    match (event.text("/involvedObject/namespace"), event.metadata("namespace")) {
-        ("", "default") => "",
-        (_, namespace) => namespace,
+/// Sets the structs that are written even if nothing is in them.
+fn always_there(kind: &str, object: &mut Value) {
+    let fields: &[&str] = match kind {
+        "ResourceClaim" | "DeviceTaintRule" => &["status"],
+        _ => &[],
+    };
+    for field in fields {
+        object.fields().entry(*field).or_insert_with(|| json!({}));
+    }
+    let inner: &[(&str, &str)] = match kind {
+        "ResourceClaim" => &[("/spec", "devices"), ("/status/allocation", "devices")],
+        "ResourceClaimTemplate" => &[("/spec", "metadata"), ("/spec/spec", "devices")],
+        _ => &[],
+    };
+    for (outer, field) in inner {
+        if let Some(outer) = object.pointer_mut(outer).filter(|outer| outer.is_object()) {
+            outer.fields().entry(*field).or_insert_with(|| json!({}));
+        }
     }
 }
 
@@ -238,75 +234,23 @@ fn with_parts(attempt: Attempt<'_>) -> Value {
     object
 }
 
-fn pod_is_fixed() -> FieldError {
-    let changeable = CHANGEABLE.map(|field| format!("`spec.{field}`")).join(", ");
-    let detail = format!("pod updates may not change fields other than `spec.containers[*].image`, {changeable}");
-    FieldError::forbidden(&FieldPath::new("spec"), detail)
-}
-
 /// Counts a change of an object.
 pub(crate) fn next_generation(object: &mut Value) {
     let generation = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default();
     object.set_metadata("generation", generation.saturating_add(1));
 }
 
-/// Returns the class of a pod by its requests and limits of CPU and memory.
-fn qos_class(pod: &Value) -> &'static str {
-    let containers = ["containers", "initContainers"].map(|list| pod.pointer(&format!("/spec/{list}")));
-    let containers: Vec<&Value> = containers.into_iter().flatten().filter_map(Value::as_array).flatten().collect();
-    let amount = |container: &&Value, kind: &str, resource: &str| {
-        container.pointer(&format!("/resources/{kind}/{resource}")).cloned()
-    };
-    let asks = |container: &&Value| {
-        ["requests", "limits"]
-            .iter()
-            .any(|kind| ["cpu", "memory"].iter().any(|it| amount(container, kind, it).is_some()))
-    };
-    let is_guaranteed = |container: &&Value| {
-        ["cpu", "memory"].iter().all(|resource| {
-            let limit = amount(container, "limits", resource);
-            limit.is_some() && amount(container, "requests", resource).is_none_or(|request| Some(request) == limit)
-        })
-    };
-    match (containers.iter().any(asks), containers.iter().all(is_guaranteed)) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
+/// Reads an object into its type.
+///
+/// # Errors
+/// A field is of another type.
+pub(crate) fn typed<T: DeserializeOwned>(kind: &Kind, object: &Value) -> Result<T, Refusal> {
+    let mut object = object.clone();
+    if object.pointer("/metadata/managedFields").is_some_and(Value::is_string) {
+        object.keep_metadata("managedFields", &Value::Null);
     }
-}
-
-fn new_pod(pod: &mut Value) {
-    let class = qos_class(pod);
-    pod.set_field("status", json!({"phase": "Pending", "qosClass": class}));
-    pod.set_metadata("generation", 1);
-    let spec = pod.fields().entry("spec").or_insert_with(|| json!({})).fields();
-    for (field, default) in [
-        ("restartPolicy", json!("Always")),
-        ("dnsPolicy", json!("ClusterFirst")),
-        ("schedulerName", json!("default-scheduler")),
-        ("terminationGracePeriodSeconds", json!(30)),
-    ] {
-        spec.entry(field).or_insert(default);
-    }
-}
-
-/// Returns what an update of a pod may not change.
-fn fixed(pod: &Value) -> Value {
-    let mut spec = pod.get("spec").cloned().unwrap_or_default();
-    for field in CHANGEABLE {
-        spec.fields().remove(field);
-    }
-    for list in ["containers", "initContainers"] {
-        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-            container.fields().remove("image");
-        }
-    }
-    spec
-}
-
-fn typed<T: DeserializeOwned>(kind: &Kind, object: &Value) -> Result<T, Refusal> {
-    serde_path_to_error::deserialize(object.clone()).map_err(|error| {
-        let (name, version) = (kind.name, kind.api_version());
+    serde_path_to_error::deserialize(object).map_err(|error| {
+        let (name, version) = (kind.name, kind.version);
         Refusal::bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {error}"))
     })
 }
@@ -331,5 +275,5 @@ pub(crate) fn read_again(kind: &Kind, object: &Value) -> Result<Value, Refusal> 
     again!("DeviceClass": DeviceClass, "DeviceTaintRule": DeviceTaintRule, "Event": Event, "Lease": Lease,
         "Namespace": Namespace, "Node": Node, "Pod": Pod, "ResourceClaim": ResourceClaim,
         "ResourceClaimTemplate": ResourceClaimTemplate, "ResourcePoolStatusRequest": ResourcePoolStatusRequest,
-        "ResourceSlice": ResourceSlice)
+        "ResourceSlice": ResourceSlice, "ServiceAccount": ServiceAccount)
 }

@@ -53,8 +53,12 @@ use Status::{Plain, Subresource};
 const OF_SLICES: &[&str] = &["spec.driver", "spec.nodeName"];
 
 /// All kinds in all versions, in the order of discovery. A release has some of them.
-pub(crate) static KINDS: [Kind; 21] = [
-    Kind { short: &["ns"], ..kind("", "v1", "Namespace", "namespaces", Cluster, Subresource) },
+pub(crate) static KINDS: [Kind; 22] = [
+    Kind {
+        short: &["ns"],
+        selectable: &["status.phase"],
+        ..kind("", "v1", "Namespace", "namespaces", Cluster, Subresource)
+    },
     Kind {
         short: &["no"],
         selectable: &["spec.unschedulable"],
@@ -62,7 +66,15 @@ pub(crate) static KINDS: [Kind; 21] = [
     },
     Kind {
         short: &["po"],
-        selectable: &["spec.nodeName", "spec.schedulerName", "spec.restartPolicy", "status.phase"],
+        selectable: &[
+            "spec.nodeName",
+            "spec.schedulerName",
+            "spec.restartPolicy",
+            "spec.serviceAccountName",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
         ..kind("", "v1", "Pod", "pods", Namespace, Subresource)
     },
     Kind {
@@ -72,11 +84,16 @@ pub(crate) static KINDS: [Kind; 21] = [
             "involvedObject.name",
             "involvedObject.namespace",
             "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
             "reason",
+            "reportingComponent",
             "type",
         ],
         ..kind("", "v1", "Event", "events", Namespace, Plain)
     },
+    Kind { short: &["sa"], ..kind("", "v1", "ServiceAccount", "serviceaccounts", Namespace, Plain) },
     kind("coordination.k8s.io", "v1", "Lease", "leases", Namespace, Plain),
     kind(RESOURCE, "v1", "DeviceClass", "deviceclasses", Cluster, Plain),
     kind(RESOURCE, "v1", "DeviceTaintRule", "devicetaintrules", Cluster, Subresource),
@@ -115,6 +132,11 @@ impl Kind {
     /// Returns the name of the kind in messages: `resourceclaims.resource.k8s.io`.
     pub(crate) fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
+    /// Returns the name of the kind in messages that name the kind: `ResourceClaim.resource.k8s.io`.
+    pub(crate) fn qualified(&self) -> String {
+        if self.group.is_empty() { self.name.to_owned() } else { format!("{}.{}", self.name, self.group) }
     }
 
     pub(crate) fn is_namespaced(&self) -> bool {

@@ -1,10 +1,9 @@
 //! A stand-in for a Kubernetes API server: some kinds in memory, to test and try programs without a cluster. It is no Kubernetes.
 //!
 //! Objects pass the door of `dra_alloc::validate`: an object about devices that is stored here is one that a real API server of
-//! the release stores. Left out: authentication and authorization, controllers (nobody makes claims from
-//! templates, or removes what belongs to something that is gone), protobuf,
-//! classes and expressions that select devices of a `v1alpha3` taint rule (dropped with a warning), kinds that
-//! a gate hides, and everything that is not in the table of kinds. Nothing is kept when it ends.
+//! the release stores. Left out: authentication, webhooks, controllers (nobody makes claims from templates, or removes what belongs
+//! to something that is gone), protobuf, classes and expressions that select devices of a `v1alpha3` taint rule (dropped with a
+//! warning), kinds that a gate hides, and everything that is not in the table of kinds. Nothing is kept when it ends.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -19,21 +18,39 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod admission;
+mod answers;
+mod api;
 mod apply;
+mod binding;
+mod bodies;
 mod chunk;
 mod connections;
+mod controllers;
+mod defaults;
+mod deleting;
 mod discovery;
 mod door;
+mod field_set;
 mod gate_metrics;
+mod go_json;
+mod go_values;
 mod kinds;
+mod managed_fields;
+mod media;
 mod merge_lists;
+mod metadata;
 mod misbehave;
 mod object;
+mod options;
 mod patch;
+mod plain_rules;
+mod pod_rules;
 mod program;
 mod random;
 mod refusal;
 mod request;
+mod rights;
 mod running;
 mod selector;
 mod served;

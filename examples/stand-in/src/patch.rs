@@ -51,7 +51,7 @@ impl Patch {
                 });
                 parsed.map(Self::Apply)
             }
-            _ => Err(Refusal::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")),
+            _ => Err(Refusal::unsupported("415: Unsupported Media Type")),
         }
     }
 

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::{Parser, ValueEnum};
 use dra_attrs::{GateError, GateSet, Profile, ProfileError};
@@ -14,15 +15,18 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use crate::admission::Plugin;
+use crate::api::Api;
 use crate::connections;
+use crate::controllers;
 use crate::discovery::ServerVersion;
 use crate::door::Door;
 use crate::misbehave::{Fault, Misbehaviour};
 use crate::random::Random;
+use crate::rights::Rights;
 use crate::served::{RuntimeConfig, Served, runtime_config};
 use crate::service::Service;
 use crate::store::Store;
-use crate::verbs::Api;
 
 /// Serves a few kinds of Kubernetes objects from memory, to try programs without a cluster; this is no Kubernetes
 #[derive(Debug, Parser)]
@@ -40,6 +44,19 @@ pub(crate) struct Args {
     /// Versions to serve beside v1, as kube-apiserver takes them: resource.k8s.io/v1beta1=true,.. or api/all=true
     #[arg(long, value_name = "VERSIONS", default_value = "", hide_default_value = true, value_parser = runtime_config)]
     runtime_config: RuntimeConfig,
+    /// Admission plugins to leave out
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PLUGIN,...")]
+    disable_admission_plugins: Vec<Plugin>,
+    /// Makes claims from templates and service accounts, calls nodes ready, and removes what belongs to something that is gone
+    #[arg(long)]
+    controllers: bool,
+    /// Manifests with roles and their bindings: tokens are the names of service accounts, system:serviceaccount:NAMESPACE:NAME,
+    /// with @NODE if they are bound to one
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    rbac: Vec<PathBuf>,
+    /// Time that passes before each answer, in milliseconds
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_default_value = true)]
+    delay_ms: u32,
     /// Number of changes that a watch can go back
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     history: usize,
@@ -76,6 +93,9 @@ pub enum StartError {
     /// A feature gate is none of the release.
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
+    /// A file with roles can't be read, or is wrong.
+    #[error("--rbac: {0}")]
+    Rights(String),
     /// Nothing can listen on the port.
     #[error("127.0.0.1:{port}: {error}")]
     Listen {
@@ -94,7 +114,7 @@ pub enum StartError {
 
 impl StartError {
     const fn is_usage(&self) -> bool {
-        matches!(self, Self::Arguments(_) | Self::Gates(_))
+        matches!(self, Self::Arguments(_) | Self::Gates(_) | Self::Rights(_))
     }
 }
 
@@ -126,15 +146,15 @@ pub fn run() -> ExitCode {
             let _ = help.print();
             ExitCode::SUCCESS
         }
-        args => args
-            .map_err(StartError::Arguments)
-            .and_then(|args| serve(&args))
-            .map_or_else(failed, |()| ExitCode::SUCCESS),
+        args => {
+            let ended = args.map_err(StartError::Arguments).and_then(|args| serve(&args));
+            ended.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+        }
     }
 }
 
-fn failed(error: StartError) -> ExitCode {
-    match &error {
+fn failed(error: &StartError) -> ExitCode {
+    match error {
         StartError::Arguments(error) => drop(error.print()),
         error => say(&format_args!("apiserver: {error}")),
     }
@@ -165,6 +185,7 @@ pub(crate) struct Listening {
     pub(crate) url: String,
     listener: TcpListener,
     service: Arc<Service>,
+    has_controllers: bool,
 }
 
 impl Listening {
@@ -178,12 +199,15 @@ impl Listening {
         let failed = |error| StartError::Listen { port, error };
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.map_err(failed)?;
         let url = format!("http://{}", listener.local_addr().map_err(failed)?);
-        Ok(Self { url, listener, service })
+        Ok(Self { url, listener, service, has_controllers: args.controllers })
     }
 
     /// Answers requests for ever.
     pub(crate) async fn serve(self) {
         let service = self.service;
+        if self.has_controllers {
+            tokio::spawn(controllers::run(Arc::clone(&service)));
+        }
         connections::serve(self.listener, move |request| Arc::clone(&service).serve(request)).await;
     }
 }
@@ -206,8 +230,21 @@ fn service(args: &Args) -> Result<Service, StartError> {
     let door = Door { profile: args.profile, gates, pool_status: gates };
     let store = Store::new(args.history);
     let served = Served::new(door.profile, &args.runtime_config);
-    let api = Api::new(store, door, random, &served, time)
+    let off = args.disable_admission_plugins.clone();
+    let api = Api::new(store, door, random, (off, rights(args)?), (&served, time))
         .map_err(|refusal| StartError::Begin(refusal.body().to_string()))?;
     let misbehaviour = Misbehaviour::new(&args.misbehave, args.misbehave_percent, faults);
-    Ok(Service::new(api, misbehaviour, ServerVersion::of(door.profile), served))
+    let delay = Duration::from_millis(args.delay_ms.into());
+    Ok(Service::new(api, misbehaviour, (ServerVersion::of(door.profile), served), delay))
+}
+
+fn rights(args: &Args) -> Result<Option<Arc<Rights>>, StartError> {
+    if args.rbac.is_empty() {
+        return Ok(None);
+    }
+    let text = |path: &PathBuf| {
+        std::fs::read_to_string(path).map_err(|error| StartError::Rights(format!("{}: {error}", path.display())))
+    };
+    let texts: Vec<String> = args.rbac.iter().map(text).collect::<Result<_, _>>()?;
+    Ok(Some(Arc::new(Rights::read(&texts).map_err(StartError::Rights)?)))
 }

@@ -3,8 +3,19 @@
 use dra_attrs::FieldErrors;
 use serde_json::{Value, json};
 
+use crate::apply::Conflict;
 use crate::kinds::Kind;
 use crate::object::Object;
+use crate::request::Target;
+
+/// Largest number of causes in an answer.
+const MOST_CAUSES: usize = 1000;
+
+/// Largest size of a message. A real server has none; here 100 KB of text must not make megabytes of answer.
+const LONGEST_MESSAGE: usize = 256 * 1024;
+
+/// Largest size of the messages of all causes.
+const LARGEST_CAUSES: usize = 512 * 1024;
 
 /// A "no", as the client gets it.
 #[derive(Clone, Debug)]
@@ -13,15 +24,25 @@ pub(crate) struct Refusal {
     reason: &'static str,
     message: String,
     details: Value,
+    /// Token with which a list may go on all the same.
+    continue_from: Option<Box<str>>,
     /// Seconds after which the client may try again.
     pub(crate) retry_after: Option<u32>,
     /// Reason for which the handler of the request ends without an answer.
-    pub(crate) stop: Option<String>,
+    pub(crate) stop: Option<Box<str>>,
 }
 
 impl Refusal {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Value::Null, retry_after: None, stop: None }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Value::Null,
+            continue_from: None,
+            retry_after: None,
+            stop: None,
+        }
     }
 
     fn about(self, kind: &Kind, name: &str) -> Self {
@@ -45,6 +66,27 @@ impl Refusal {
     pub(crate) fn no_path() -> Self {
         let message = "the server could not find the requested resource";
         Self { details: json!({}), ..Self::new(404, "NotFound", message) }
+    }
+
+    /// The user has no right to the request.
+    pub(crate) fn no_right(target: &Target, message: String) -> Self {
+        let refusal =
+            Self::new(403, "Forbidden", message).about(target.kind, target.name.as_deref().unwrap_or_default());
+        let mut details = refusal.details;
+        if target.name.is_none() {
+            details.fields().remove("name");
+        }
+        Self { details, ..Self::new(403, "Forbidden", refusal.message) }
+    }
+
+    /// The path has no such media type.
+    pub(crate) fn unsupported(message: &str) -> Self {
+        Self { details: json!({}), ..Self::new(415, "UnsupportedMediaType", message) }
+    }
+
+    pub(crate) fn not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self { details: json!({}), ..Self::new(405, "MethodNotAllowed", message) }
     }
 
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
@@ -85,7 +127,7 @@ impl Refusal {
             "UID" => "The object might have been deleted and then recreated",
             _ => "The object might have been modified",
         };
-        let of = if kind.group.is_empty() { kind.name.to_owned() } else { format!("{}.{}", kind.name, kind.group) };
+        let of = kind.qualified();
         let message = format!(
             "Operation cannot be fulfilled on {of} {name:?}: the {what} in the precondition ({wanted}) does not match the {what} \
             in record ({stored}). {hint}"
@@ -107,17 +149,48 @@ impl Refusal {
     }
 
     pub(crate) fn invalid(kind: &Kind, name: &str, errors: &FieldErrors) -> Self {
+        Self::invalid_of(kind.group, kind.name, name, errors)
+    }
+
+    /// Fields of something that need not be stored, such as options, are invalid.
+    pub(crate) fn invalid_of(group: &str, kind: &str, name: &str, errors: &FieldErrors) -> Self {
+        let mut left = LARGEST_CAUSES;
         let cause = |error: &dra_attrs::FieldError| {
             let message = error.to_string();
-            let message = message.strip_prefix(&format!("{}: ", error.field)).unwrap_or(&message).to_owned();
+            let message = message.strip_prefix(&format!("{}: ", error.field)).unwrap_or(&message);
+            let message = shortened(message.to_owned(), left);
+            left = left.saturating_sub(message.len());
             json!({"reason": error.r#type, "message": message, "field": error.field})
         };
-        let causes: Vec<Value> = errors.iter().map(cause).collect();
-        let message = format!("{}.{} {name:?} is invalid: {}", kind.name, kind.group, errors.whole());
-        let message = if kind.group.is_empty() { message.replacen(". ", " ", 1) } else { message };
-        let mut refusal = Self::new(422, "Invalid", message).about(kind, name);
-        refusal.details.set_field("kind", kind.name);
-        refusal.details.set_field("causes", causes);
+        let causes: Vec<Value> = errors.iter().take(MOST_CAUSES).map(cause).collect();
+        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let message = format!("{qualified} {name:?} is invalid: {}", errors.whole());
+        let mut details = json!({"kind": kind, "causes": causes});
+        for (field, text) in [("name", name), ("group", group)] {
+            if !text.is_empty() {
+                details.set_field(field, text);
+            }
+        }
+        Self { details, ..Self::new(422, "Invalid", shortened(message, LONGEST_MESSAGE)) }
+    }
+
+    /// Other managers have fields of an apply.
+    pub(crate) fn apply_conflicts(message: String, conflicts: &[Conflict]) -> Self {
+        let cause = |conflict: &Conflict| {
+            let message = format!("conflict with {}", conflict.manager);
+            json!({"reason": "FieldManagerConflict", "message": message, "field": conflict.field})
+        };
+        let causes: Vec<Value> = conflicts.iter().map(cause).collect();
+        Self { details: json!({"causes": causes}), ..Self::new(409, "Conflict", message) }
+    }
+
+    /// Nothing new comes into a namespace that goes.
+    pub(crate) fn going_namespace(kind: &Kind, name: &str, namespace: &str) -> Self {
+        let detail = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut refusal = Self::forbidden(kind, name, &detail);
+        let message = format!("namespace {namespace} is being terminated");
+        let cause = json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
+        refusal.details.set_field("causes", json!([cause]));
         refusal
     }
 
@@ -126,9 +199,18 @@ impl Refusal {
         Self::new(410, "Expired", format!("too old resource version: {wanted} ({oldest})"))
     }
 
+    /// The list that a token goes on with is forgotten.
+    pub(crate) fn old_continue(token: &str) -> Self {
+        let message = "The provided continue parameter is too old to display a consistent list result. You can start a new list \
+            without the continue parameter, or use the continue token in this response to retrieve the remainder of the \
+            results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, \
+            or deleted between the time the first chunk was returned and now may show up in the list.";
+        Self { continue_from: Some(token.into()), ..Self::new(410, "Expired", message) }
+    }
+
     /// The handler of a request ends in the middle: the client gets no answer, and the connection is cut.
     pub(crate) fn stop(reason: String) -> Self {
-        Self { stop: Some(reason), ..Self::new(500, "InternalError", "the handler of the request has ended") }
+        Self { stop: Some(reason.into()), ..Self::new(500, "InternalError", "the handler of the request has ended") }
     }
 
     pub(crate) fn too_many(message: &str) -> Self {
@@ -147,8 +229,21 @@ impl Refusal {
         if !details.is_null() {
             body.set_field("details", details);
         }
+        if let Some(token) = &self.continue_from {
+            body.set_metadata("continue", &**token);
+        }
         body
     }
+}
+
+/// Returns a message, without its end if it is very long.
+fn shortened(mut message: String, most: usize) -> String {
+    if message.len() > most {
+        let end = (0..=most).rev().find(|end| message.is_char_boundary(*end)).unwrap_or_default();
+        message.truncate(end);
+        message.push_str(" ... (shortened by the stand-in)");
+    }
+    message
 }
 
 /// Returns the answer of a request that has nothing else to return.

@@ -128,10 +128,17 @@ fn field(kind: &Kind, term: &str) -> Result<(String, Comparison, String), Refusa
             .map(|(field, value)| (field, Comparison::Equal, value)),
     };
     let Some((field, comparison, value)) = parts else {
-        return Err(Refusal::bad_request(format!("invalid selector: {term:?}; can't understand {term:?}")));
+        return Err(Refusal::bad_request(format!("invalid selector: '{term}'; can't understand '{term}'")));
     };
     if !["metadata.name", "metadata.namespace"].contains(&field) && !kind.selectable.contains(&field) {
-        return Err(Refusal::bad_request(format!("field label not supported: {field}")));
+        let sentence = match (kind.selectable, kind.group) {
+            ([], _) => {
+                format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+            }
+            (_, "") => format!("field label not supported: {field}"),
+            _ => format!("field label not supported for {}, Kind={}: {field}", kind.api_version(), kind.name),
+        };
+        return Err(Refusal::bad_request(sentence));
     }
     Ok((field.to_owned(), comparison, value.to_owned()))
 }

@@ -42,7 +42,10 @@ impl RuntimeConfig {
 
 /// Kinds in the versions that the server has, in the order of discovery.
 #[derive(Clone, Debug)]
-pub(crate) struct Served(Vec<&'static Kind>);
+pub(crate) struct Served {
+    kinds: Vec<&'static Kind>,
+    profile: Profile,
+}
 
 impl Served {
     pub(crate) fn new(profile: Profile, config: &RuntimeConfig) -> Self {
@@ -52,11 +55,15 @@ impl Served {
                     // Requests have one version, which is no reason to need a flag here.
                     && (config.has(kind.version) || kind.name == "ResourcePoolStatusRequest")
         };
-        Self(KINDS.iter().filter(is_served).collect())
+        Self { kinds: KINDS.iter().filter(is_served).collect(), profile }
     }
 
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &'static Kind> {
-        self.0.iter().copied()
+        self.kinds.iter().copied()
+    }
+
+    pub(crate) const fn profile(&self) -> Profile {
+        self.profile
     }
 
     /// Returns the kind at a place of the API.

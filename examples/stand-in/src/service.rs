@@ -2,62 +2,38 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::program::now;
 use crate::program::say;
 use dra_attrs::Profile;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::answers::{
+    Body, Form, ListAnswer, MetadataList, json_response, metadata_of, refused, respond, table_response,
+};
+use crate::api::{Answer, Api, Context, place};
+use crate::bodies::{bytes_of, read, read_object, read_yaml};
 use crate::chunk::Chunk;
 use crate::discovery::{self, ServerVersion};
 use crate::gate_metrics::gate_metrics;
+use crate::managed_fields::manager_name;
+use crate::media;
 use crate::misbehave::{Fault, Misbehaviour, Moment};
 use crate::object::Object;
+use crate::options::{Options, OptionsOf};
 use crate::patch::Patch;
 use crate::refusal::Refusal;
-use crate::request::{Options, Subresource, Target};
+use crate::request::{Subresource, Target};
+use crate::rights::{Rights, User};
 use crate::served::Served;
-use crate::shown::shown;
-use crate::table::table;
-use crate::verbs::{Answer, Api, place};
+use crate::shown::{Answered, shown};
 use crate::watching;
-
-/// Largest body of a request, as in the API server.
-const MAX_BODY: usize = 3 * 1024 * 1024;
-
-/// Part of a larger body that is read and forgotten. A client that sends its body to the end reads the refusal then;
-/// otherwise its connection may be cut before.
-const MOST_FORGOTTEN: usize = 16 * 1024 * 1024;
-
-type Body = UnsyncBoxBody<Bytes, io::Error>;
-
-/// Reads the body of a request.
-async fn bytes_of(mut body: Incoming) -> Result<Bytes, Refusal> {
-    match Limited::new(&mut body, MAX_BODY).collect().await {
-        Ok(read) => Ok(read.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            let mut forgotten = 0_usize;
-            while let (true, Some(Ok(frame))) = (forgotten < MOST_FORGOTTEN, body.frame().await) {
-                forgotten = forgotten.saturating_add(frame.data_ref().map_or(0, Bytes::len));
-            }
-            Err(Refusal::new(413, "RequestEntityTooLarge", format!("limit is {MAX_BODY}")))
-        }
-        Err(error) => Err(Refusal::bad_request(error.to_string())),
-    }
-}
-
-/// Form in which objects are answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Object,
-    Table,
-}
 
 /// Server with everything that it knows.
 #[derive(Debug)]
@@ -69,6 +45,9 @@ pub(crate) struct Service {
     pub(crate) profile: Profile,
     /// Tells the watches that something has changed.
     changed: watch::Sender<u64>,
+    rights: Option<Arc<Rights>>,
+    /// Time that passes before each answer.
+    delay: Duration,
 }
 
 /// Request as far as a verb needs it.
@@ -78,18 +57,59 @@ struct Call {
     options: Options,
     form: Form,
     content_type: String,
+    /// Name of the writer in `managedFields`.
+    manager: String,
     body: Bytes,
+    user: Option<User>,
+}
+
+impl Call {
+    fn context(&self) -> Context<'_> {
+        Context {
+            target: &self.target,
+            options: &self.options,
+            manager: &self.manager,
+            user: self.user.as_ref(),
+            verb: verb(&self.method, &self.target, &self.options),
+            now: now(),
+        }
+    }
 }
 
 impl Service {
-    pub(crate) fn new(api: Api, misbehaviour: Misbehaviour, version: ServerVersion, served: Served) -> Self {
+    pub(crate) fn new(
+        api: Api,
+        misbehaviour: Misbehaviour,
+        (version, served): (ServerVersion, Served),
+        delay: Duration,
+    ) -> Self {
         let changed = watch::Sender::new(api.store.revision());
-        let profile = api.door.profile;
-        Self { api: Mutex::new(api), misbehaviour: Mutex::new(misbehaviour), version, served, profile, changed }
+        let (profile, rights) = (api.door.profile, api.rights.clone());
+        Self {
+            rights,
+            delay,
+            api: Mutex::new(api),
+            misbehaviour: Mutex::new(misbehaviour),
+            version,
+            served,
+            profile,
+            changed,
+        }
     }
 
     pub(crate) fn api(&self) -> MutexGuard<'_, Api> {
         self.api.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes, and tells the watches.
+    pub(crate) fn write<T>(&self, act: impl FnOnce(&mut Api) -> T) -> T {
+        let mut api = self.api();
+        let before = api.store.revision();
+        let done = act(&mut api);
+        if api.store.revision() != before {
+            self.changed.send_replace(api.store.revision());
+        }
+        done
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
@@ -105,6 +125,9 @@ impl Service {
     /// # Errors
     /// The body can't be read, or the server misbehaves.
     pub(crate) async fn serve(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Response<Body>> {
+        if !self.delay.is_zero() {
+            tokio::time::sleep(self.delay).await;
+        }
         let moment = match *request.method() {
             Method::GET | Method::HEAD => Moment::Read,
             Method::PUT | Method::PATCH => Moment::Update,
@@ -143,6 +166,14 @@ impl Service {
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
         let (head, body) = request.into_parts();
+        let header =
+            |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
+        let rights = self.rights.as_deref();
+        let user = rights.map(|_| User::of(header(AUTHORIZATION))).transpose()?.flatten();
+        let granted = rights.zip(user.as_ref());
+        if let Some((rights, user)) = granted.filter(|_| !is_of_objects(head.uri.path())) {
+            rights.check_path(user, head.uri.path())?;
+        }
         let path: Vec<&str> = head.uri.path().split('/').filter(|part| !part.is_empty()).collect();
         if let ["healthz" | "livez" | "readyz"] = path.as_slice() {
             return Ok(respond(StatusCode::OK, "text/plain", Bytes::from_static(b"ok")));
@@ -161,51 +192,71 @@ impl Service {
             ["apis", group, version, rest @ ..] => Target::parse(served, group, version, rest)?,
             _ => return Err(Refusal::no_path()),
         };
-        let header =
-            |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
-        let body = bytes_of(body).await?;
+        let form = media::accepted(header(ACCEPT), head.method == Method::GET)?;
+        let options = Options::parse(head.uri.query().unwrap_or_default())?;
+        if let Some((rights, user)) = granted {
+            rights.check_request(user, verb(&head.method, &target, &options), &target)?;
+        }
+        let manager = manager_name(&options.manager, header(USER_AGENT));
+        let content_type = header(CONTENT_TYPE).to_owned();
         let call = Call {
-            options: Options::parse(head.uri.query().unwrap_or_default())?,
-            form: if header(ACCEPT).contains("as=Table") { Form::Table } else { Form::Object },
-            content_type: header(CONTENT_TYPE).to_owned(),
             method: head.method,
             target,
-            body,
+            options,
+            form,
+            content_type,
+            manager,
+            body: bytes_of(body).await?,
+            user,
         };
         self.call(&call)
     }
 
     fn call(self: Arc<Self>, call: &Call) -> Result<Response<Body>, Refusal> {
         let Call { target, options, form, .. } = call;
-        let allowed =
-            || Refusal::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
         match (call.method.as_str(), &target.name, target.subresource) {
             ("GET", None, _) if options.is_watch => {
-                let stream = watching::watch(Arc::clone(&self), options.selector(target)?, options, *form)?;
+                options.check(OptionsOf::List)?;
+                let stream = watching::watch(Arc::clone(&self), options.selector(target)?, (target, options), *form)?;
                 let mut response = Response::new(BodyExt::boxed_unsync(StreamBody::new(stream)));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 Ok(response)
             }
-            ("GET", None, _) => self.list(call),
+            ("GET", None, _) => {
+                options.check(OptionsOf::List)?;
+                self.list(call)
+            }
             ("DELETE", None, Subresource::None) if target.kind.plural != "namespaces" => self.delete_collection(call),
             ("GET", Some(name), Subresource::None | Subresource::Status) => {
                 let api = self.api();
                 let found = api.store.get(&place(target, name)).ok_or_else(|| Refusal::not_found(target.kind, name))?;
-                let answer = match form {
-                    Form::Object => json_response(200, &shown(target.kind, self.profile, found), &[]),
-                    Form::Table => {
-                        table_response(target, [found], &json!({"resourceVersion": found.metadata("resourceVersion")}))
-                    }
-                };
-                Ok(answer)
+                Ok(self.answered(call, 200, found, &[]))
             }
             _ => {
                 let mut api = self.api();
-                let answer = write(&mut api, call).unwrap_or_else(|| Err(allowed()))?;
+                let answer = write(&mut api, call).unwrap_or_else(|| Err(Refusal::not_allowed()))?;
                 self.changed.send_replace(api.store.revision());
-                Ok(json_response(answer.code, &shown(target.kind, self.profile, &answer.object), &answer.warnings))
+                drop(api);
+                Ok(self.answered(call, answer.code, &answer.object, &answer.warnings))
             }
         }
+    }
+
+    /// Answers an object in the form that the client wants.
+    fn answered(&self, call: &Call, code: u16, object: &Arc<Value>, warnings: &[String]) -> Response<Body> {
+        let kind = call.target.kind;
+        if call.form == Form::Table && object.text("/kind") == kind.name {
+            return table_response(
+                &call.target,
+                [object],
+                &json!({"resourceVersion": object.metadata("resourceVersion")}),
+            );
+        }
+        if call.form == Form::Metadata {
+            return json_response(code, &metadata_of(object), warnings);
+        }
+        let object = shown(kind, self.profile, object);
+        json_response(code, &Answered { object, is_item: false }, warnings)
     }
 
     fn list(&self, call: &Call) -> Result<Response<Body>, Refusal> {
@@ -213,10 +264,16 @@ impl Service {
         let selector = options.selector(target)?;
         let api = self.api();
         let objects = api.store.list(target.kind, selector.namespace()).filter(|object| selector.matches(object));
-        let Chunk { objects, metadata } = Chunk::of(objects, &api.store, options)?;
+        let Chunk { objects, metadata } = Chunk::of(objects, &api.store, target, options)?;
         Ok(match form {
             Form::Table => table_response(target, objects, &metadata),
-            Form::Object => json_response(200, &self.list_of(target, objects, &metadata), &[]),
+            Form::Metadata => {
+                let items: Vec<_> = objects.into_iter().map(|object| metadata_of(object)).collect();
+                let list =
+                    json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata});
+                json_response(200, &MetadataList { list, items }, &[])
+            }
+            Form::Object => json_response(200, &self.list_of(target, objects, metadata), &[]),
         })
     }
 
@@ -225,105 +282,81 @@ impl Service {
         &self,
         target: &Target,
         objects: impl IntoIterator<Item = &'o Arc<Value>>,
-        metadata: &Value,
-    ) -> Value {
-        let item = |object: &'o Arc<Value>| {
-            let mut item = shown(target.kind, self.profile, object).into_owned();
-            for field in ["kind", "apiVersion"] {
-                item.fields().remove(field);
-            }
-            item
-        };
-        let items: Vec<Value> = objects.into_iter().map(item).collect();
-        let (kind, version) = (format!("{}List", target.kind.name), target.kind.api_version());
-        json!({"kind": kind, "apiVersion": version, "metadata": metadata, "items": items})
+        metadata: Value,
+    ) -> ListAnswer<'o> {
+        let item =
+            |object: &'o Arc<Value>| Answered { object: shown(target.kind, self.profile, object), is_item: true };
+        ListAnswer {
+            kind: format!("{}List", target.kind.name),
+            api_version: target.kind.api_version(),
+            metadata,
+            items: objects.into_iter().map(item).collect(),
+        }
     }
 
     /// Deletes the objects that a list would have, and returns them.
     fn delete_collection(&self, call: &Call) -> Result<Response<Body>, Refusal> {
-        let Call { target, options, .. } = call;
-        let selector = options.selector(target)?;
-        let (body, mut api) = (read(&call.body)?, self.api());
-        let objects = api.store.list(target.kind, selector.namespace()).filter(|object| selector.matches(object));
-        let objects: Vec<Arc<Value>> = objects.cloned().collect();
-        for object in &objects {
-            let namespace = Some(object.metadata("namespace").to_owned()).filter(|namespace| !namespace.is_empty());
-            let target = Target { namespace, ..target.clone() };
-            api.delete(&target, object.metadata("name"), &body, options, now())?;
-        }
+        let body = read(&call.body, call.target.kind.name)?;
+        let mut api = self.api();
+        let objects = api.delete_collection(call.context(), &body)?;
         self.changed.send_replace(api.store.revision());
         let metadata = json!({"resourceVersion": api.store.revision().to_string()});
-        Ok(json_response(200, &self.list_of(target, &objects, &metadata), &[]))
+        drop(api);
+        Ok(json_response(200, &self.list_of(&call.target, &objects, metadata), &[]))
+    }
+}
+
+/// Returns true for paths of objects; others tell what the server has.
+fn is_of_objects(path: &str) -> bool {
+    let parts = path.split('/').filter(|part| !part.is_empty()).count();
+    (path.starts_with("/api/") && parts > 2) || (path.starts_with("/apis/") && parts > 3)
+}
+
+/// Returns the verb of a request as roles name it.
+fn verb(method: &Method, target: &Target, options: &Options) -> &'static str {
+    match (method.as_str(), &target.name) {
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", Some(_)) => "delete",
+        ("DELETE", None) => "deletecollection",
+        (_, Some(_)) => "get",
+        (_, None) if options.is_watch => "watch",
+        _ => "list",
     }
 }
 
 /// Carries out a write; `None` if the target has no such verb.
 fn write(api: &mut Api, call: &Call) -> Option<Result<Answer, Refusal>> {
     let Call { target, options, body, content_type, .. } = call;
-    let now = now();
-    let read = || read(body);
+    let context = call.context();
+    let object = |of| {
+        let form = media::check_body(content_type)?;
+        options.check(of)?;
+        match form {
+            media::Body::Json => read_object(body, target.kind.name),
+            media::Body::Yaml => read_yaml(body),
+        }
+    };
+    let deletion = || read(body, "DeleteOptions");
     Some(match (call.method.as_str(), target.name.as_deref(), target.subresource) {
-        ("POST", None, Subresource::None) => read().and_then(|body| api.create(target, body, options, now)),
+        ("POST", None, Subresource::None) => object(OptionsOf::Create).and_then(|body| api.create(context, body)),
         ("POST", Some(name), Subresource::Binding) => {
-            read().and_then(|body| api.bind(target, name, &body, options, now))
+            object(OptionsOf::Create).and_then(|body| api.bind(context, name, &body))
+        }
+        ("POST", Some(name), Subresource::Eviction) => {
+            object(OptionsOf::Create).and_then(|body| api.evict(context, name, &body))
         }
         ("PUT", Some(name), Subresource::None | Subresource::Status) => {
-            read().and_then(|body| api.update(target, name, body, options, now))
+            object(OptionsOf::Update).and_then(|body| api.update(context, name, body))
         }
         ("PATCH", Some(name), Subresource::None | Subresource::Status) => {
-            Patch::parse(content_type, body).and_then(|patch| api.patch(target, name, patch, options, now))
+            Patch::parse(content_type, body).and_then(|patch| {
+                options.check(OptionsOf::Patch { is_apply: matches!(patch, Patch::Apply(_)) })?;
+                api.patch(context, name, patch)
+            })
         }
-        ("DELETE", Some(name), Subresource::None) => {
-            read().and_then(|body| api.delete(target, name, &body, options, now))
-        }
+        ("DELETE", Some(name), Subresource::None) => deletion().and_then(|body| api.delete(context, name, &body)),
         _ => return None,
     })
-}
-
-/// Reads the body of a request, which may be empty.
-fn read(body: &[u8]) -> Result<Value, Refusal> {
-    if body.is_empty() {
-        return Ok(json!({}));
-    }
-    serde_json::from_slice(body).map_err(|error| {
-        Refusal::bad_request(format!(
-            "the object provided is unrecognized: couldn't get version/kind; json parse error: {error}"
-        ))
-    })
-}
-
-fn table_response<'a>(
-    target: &Target,
-    objects: impl IntoIterator<Item = &'a Arc<Value>>,
-    metadata: &Value,
-) -> Response<Body> {
-    json_response(200, &table(target.kind, objects.into_iter().map(|object| &**object), metadata, now()), &[])
-}
-
-fn refused(refusal: &Refusal) -> Response<Body> {
-    let mut response = json_response(refusal.code, &refusal.body(), &[]);
-    if let Some(seconds) = refusal.retry_after {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    response
-}
-
-fn json_response(code: u16, value: &Value, warnings: &[String]) -> Response<Body> {
-    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = respond(code, "application/json", value.to_string().into());
-    for warning in warnings {
-        let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(header) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
-            response.headers_mut().append(WARNING, header);
-        }
-    }
-    response
-}
-
-fn respond(code: StatusCode, content_type: &'static str, body: Bytes) -> Response<Body> {
-    let body = Full::new(body).map_err(|never| match never {});
-    let mut response = Response::new(BodyExt::boxed_unsync(body));
-    *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
 }

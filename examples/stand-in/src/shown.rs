@@ -4,10 +4,55 @@ use std::borrow::Cow;
 
 use dra_attrs::NodeAllocatableForm;
 use dra_attrs::Profile;
+use serde::ser::{Error, SerializeMap};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Kind, RESOURCE};
 use crate::object::Object;
+
+/// Object as it is written into an answer. The text of its `managedFields` is taken over as it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Answered<'o> {
+    pub(crate) object: Cow<'o, Value>,
+    /// Items of lists have neither kind nor version: the list says them.
+    pub(crate) is_item: bool,
+}
+
+/// Metadata of an object.
+struct Metadata<'o>(&'o Value);
+
+impl Serialize for Answered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(fields) = &*self.object else { return self.object.serialize(serializer) };
+        let mut map = serializer.serialize_map(None)?;
+        for (field, value) in fields {
+            match field.as_str() {
+                "kind" | "apiVersion" if self.is_item => {}
+                "metadata" => map.serialize_entry(field, &Metadata(value))?,
+                _ => map.serialize_entry(field, value)?,
+            }
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Metadata<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(fields) = self.0 else { return self.0.serialize(serializer) };
+        let mut map = serializer.serialize_map(None)?;
+        for (field, value) in fields {
+            match value {
+                Value::String(text) if field == "managedFields" => {
+                    map.serialize_entry(field, &RawValue::from_string(text.clone()).map_err(S::Error::custom)?)?;
+                }
+                _ => map.serialize_entry(field, value)?,
+            }
+        }
+        map.end()
+    }
+}
 
 /// Returns a stored object in the version of a kind. Other answers, such as a `Status`, are returned as they are.
 pub(crate) fn shown<'o>(kind: &Kind, profile: Profile, object: &'o Value) -> Cow<'o, Value> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::apply::Applied;
 use crate::kinds::Kind;
 use crate::object::Object;
 use crate::refusal::Refusal;
@@ -18,6 +17,9 @@ const MAX_HISTORY: usize = 64 * 1024 * 1024;
 
 /// Largest number of bytes of all objects.
 const MAX_STORED: usize = 512 * 1024 * 1024;
+
+/// Revision at the start: a real server has written much of its own before anybody asks, and nobody can watch from there.
+const FIRST_REVISION: u64 = 200;
 
 /// Place of an object: kind, namespace (empty for the cluster's), name.
 pub(crate) type Place = (&'static str, String, String);
@@ -35,12 +37,18 @@ pub(crate) struct Change {
     bytes: usize,
 }
 
-/// Object with its size and what was applied to it by whom.
+impl Change {
+    /// Returns an object as if it had just been made.
+    pub(crate) fn of(kind: &'static Kind, object: &Arc<Value>) -> Self {
+        Self { revision: 0, kind, before: None, object: Arc::clone(object), is_deletion: false, bytes: 0 }
+    }
+}
+
+/// Object with its size.
 #[derive(Debug)]
 struct Stored {
     object: Arc<Value>,
     bytes: usize,
-    applied: Applied,
 }
 
 /// Objects and their history.
@@ -62,12 +70,11 @@ impl Store {
         Self {
             objects: BTreeMap::new(),
             bytes: 0,
-            // Versions 0 and 1 have meanings of their own in some clients.
-            revision: 1,
+            revision: FIRST_REVISION,
             history: VecDeque::new(),
             history_bytes: 0,
             longest_history,
-            forgotten: 1,
+            forgotten: FIRST_REVISION,
         }
     }
 
@@ -77,18 +84,6 @@ impl Store {
 
     pub(crate) fn get(&self, place: &Place) -> Option<&Arc<Value>> {
         self.objects.get(place).map(|stored| &stored.object)
-    }
-
-    /// Returns what was applied to an object.
-    pub(crate) fn applied(&self, place: &Place) -> Applied {
-        self.objects.get(place).map(|stored| stored.applied.clone()).unwrap_or_default()
-    }
-
-    /// Records what was applied to an object that exists.
-    pub(crate) fn set_applied(&mut self, place: &Place, applied: Applied) {
-        if let Some(stored) = self.objects.get_mut(place) {
-            stored.applied = applied;
-        }
     }
 
     /// Returns the objects of a kind, of one namespace or of all, by namespace and name.
@@ -119,9 +114,8 @@ impl Store {
             return Err(Refusal::new(500, "InternalError", "etcdserver: mvcc: database space exceeded"));
         }
         let object = Arc::new(object);
-        let applied = self.applied(place);
         self.bytes = all;
-        self.objects.insert(place.clone(), Stored { object: Arc::clone(&object), bytes, applied });
+        self.objects.insert(place.clone(), Stored { object: Arc::clone(&object), bytes });
         self.record(Change { revision, kind, before, object: Arc::clone(&object), is_deletion: false, bytes });
         Ok(object)
     }

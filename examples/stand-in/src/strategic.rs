@@ -1,5 +1,7 @@
 //! Strategic merge patches, as kubectl and the components of Kubernetes send them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 use crate::merge_lists::MergeList;
@@ -34,9 +36,10 @@ fn merge_value(kind: &str, path: &[&str], current: &mut Value, change: Value) {
         if let Some(list) = field.strip_prefix(ORDER) {
             orders.push((list.to_owned(), value));
         } else if let Some(list) = field.strip_prefix(DELETE_FROM) {
-            let gone = value.as_array().cloned().unwrap_or_default();
+            let gone = value.as_array().map(Vec::as_slice).unwrap_or_default();
+            let gone: BTreeSet<String> = gone.iter().map(ToString::to_string).collect();
             if let Some(Value::Array(list)) = current.get_mut(list) {
-                list.retain(|entry| !gone.contains(entry));
+                list.retain(|entry| !gone.contains(&entry.to_string()));
             }
         } else if value.is_null() {
             current.remove(&field);
@@ -48,8 +51,9 @@ fn merge_value(kind: &str, path: &[&str], current: &mut Value, change: Value) {
         if let (Some(Value::Array(list)), Value::Array(order)) = (current.get_mut(&field), order) {
             let key = key_of(kind, &[path, &[&field]].concat()).unwrap_or_default();
             // The entries that the order names come in that order; the others follow.
-            let place = |entry: &Value| order.iter().position(|wanted| is_same(key, wanted, entry));
-            list.sort_by_cached_key(|entry| place(entry).unwrap_or(order.len()));
+            let places: BTreeMap<String, usize> =
+                order.iter().enumerate().map(|(place, wanted)| (identity(key, wanted), place)).collect();
+            list.sort_by_cached_key(|entry| places.get(&identity(key, entry)).copied().unwrap_or(order.len()));
         }
     }
 }
@@ -58,9 +62,9 @@ fn key_of(kind: &str, path: &[&str]) -> Option<&'static str> {
     MergeList::find(kind, path).and_then(|list| list.strategic)
 }
 
-/// Returns true for two forms of one entry of a list.
-fn is_same(key: &str, one: &Value, other: &Value) -> bool {
-    if key.is_empty() { one == other } else { one.get(key) == other.get(key) }
+/// Returns what two forms of one entry of a list have in common.
+fn identity(key: &str, entry: &Value) -> String {
+    if key.is_empty() { entry.to_string() } else { entry.get(key).map(ToString::to_string).unwrap_or_default() }
 }
 
 fn merge_field(kind: &str, path: &[&str], current: &mut Value, value: Value) {
@@ -80,18 +84,25 @@ fn merge_list(kind: &str, path: &[&str], current: &mut Value, key: &str, entries
         *list = entries.into_iter().filter(|entry| directive(entry).is_empty()).collect();
         return;
     }
+    let mut places: BTreeMap<String, usize> =
+        list.iter().enumerate().rev().map(|(place, known)| (identity(key, known), place)).collect();
+    let mut gone = BTreeSet::new();
     for entry in entries {
-        let found = list.iter().position(|known| is_same(key, known, &entry));
-        match found.and_then(|index| list.get_mut(index)) {
-            _ if directive(&entry) == "delete" => list.retain(|known| !is_same(key, known, &entry)),
-            Some(known) => merge_value(kind, path, known, entry),
-            None => {
-                let mut new = Value::Null;
-                merge_value(kind, path, &mut new, entry);
-                list.push(new);
-            }
+        let wanted = identity(key, &entry);
+        if directive(&entry) == "delete" {
+            gone.insert(wanted);
+            continue;
+        }
+        if let Some(known) = places.get(&wanted).and_then(|place| list.get_mut(*place)) {
+            merge_value(kind, path, known, entry);
+        } else {
+            let mut new = Value::Null;
+            merge_value(kind, path, &mut new, entry);
+            places.insert(wanted, list.len());
+            list.push(new);
         }
     }
+    list.retain(|known| !gone.contains(&identity(key, known)));
 }
 
 fn without_directives(mut fields: Map<String, Value>) -> Value {

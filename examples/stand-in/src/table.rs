@@ -87,7 +87,10 @@ pub(crate) fn table<'a>(
         if has_age {
             cells.push(age(object.metadata("creationTimestamp"), now));
         }
-        let metadata = object.get("metadata").cloned().unwrap_or_default();
+        let mut metadata = object.get("metadata").cloned().unwrap_or_default();
+        if let Ok(managers) = serde_json::from_str::<Value>(metadata.text("/managedFields")) {
+            metadata.set_field("managedFields", managers);
+        }
         let partial = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata});
         json!({"cells": cells, "object": partial})
     };

@@ -9,16 +9,19 @@ use std::time::Duration;
 use crate::program::now;
 use futures_util::stream::{Stream, unfold};
 use hyper::body::{Bytes, Frame};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use crate::answers::{Form, metadata_of};
 use crate::misbehave::{Fault, Moment};
 use crate::object::Object;
+use crate::options::Options;
 use crate::refusal::Refusal;
-use crate::request::Options;
+use crate::request::Target;
 use crate::selector::Selector;
-use crate::service::{Form, Service};
-use crate::shown::shown;
+use crate::service::Service;
+use crate::shown::{Answered, shown};
 use crate::store::Change;
 use crate::table::table;
 
@@ -31,7 +34,14 @@ const LONGEST: Duration = Duration::from_secs(1800);
 /// Largest number of changes that are looked at before others have their turn.
 const BATCH: usize = 256;
 
-type Line = Result<Frame<Bytes>, io::Error>;
+type Written = Result<Frame<Bytes>, io::Error>;
+
+/// Event as a line.
+#[derive(Serialize)]
+struct Line<'l, O> {
+    r#type: &'l str,
+    object: &'l O,
+}
 
 /// Watch of a client.
 struct Watch {
@@ -53,9 +63,9 @@ struct Watch {
 pub(crate) fn watch(
     server: Arc<Service>,
     selector: Selector,
-    options: &Options,
+    (target, options): (&Target, &Options),
     form: Form,
-) -> Result<impl Stream<Item = Line> + Send + use<>, Refusal> {
+) -> Result<impl Stream<Item = Written> + Send + use<>, Refusal> {
     let seconds = options.timeout_seconds.map_or(LONGEST, Duration::from_secs).min(LONGEST);
     let start = Instant::now();
     let mut watch = Watch {
@@ -68,9 +78,11 @@ pub(crate) fn watch(
         ready: VecDeque::new(),
         has_ended: false,
     };
-    match options.watched_from()? {
+    match options.watched_from(target)? {
+        // Any version will do, and what there is shall not be told.
+        Some(0) => watch.revision = watch.server.api().store.revision(),
         Some(revision) => watch.revision = revision,
-        None => watch.begin_with_objects(options.has_initial_events),
+        None => watch.begin_with_objects(options.initial_events == Some(true)),
     }
     Ok(unfold(watch, |mut watch| async move { watch.next().await.map(|line| (line, watch)) }))
 }
@@ -90,7 +102,7 @@ impl Watch {
         }
     }
 
-    async fn next(&mut self) -> Option<Line> {
+    async fn next(&mut self) -> Option<Written> {
         let mut changed = self.server.changes();
         loop {
             if let Some(bytes) = self.ready.pop_front() {
@@ -166,9 +178,10 @@ impl Watch {
     fn push(&mut self, event: &str, object: &Value) {
         match self.form {
             Form::Object => {
-                let profile = self.server.profile;
-                self.push_line(event, &shown(self.selector.kind(), profile, object));
+                let object = shown(self.selector.kind(), self.server.profile, object);
+                self.push_line(event, &Answered { object, is_item: false });
             }
+            Form::Metadata => self.push_line(event, &metadata_of(object)),
             Form::Table => {
                 let version = object.metadata("resourceVersion");
                 let table =
@@ -188,9 +201,9 @@ impl Watch {
         self.push_line("BOOKMARK", &object);
     }
 
-    fn push_line(&mut self, event: &str, object: &Value) {
-        let mut line = json!({"type": event, "object": object}).to_string();
-        line.push('\n');
+    fn push_line(&mut self, event: &str, object: &impl Serialize) {
+        let mut line = serde_json::to_vec(&Line { r#type: event, object }).unwrap_or_default();
+        line.push(b'\n');
         self.ready.push_back(line.into());
     }
 }
