@@ -1,7 +1,7 @@
 //! Controllers of a cluster that programs around devices wait for: claims from templates, reservations that end, service accounts,
 //! nodes that are ready, what belongs to something that is gone, what is in a namespace that goes.
 //!
-//! Claims are decided by `dra_alloc::claim_controller`. Evictions by taints and workloads are not here.
+//! Claims are decided by `dra_alloc::claim_controller`, evictions by `dra_alloc::eviction`. Workloads are not made into pods.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::admission::NOT_READY;
 use crate::api::{Answer, Api, Context};
 use crate::door::typed;
+use crate::evictions::{WATCHED, evict_due};
 use crate::kinds::{KINDS, Kind};
 use crate::object::Object;
 use crate::options::Options;
@@ -48,6 +49,8 @@ struct Controllers {
     queue: BTreeMap<String, QueueKey>,
     /// Version up to which changes are known.
     revision: u64,
+    /// Pods may have to be evicted, now or later.
+    evicts: bool,
 }
 
 /// Works for as long as the server.
@@ -68,7 +71,12 @@ pub(crate) async fn run(service: Arc<Service>) {
 
 impl Controllers {
     fn new(component: Component) -> Self {
-        Self { claims: ClaimController::new(PodOptions::new(component)), queue: BTreeMap::new(), revision: 0 }
+        Self {
+            claims: ClaimController::new(PodOptions::new(component)),
+            queue: BTreeMap::new(),
+            revision: 0,
+            evicts: true,
+        }
     }
 
     /// Looks at some changes, and does what they ask for. Returns true if there is nothing left.
@@ -82,6 +90,12 @@ impl Controllers {
             if let Err(refusal) = self.observe(api, change) {
                 say(&format_args!("a controller can't go on: {}", refusal.body()));
             }
+        }
+        if self.evicts && changes.is_empty() {
+            self.evicts = evict_due(api, now()).unwrap_or_else(|refusal| {
+                say(&format_args!("a pod is not evicted: {}", refusal.body()));
+                true
+            });
         }
         let mut failed = BTreeMap::new();
         for (text, key) in std::mem::take(&mut self.queue) {
@@ -104,6 +118,7 @@ impl Controllers {
     fn observe(&mut self, api: &mut Api, change: &Change) -> Result<(), Refusal> {
         let Change { kind, object, is_deletion, .. } = change;
         let (namespace, name) = (object.metadata("namespace"), object.metadata("name"));
+        self.evicts |= WATCHED.contains(&kind.name);
         let keys = match (kind.name, is_deletion) {
             ("Pod", false) => self.claims.observe_pod(typed::<Pod>(kind, object)?),
             ("Pod", true) => self.claims.observe_pod_deleted(&typed(kind, object)?),
@@ -145,15 +160,20 @@ impl Controllers {
     }
 }
 
+/// Returns a kind in the version in which it is stored.
+pub(crate) fn stored_kind(name: &str) -> Result<&'static Kind, Refusal> {
+    let found = KINDS.iter().find(|kind| kind.name == name && kind.version == "v1");
+    found.ok_or_else(Refusal::no_path)
+}
+
 /// Does something to objects of a kind in a namespace, as a controller.
-fn with<T>(
+pub(crate) fn with<T>(
     kind: &str,
     namespace: &str,
     subresource: Subresource,
     act: impl FnOnce(Context<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let is_wanted = |other: &&Kind| other.name == kind && (other.group.is_empty() || other.version == "v1");
-    let kind = KINDS.iter().find(is_wanted).ok_or_else(Refusal::no_path)?;
+    let kind = stored_kind(kind)?;
     let namespace = Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty());
     let target = Target { kind, namespace, name: None, subresource };
     let manager = "kube-controller-manager";

@@ -1,9 +1,9 @@
 //! A stand-in for a Kubernetes API server: some kinds in memory, to test and try programs without a cluster. It is no Kubernetes.
 //!
 //! Objects pass the door of `dra_alloc::validate`: an object about devices that is stored here is one that a real API server of
-//! the release stores. Left out: authentication, webhooks, controllers (nobody makes claims from templates, or removes what belongs
-//! to something that is gone), protobuf, classes and expressions that select devices of a `v1alpha3` taint rule (dropped with a
-//! warning), kinds that a gate hides, and everything that is not in the table of kinds. Nothing is kept when it ends.
+//! the release stores. Left out: authentication, webhooks, protobuf, classes and expressions that select
+//! devices of a `v1alpha3` taint rule (dropped with a warning), kinds that a gate hides, and everything that is not in the table
+//! of kinds. Nothing is kept when it ends.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -31,6 +31,7 @@ mod defaults;
 mod deleting;
 mod discovery;
 mod door;
+mod evictions;
 mod field_set;
 mod gate_metrics;
 mod go_json;

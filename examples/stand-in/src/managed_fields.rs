@@ -4,7 +4,7 @@
 
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::field_set::{FieldSet, changed_fields, fields_of, from_json, to_json};
 use crate::object::Object;
@@ -82,9 +82,28 @@ impl Entry {
     }
 }
 
+/// Returns the managers that a stored object has as values, as clients see them.
+pub(crate) fn shown(object: &Value) -> Value {
+    serde_json::from_str(object.metadata("managedFields")).unwrap_or_default()
+}
+
+/// Returns the managers that an update begins with: those that the client sends, or else those of the stored object.
+pub(crate) fn sent_or_stored(sent: Option<&Value>, old: &Value) -> Vec<Entry> {
+    match sent {
+        Some(Value::Array(list)) if list.iter().all(|entry| entry == &json!({})) => Vec::new(),
+        Some(sent) if *sent != shown(old) => {
+            serde_json::from_value(sent.clone()).map_or_else(|_| managers_of(old), entries)
+        }
+        _ => managers_of(old),
+    }
+}
+
 /// Reads the managers of a stored object.
 pub(crate) fn managers_of(object: &Value) -> Vec<Entry> {
-    let written: Vec<Written> = serde_json::from_str(object.metadata("managedFields")).unwrap_or_default();
+    entries(serde_json::from_str(object.metadata("managedFields")).unwrap_or_default())
+}
+
+fn entries(written: Vec<Written>) -> Vec<Entry> {
     let entry = |written: Written| Entry {
         fields: from_json(&written.fields),
         manager: written.manager,
@@ -115,9 +134,9 @@ fn set_managers(object: &mut Value, entries: Vec<Entry>) {
 }
 
 /// Takes an update into the managers: what it changes is the writer's, and what it removes is nobody's.
-pub(crate) fn updated(kind: &str, old: Option<&Value>, new: &mut Value, writer: &Writer) {
-    let mut entries = old.map(managers_of).unwrap_or_default();
-    let (all, changed) = (fields_of(kind, new), changed_fields(kind, old.unwrap_or(&Value::Null), new));
+pub(crate) fn updated(kind: &str, old: Option<&Value>, mut entries: Vec<Entry>, new: &mut Value, writer: &Writer) {
+    let all = fields_of(kind, new);
+    let changed = written_by(writer, changed_fields(kind, old.unwrap_or(&Value::Null), new));
     for entry in &mut entries {
         let is_own = entry.is_of(writer);
         entry.fields.retain(|path| all.contains(path) && (is_own || !changed.contains(path)));
@@ -132,8 +151,15 @@ pub(crate) fn applied(kind: &str, mut entries: Vec<Entry>, new: &mut Value, want
     for entry in &mut entries {
         entry.fields.retain(|path| all.contains(path));
     }
-    record(&mut entries, writer, |fields| *fields = wanted);
+    record(&mut entries, writer, |fields| *fields = written_by(writer, wanted));
     set_managers(new, entries);
+}
+
+/// A status is written by its subresource alone.
+fn written_by(writer: &Writer, mut fields: FieldSet) -> FieldSet {
+    let is_status = writer.subresource == "status";
+    fields.retain(|path| is_status || path.first().is_none_or(|step| step != "f:status"));
+    fields
 }
 
 fn record(entries: &mut Vec<Entry>, writer: &Writer, change: impl FnOnce(&mut FieldSet)) {

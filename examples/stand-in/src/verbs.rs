@@ -37,7 +37,7 @@ impl Api {
     /// The object exists, is invalid, or its namespace is missing.
     pub(crate) fn create(&mut self, context: Context<'_>, body: Value) -> Result<Answer, Refusal> {
         self.create_as(context, body, |kind, object, context| {
-            managed_fields::updated(kind, None, object, &context.writer(Operation::Update));
+            managed_fields::updated(kind, None, Vec::new(), object, &context.writer(Operation::Update));
         })
     }
 
@@ -133,7 +133,7 @@ impl Api {
         let Patch::Apply(config) = patch else {
             let old = self.found(target, name)?;
             let mut before = shown(target.kind, self.door.profile, &old).into_owned();
-            before.keep_metadata("managedFields", &Value::Null);
+            before.set_metadata("managedFields", managed_fields::shown(&old));
             let mut new = patch.patched(target.kind, &before)?;
             check_kind(target, &mut new)?;
             check_name(&new, name)?;
@@ -177,8 +177,10 @@ impl Api {
     }
 
     fn replace(&mut self, context: Context<'_>, name: &str, old: &Arc<Value>, new: Value) -> Result<Answer, Refusal> {
+        let sent = new.pointer("/metadata/managedFields").filter(|sent| sent.is_array());
+        let entries = managed_fields::sent_or_stored(sent, old);
         self.replace_as(context, name, old, new, |kind, object, context| {
-            managed_fields::updated(kind, Some(old), object, &context.writer(Operation::Update));
+            managed_fields::updated(kind, Some(old), entries.clone(), object, &context.writer(Operation::Update));
         })
     }
 
@@ -217,8 +219,7 @@ impl Api {
         object.keep_metadata("managedFields", old);
         let is_same = *object == **old;
         manage(kind.name, object, context);
-        let is_apply = object.metadata("managedFields") != old.metadata("managedFields");
-        if is_same && !(is_apply && object.metadata("managedFields").contains("\"Apply\"")) {
+        if is_same && object.metadata("managedFields") == old.metadata("managedFields") {
             return Ok(Answer { code: 200, object: Arc::clone(old), warnings });
         }
         if old.is_terminating() && !object.has_finalizers() && grace_left(object) == 0 {

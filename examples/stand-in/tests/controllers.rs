@@ -81,3 +81,35 @@ fn nodes_become_ready_and_namespaces_empty() {
     assert_eq!(ask(&server, "DELETE", "/api/v1/namespaces/n", &Value::Null).code, 200);
     until(&server, "/api/v1/namespaces/n", |code, _| code == 404);
 }
+
+#[test]
+fn pods_of_tainted_devices_are_evicted() {
+    let server = Server::start_with(&["--controllers", "--feature-gates", "DRADeviceTaintRules=true"]).unwrap();
+    until(&server, "/api/v1/namespaces/default/serviceaccounts/default", |code, _| code == 200);
+    assert_eq!(ask(&server, "POST", CLAIMS, &claim("c")).code, 201);
+    for name in ["a", "b"] {
+        let mut body = pod(name);
+        if name == "a" {
+            body["spec"]["resourceClaims"] = json!([{"name": "gpu", "resourceClaimName": "c"}]);
+        }
+        body["spec"]["nodeName"] = json!("n1");
+        assert_eq!(ask(&server, "POST", PODS, &body).code, 201);
+    }
+    let uid = ask(&server, "GET", &format!("{PODS}/a"), &Value::Null).text("/metadata/uid").to_owned();
+    let results = json!([{"request": "r", "driver": "d.example.com", "pool": "p", "device": "x"}]);
+    let reserved = json!([{"resource": "pods", "name": "a", "uid": uid}]);
+    let status = json!({"status": {"allocation": {"devices": {"results": results}}, "reservedFor": reserved}});
+    assert_eq!(ask(&server, "PATCH", &format!("{CLAIMS}/c/status"), &status).code, 200);
+    let taint = json!({"key": "a.example/ill", "effect": "NoExecute"});
+    let rule =
+        json!({"metadata": {"name": "ill"}, "spec": {"deviceSelector": {"driver": "d.example.com"}, "taint": taint}});
+    assert_eq!(ask(&server, "POST", "/apis/resource.k8s.io/v1/devicetaintrules", &rule).code, 201);
+    let going = until(&server, &format!("{PODS}/a"), |_, pod| pod["metadata"].get("deletionTimestamp").is_some());
+    let condition = |kind: &str| {
+        let conditions = going["status"]["conditions"].as_array().unwrap();
+        conditions.iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
+    };
+    assert!(condition("DisruptionTarget"), "{}", going["status"]);
+    let stays = ask(&server, "GET", &format!("{PODS}/b"), &Value::Null).body;
+    assert_eq!(stays["metadata"].get("deletionTimestamp"), None);
+}
