@@ -38,7 +38,7 @@ pub(crate) struct Answer {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What a write comes with, beside its object.
+/// Circumstances of a write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'c> {
     pub(crate) target: &'c Target,

@@ -45,7 +45,7 @@ const OWNED: [&str; 3] = ["Pod", "ResourceClaim", "ResourceSlice"];
 /// Memory of the controllers.
 struct Controllers {
     claims: ClaimController,
-    /// What is to be looked at, by its text.
+    /// Keys that are to be looked at, by their text.
     queue: BTreeMap<String, QueueKey>,
     /// Version up to which changes are known.
     revision: u64,

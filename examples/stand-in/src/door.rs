@@ -192,7 +192,8 @@ fn plain<T: DeserializeOwned + Serialize>(attempt: Attempt<'_>) -> Result<Admitt
 /// Sets the structs that are written even if nothing is in them.
 fn always_there(kind: &str, object: &mut Value) {
     let fields: &[&str] = match kind {
-        "ResourceClaim" | "DeviceTaintRule" => &["status"],
+        "ResourceClaim" => &["spec", "status"],
+        "DeviceTaintRule" => &["status"],
         _ => &[],
     };
     for field in fields {

@@ -28,6 +28,11 @@ pub(crate) fn check(attempt: Attempt<'_>, object: &mut Value) -> FieldErrors {
             next_generation(object);
             pod_rules::update(old, object, &mut errors);
         }
+        // Its controller takes this when nothing is in the namespace any more.
+        ("Namespace", None) => {
+            let spec = object.fields().entry("spec").or_insert_with(|| json!({}));
+            spec.fields().entry("finalizers").or_insert_with(|| json!(["kubernetes"]));
+        }
         ("Node", old) if attempt.part == Part::Main => node(old, object, &mut errors),
         ("Event", _) => event(object, &mut errors),
         ("Lease", old) => lease(old, attempt.new, object, &mut errors),

@@ -40,7 +40,7 @@ fn names(entries: &[Value]) -> BTreeSet<&str> {
     entries.iter().map(|entry| entry.text("/name")).filter(|name| !name.is_empty()).collect()
 }
 
-/// What the containers of a pod may name.
+/// Names that the containers of a pod may use.
 struct Named<'p> {
     claims: BTreeSet<&'p str>,
     volumes: BTreeSet<&'p str>,

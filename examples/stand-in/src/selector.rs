@@ -95,12 +95,17 @@ fn requirement(term: &str) -> Result<LabelSelectorRequirement, Refusal> {
         operator: operator.to_owned(),
         values,
     };
-    let one = |value: &str| Some(vec![value.trim().to_owned()]);
+    let one = |value: &str| match value.split_whitespace().nth(1) {
+        Some(further) => Err(Refusal::bad_request(format!(
+            "unable to parse requirement: found '{further}', expected: ',' or 'end of string'"
+        ))),
+        None => Ok(Some(vec![value.trim().to_owned()])),
+    };
     if let Some((key, value)) = term.split_once("!=") {
-        return Ok(make(key, "NotIn", one(value)));
+        return Ok(make(key, "NotIn", one(value)?));
     }
     if let Some((key, value)) = term.split_once("==").or_else(|| term.split_once('=')) {
-        return Ok(make(key, "In", one(value)));
+        return Ok(make(key, "In", one(value)?));
     }
     if let Some((head, values)) = term.strip_suffix(')').and_then(|term| term.split_once('(')) {
         let values = Some(values.split(',').map(|value| value.trim().to_owned()).collect());

@@ -424,8 +424,10 @@ fn namespaces_go_when_nothing_is_in_them() {
     assert_eq!(ask(&server, "DELETE", "/api/v1/namespaces/default", &Value::Null).said(), (403, "Forbidden", message));
     let made = ask(&server, "POST", "/api/v1/namespaces", &json!({"metadata": {"name": "n"}}));
     assert_eq!(made.body["metadata"]["labels"], json!({"kubernetes.io/metadata.name": "n"}));
+    assert_eq!(made.body["spec"], json!({"finalizers": ["kubernetes"]}));
     let claims = CLAIMS.replace("default", "n");
-    assert_eq!(ask(&server, "POST", &claims, &claim("c")).code, 201);
+    let empty = ask(&server, "POST", &claims, &json!({"metadata": {"name": "c"}}));
+    assert_eq!((empty.code, &empty.body["spec"]), (201, &json!({"devices": {}})));
     let going = ask(&server, "DELETE", "/api/v1/namespaces/n", &Value::Null);
     assert_eq!((going.code, going.text("/status/phase")), (200, "Terminating"));
     let refused = ask(&server, "POST", &claims, &claim("d"));
