@@ -12,13 +12,12 @@ use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Component, Index, In
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 
 const DEVICES: usize = 8;
 const REPEATS: usize = 5;
 
-fn read<T: DeserializeOwned>(object: Value) -> T {
+fn read<T: k8s_openapi::serde::de::DeserializeOwned>(object: Value) -> T {
     from_value(object).unwrap()
 }
 
@@ -101,7 +100,7 @@ fn main() {
             let indexed = begin.elapsed();
             let preemption = Preemption::new(&allocator, &state, &view, Timestamp::UNIX_EPOCH);
             let tenth = NonZeroUsize::new((nodes / 10).max(100)).unwrap();
-            let limited = preemption.clone().with_candidates(CandidateLimit { first: Index::new(0), count: tenth });
+            let limited = preemption.clone().with_candidates(CandidateLimit { first: Index::from(0), count: tenth });
             let rows = [
                 ("kube, a tenth of the nodes", limited.with_harm(Harm::Kube)),
                 ("kube, all nodes", preemption.clone().with_harm(Harm::Kube)),

@@ -169,7 +169,7 @@ async fn an_apply_takes_back_what_its_manager_no_longer_wants() {
     assert_eq!(found.into_keys().collect::<String>(), "bcd", "b is wanted by the other one");
     let (code, text) = refusal(apply("one", json!({"b": "2"})).await);
     assert_eq!(code, 409);
-    assert_eq!(text, "Apply failed with 1 conflict: conflicts with \"two\": .metadata.labels.b");
+    assert_eq!(text, "Apply failed with 1 conflict: conflict with \"two\": .metadata.labels.b");
     let forced = nodes.patch("n", &PatchParams::apply("one").force(), &Patch::Apply(labels(json!({"b": "2"})))).await;
     assert_eq!(forced.unwrap().metadata.labels.unwrap()["b"], "2");
     let found = apply("two", json!({"c": "1"})).await.unwrap().metadata.labels.unwrap();
@@ -236,12 +236,16 @@ async fn a_watch_goes_on_where_a_list_ended_and_says_when_it_can_not() {
 #[tokio::test]
 async fn too_large_requests_are_refused() {
     let server = StandIn::start(&[]);
+    let pods: Api<Pod> = Api::default_namespaced(server.client());
+    let mut large = pod("large");
+    for (size, code) in [(2 << 20, 413), (4 << 20, 413)] {
+        large.spec.as_mut().unwrap().containers[0].args = Some(vec!["x".repeat(size)]);
+        assert_eq!(refusal(pods.create(&NOW, &large).await).0, code);
+    }
     let claims: Api<ResourceClaim> = Api::default_namespaced(server.client());
-    let mut large = claim("large");
-    large.metadata.annotations = Some([("a".to_owned(), "x".repeat(2 << 20))].into());
-    assert_eq!(refusal(claims.create(&NOW, &large).await).0, 413);
-    large.metadata.annotations = Some([("a".to_owned(), "x".repeat(4 << 20))].into());
-    assert_eq!(refusal(claims.create(&NOW, &large).await).0, 413);
+    let mut annotated = claim("annotated");
+    annotated.metadata.annotations = Some([("a".to_owned(), "x".repeat(256 << 10))].into());
+    assert_eq!(refusal(claims.create(&NOW, &annotated).await).0, 422, "annotations have a limit of their own");
 }
 
 /// Programs named by the variable `KUBECTL`, with colons between them, or the one that a shell would find.

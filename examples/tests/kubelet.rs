@@ -103,7 +103,7 @@ fn without_a_driver() {
 /// People write workloads and templates: their pods and claims are made, and allocated where the manifests have room.
 #[test]
 fn pods_of_workloads_are_prepared() {
-    const ALL: &str = r#"
+    const ALL: &str = r"
 {apiVersion: v1, kind: Node, metadata: {name: n}}
 ---
 {apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {driver: gpu.example.com, nodeName: n,
@@ -118,7 +118,7 @@ fn pods_of_workloads_are_prepared() {
   containers: [{name: main, image: app}], resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]}}}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: web}}
-"#;
+";
     let node = Node::new();
     let file = node.folder.path().join("all.yaml");
     fs::write(&file, ALL).unwrap();

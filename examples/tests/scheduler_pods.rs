@@ -78,7 +78,7 @@ fn a_gang_is_placed_whole_or_not_at_all() {
 }
 
 /// Two nodes with a large and a small device each, and a gang of two pods.
-const SIZES: &str = r#"
+const SIZES: &str = r"
 {apiVersion: v1, kind: Node, metadata: {name: a}}
 ---
 {apiVersion: v1, kind: Node, metadata: {name: b}}
@@ -98,7 +98,7 @@ const SIZES: &str = r#"
 ---
 {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: y}, spec: {devices: {requests: [
   {name: r, exactly: {deviceClassName: gpu}}]}}}
-"#;
+";
 
 /// Returns pods for the claims `x` and `y`.
 fn pods_of_sizes(group: &str) -> String {

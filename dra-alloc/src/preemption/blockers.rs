@@ -230,9 +230,11 @@ fn reason_of_pod(
     } else if !has_place {
         Some(Blocker::Consumer { claim: claim.clone(), uid: pod.pod.metadata.uid.clone().unwrap_or_default() })
     } else if let Some(group) = pod.group() {
-        let mut members = asked.rules.view.members(group).filter_map(|member| asked.rules.view.pod(member));
-        let important_member = members.find(|member| member.priority >= asked.preemptor.priority);
-        Some(match important_member.filter(|_| asked.rules.harm != Harm::Kube) {
+        let members = asked.rules.view.members(group).filter_map(|member| asked.rules.view.pod(member));
+        let important_members = members.filter(|member| member.priority >= asked.preemptor.priority);
+        // The first of them, whatever the order of the pods.
+        let first = important_members.min_by_key(|member| member.importance());
+        Some(match first.filter(|_| asked.rules.harm != Harm::Kube) {
             Some(member) => important(asked, member, Some(claim.clone())),
             None => Blocker::Group { claim: claim.clone() },
         })

@@ -32,6 +32,10 @@ impl StandIn {
         // A test that says nothing of a release runs on any.
         let release = std::env::var("STAND_IN_RELEASE").ok().filter(|_| !args.contains(&"--release"));
         command.args(release.into_iter().flat_map(|release| ["--release".to_owned(), release]));
+        // Nobody here makes service accounts, or calls nodes ready.
+        if !args.iter().any(|arg| arg.starts_with("--disable-admission-plugins")) {
+            command.args(["--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"]);
+        }
         command.args(["--port", "0"]).args(args).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
         let mut url = String::new();
