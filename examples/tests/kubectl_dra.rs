@@ -280,7 +280,7 @@ const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/plans");
 fn a_plan_has_the_status_of_its_answer() {
     let (cluster, file) = (format!("{PLANS}/cluster.yaml"), |name: &str| format!("{PLANS}/{name}.yaml"));
     let whole = on_files(&["plan", &file("job"), &cluster], "");
-    assert_eq!((whole.code, whole.stdout.lines().count()), (0, 5), "{}", whole.stdout);
+    assert_eq!((whole.code, whole.stdout.lines().count()), (0, 7), "{}", whole.stdout);
     assert_eq!(on_files(&["plan", &file("deployment"), &cluster], "").code, 1);
     assert_eq!(on_files(&["plan"], "").code, 2);
     let refused = on_files(&["plan", &file("template-refused"), &cluster], "");
@@ -418,7 +418,7 @@ async fn a_plan_counts_what_a_cluster_has_given_away() {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": [deployment, template]}).to_string();
     let run = Run::of(env!("CARGO_BIN_EXE_kubectl-dra"), &["plan", "-", "--server", &server.url], &list);
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    let placed = "Deployment app: accepted by Kubernetes 1.34 to 1.37; 1 of 2 pods placed\n  app-1  node-1  gpu.example.com: board-1-whole\n";
+    let placed = "Deployment app: claims accepted by Kubernetes 1.34 to 1.37; 1 of 2 pods placed\n  app-1  node-1  gpu.example.com: board-1-whole\n";
     assert!(run.stdout.starts_with(placed), "{}", run.stdout);
     assert!(run.stderr.contains("1 pods of the cluster wait already"), "{}", run.stderr);
 }

@@ -20,6 +20,9 @@ use tempfile::TempDir;
 /// The built-in day.
 const DAY: &str = include_str!("../data/simulations/small.yaml");
 
+/// A day of pods with priorities.
+const PRIORITIES: &str = include_str!("../data/simulations/priorities.yaml");
+
 /// A day of cards in partitions.
 const PARTITIONS: &str = include_str!("../data/simulations/partitions.yaml");
 
@@ -145,6 +148,73 @@ fn sums_are_what_the_events_say() {
             }
         }
         assert!(uses.is_empty());
+    }
+}
+
+/// Devices of a pod of the day of priorities, and its preemptions.
+#[derive(Default)]
+struct Fate {
+    holds: Vec<Value>,
+    began: u64,
+    preempted: u64,
+    lost: u64,
+}
+
+#[test]
+fn preempted_pods_lose_their_devices_to_more_important_ones_and_wait() {
+    let rank = |kind: &Value| ["notebook", "batch", "training", "urgent"].iter().position(|name| kind == name).unwrap();
+    let priority = |kind: &Value| [0, 0, 10, 100][rank(kind)];
+    for rule in ["never", "kube", "least"] {
+        let (answer, events) = with_events(&["-", "--preempt", rule], PRIORITIES);
+        let kind_of: BTreeMap<String, Value> =
+            events.iter().map(|event| (event["pod"].as_str().unwrap().to_owned(), event["kind"].clone())).collect();
+        let (mut fates, mut held): (BTreeMap<&str, Fate>, BTreeSet<String>) = Default::default();
+        let mut placed_at: BTreeMap<&str, u64> = BTreeMap::new();
+        for event in &events {
+            let (pod, at) = (event["pod"].as_str().unwrap(), number(&event["at"]));
+            let fate = fates.entry(pod).or_default();
+            match event["event"].as_str().unwrap() {
+                "placed" => {
+                    fate.holds = event["devices"].as_array().unwrap().clone();
+                    fate.began = at;
+                    assert!(fate.holds.iter().all(|device| held.insert(device.to_string())), "twice: {event}");
+                    placed_at.insert(pod, at);
+                }
+                end @ ("ended" | "preempted") => {
+                    assert!(fate.holds.iter().all(|device| held.remove(&device.to_string())));
+                    if end == "preempted" {
+                        let by = event["by"].as_str().unwrap();
+                        assert!(priority(&event["kind"]) < priority(&kind_of[by]), "{event}");
+                        assert_eq!(number(&event["ran"]), at - fate.began);
+                        fate.preempted += 1;
+                        fate.lost += at - fate.began;
+                    }
+                }
+                _ => {}
+            }
+        }
+        // Each preemptor has its devices at the instant of the preemption.
+        for event in events.iter().filter(|event| event["event"] == "preempted") {
+            let by = event["by"].as_str().unwrap();
+            assert!(
+                events
+                    .iter()
+                    .any(|other| { other["event"] == "placed" && other["pod"] == by && other["at"] == event["at"] })
+            );
+        }
+        let total = |of: fn(&Fate) -> u64| fates.values().map(of).sum::<u64>();
+        let priorities = answer["priorities"].as_array().unwrap();
+        let sum = |field: &str| priorities.iter().map(|one| number(&one[field])).sum::<u64>();
+        assert_eq!((sum("preempted"), sum("lost")), (total(|fate| fate.preempted), total(|fate| fate.lost)), "{rule}");
+        assert_eq!(total(|fate| fate.preempted) > 0, rule != "never", "{rule}");
+        for kind in answer["kinds"].as_array().unwrap() {
+            let [came, placed, refused, waiting] =
+                ["arrived", "placed", "refused", "waiting"].map(|field| number(&kind[field]));
+            assert_eq!(came, placed + refused + waiting, "{kind}");
+        }
+        if rule != "never" {
+            assert_eq!(priorities[0]["waits"]["longest"], 0, "nobody is as important: {answer}");
+        }
     }
 }
 

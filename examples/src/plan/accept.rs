@@ -95,7 +95,7 @@ impl Objects {
         workload.names.iter().find_map(|named| {
             let told = named.told(workload.namespace());
             let is_gone = self.refused.iter().any(|refused| refused.object == told && refused.is_gone);
-            is_gone.then(|| format!("{told} is refused, so that it has no claim"))
+            is_gone.then(|| format!("no claim is made, because {told} is refused"))
         })
     }
 
@@ -112,14 +112,16 @@ impl Objects {
                 all.retain(|release| releases.contains(release));
             }
         }
+        // The workload itself is accepted by each of them.
+        let what = if workload.names.is_empty() { "accepted" } else { "claims accepted" };
         match span(&all) {
-            None => "accepted by no release".to_owned(),
+            None => format!("{what} by no release"),
             Some(_) if all.len() == Profile::RELEASES.len() => {
                 let number = |release: &Profile| release.name().trim_start_matches('v').to_owned();
                 let [oldest, .., newest] = Profile::RELEASES;
-                format!("accepted by Kubernetes {} to {}", number(&oldest), number(&newest))
+                format!("{what} by Kubernetes {} to {}", number(&oldest), number(&newest))
             }
-            Some(span) => format!("accepted by Kubernetes {span}"),
+            Some(span) => format!("{what} as written by Kubernetes {span}"),
         }
     }
 }

@@ -205,6 +205,9 @@ pub fn plan_best(mut manifests: Manifests, rules: Rules, objective: &Objective) 
         planned.waiting.iter_mut().for_each(|group| group.help.extend(missing.clone()));
     }
     let workloads: Vec<PlannedWorkload> = planned.into_iter().map(|(_, planned)| planned).collect();
+    if workloads.iter().flat_map(|workload| &workload.waiting).any(|group| !group.room.is_empty()) {
+        notes.push(NO_PREEMPTION.to_owned());
+    }
     let placed = workloads.iter().map(|workload| workload.placed.len()).sum();
     let waiting: usize = workloads.iter().flat_map(|workload| &workload.waiting).map(|group| group.pods.len()).sum();
     Ok(Plan {
@@ -290,6 +293,10 @@ const USED: [&str; 8] = [
     "ResourceClaim",
     "ResourceSlice",
 ];
+
+/// Remark about pods that would have to go.
+const NO_PREEMPTION: &str =
+    "kube-scheduler preempts no pod for its devices: delete pods by hand, or use a scheduler that does";
 
 /// Gives the pods their priorities. Returns the remarks about classes that are not there.
 fn admit(manifests: &mut Manifests) -> Vec<String> {

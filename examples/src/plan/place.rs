@@ -179,7 +179,7 @@ impl<'o> Cluster<'o> {
             if workload.one_by_one && !planned.waiting.is_empty() {
                 let rest = own.iter().skip(index.saturating_add(1));
                 let before = pod.metadata.name.as_deref().unwrap_or_default();
-                let reason = format!("made when {before} is ready");
+                let reason = format!("not made until {before} is ready");
                 for pod in rest {
                     add_waiting(planned, pod.metadata.name.clone().unwrap_or_default(), reason.clone());
                 }
@@ -484,8 +484,9 @@ fn held_back(spec: &PodSpec) -> Option<String> {
     }
     let is_placed = spec.node_name.as_deref().is_some_and(|node| !node.is_empty());
     let has_claims = spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty());
-    (is_placed && has_claims)
-        .then(|| "spec.nodeName passes by the scheduler, so that its claims are never allocated".to_owned())
+    (is_placed && has_claims).then(|| {
+        "spec.nodeName skips the scheduler, so its claims are never allocated; use nodeSelector instead".to_owned()
+    })
 }
 
 /// Returns the wishes of a pod that are not looked at.

@@ -78,10 +78,12 @@ impl Plan {
             0 => String::new(),
             some => format!("; {} above", counted(some, "refusal")),
         };
+        let choice = if self.placed > 0 { ", on the first node that fits" } else { "" };
         let all = match self.pods {
             0 => format!("no pods to place by the rules of {release}{refused}"),
             pods => {
-                format!("{} of {} placed by the rules of {release}{refused}{made}", self.placed, counted(pods, "pod"))
+                let pods = counted(pods, "pod");
+                format!("{} of {pods} placed by the rules of {release}{choice}{refused}{made}", self.placed)
             }
         };
         lines.add(style, 0, 2, &all);
@@ -99,7 +101,7 @@ impl PlannedWorkload {
             _ => format!("{} of {} placed", self.placed.len(), counted(pods, "pod")),
         };
         let run = if self.kind == "CronJob" && pods > 0 { "each run: " } else { "" };
-        let later = if self.later > 0 { format!(", then {} more", self.later) } else { String::new() };
+        let later = if self.later > 0 { format!(", {} more as these end", self.later) } else { String::new() };
         let placed = format!("{run}{placed}{later}");
         let placed = if pods == 0 && self.idle.is_none() { None } else { Some(placed) };
         let parts: Vec<String> = [Some(self.accepted.clone()), running, placed].into_iter().flatten().collect();

@@ -27,6 +27,7 @@ pub(super) struct Kind {
     pub(super) patience: Option<u64>,
     /// Number of devices that a pod asks for.
     pub(super) devices: u64,
+    pub(super) priority: i32,
 }
 
 /// Pod of a day.
@@ -63,7 +64,7 @@ pub(super) fn arrivals(
             templates.claim(&format!("{}-0", kind.name), devices, format!("pods[{index}].claims[{number}]"))
         });
         let patience = kind.patience.map(super::Span::millis);
-        arrivals.kinds.push(Kind::new(&kind.name, claims.collect::<Result<_, _>>()?, patience));
+        arrivals.kinds.push(Kind::new(&kind.name, claims.collect::<Result<_, _>>()?, patience, kind.priority));
         let random = Random::new(seeds.draw());
         arrivals.draw(index, kind, description.duration.millis(), random);
     }
@@ -73,9 +74,9 @@ pub(super) fn arrivals(
 }
 
 impl Kind {
-    fn new(name: &str, claims: Vec<ResourceClaim>, patience: Option<u64>) -> Self {
+    fn new(name: &str, claims: Vec<ResourceClaim>, patience: Option<u64>, priority: i32) -> Self {
         let devices = claims.iter().map(devices_of).sum();
-        Self { name: name.to_owned(), claims, patience, devices }
+        Self { name: name.to_owned(), claims, patience, devices, priority }
     }
 }
 
@@ -95,14 +96,14 @@ impl Arrivals {
         }
     }
 
-    /// Adds recorded pods. Those with equal claims and patience are of one kind, named after the first of them.
+    /// Adds recorded pods. Those with equal claims, patience and priority are of one kind, named after the first of them.
     fn add(&mut self, recorded: &Recorded) {
         let mut kinds = BTreeMap::<String, usize>::new();
         for pod in &recorded.pods {
             let specs: Vec<_> = pod.claims.iter().map(|claim| &claim.spec).collect();
-            let key = serde_json::to_string(&(specs, pod.patience)).unwrap_or_default();
+            let key = serde_json::to_string(&(specs, pod.patience, pod.priority)).unwrap_or_default();
             let kind = *kinds.entry(key).or_insert_with(|| {
-                self.kinds.push(Kind::new(&pod.name, pod.claims.clone(), pod.patience));
+                self.kinds.push(Kind::new(&pod.name, pod.claims.clone(), pod.patience, pod.priority));
                 self.kinds.len() - 1
             });
             self.pods.push(Arrival { at: pod.at, kind, name: pod.name.clone(), stay: pod.stay });

@@ -128,6 +128,9 @@ pub struct Description {
     /// Order in which waiting pods are tried.
     #[serde(default)]
     pub order: Order,
+    /// Rule by which pods give up their devices for pods of higher priority.
+    #[serde(default)]
+    pub preempt: Preempting,
     /// Rule by which devices are chosen: levels of terms. A pod goes to the node where they have the least value.
     #[serde(default, deserialize_with = "objective")]
     pub objective: Objective,
@@ -224,6 +227,9 @@ pub struct PodKind {
     pub stay: Option<Span>,
     /// Time after which a pod that waits gives up. Without it pods wait to the end of the day.
     pub patience: Option<Span>,
+    /// Priority: pods with a lower one may have to give up their devices for it.
+    #[serde(default)]
+    pub priority: i32,
     /// Claims of each pod, each as `spec.devices` of a `ResourceClaim`.
     pub claims: Vec<Value>,
 }
@@ -256,6 +262,21 @@ pub enum Order {
     LargestFirst,
 }
 
+/// Rule by which pods give up their devices for a pod of higher priority that finds no room. They come back at once, begin
+/// anew, and wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::exhaustive_enums, reason = "a program offers each")]
+pub enum Preempting {
+    /// No pod does, as in Kubernetes 1.37
+    #[default]
+    Never,
+    /// By kube-scheduler's rule, as KEP-5690 applies it to devices
+    Kube,
+    /// The least harm by the same criteria, of all nodes and sets of pods
+    Least,
+}
+
 /// Changes of a description. What is not named stays.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -273,6 +294,8 @@ pub struct WhatIf {
     pub placing: Option<Placing>,
     /// Order in which waiting pods are tried.
     pub order: Option<Order>,
+    /// Rule by which pods give up their devices.
+    pub preempt: Option<Preempting>,
     /// Rule by which devices are chosen.
     #[serde(default, deserialize_with = "some_objective")]
     pub objective: Option<Objective>,
@@ -335,6 +358,7 @@ impl Description {
         }
         changed.placing = change.placing.unwrap_or(self.placing);
         changed.order = change.order.unwrap_or(self.order);
+        changed.preempt = change.preempt.unwrap_or(self.preempt);
         changed.objective = change.objective.clone().unwrap_or_else(|| self.objective.clone());
         changed.seed = change.seed.unwrap_or(self.seed);
         changed

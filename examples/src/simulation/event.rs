@@ -56,6 +56,15 @@ pub enum EventKind<'e> {
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
+    /// The pod gives up its devices for a pod of higher priority. It comes back at once, and waits.
+    Preempted {
+        /// Name of the other pod.
+        by: &'e str,
+        /// Milliseconds that the pod has had its devices.
+        ran: u64,
+        /// Devices of the pod's claims, those of admin access left out.
+        devices: &'e [HeldDevice],
+    },
     /// The pod has ended, and its devices are free.
     Ended {
         /// Devices of the pod's claims, those of admin access left out.

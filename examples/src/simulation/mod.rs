@@ -26,6 +26,7 @@ mod arrivals;
 mod cluster;
 mod description;
 mod event;
+mod preempt;
 mod queue;
 mod recorded;
 mod run;
@@ -37,7 +38,7 @@ use arrivals::{Arrivals, arrivals};
 use cluster::Cluster;
 pub use description::{
     CardGroup, Description, DescriptionError, DeviceGroup, MAX_DEVICES, MAX_NODES, MAX_PODS, MAX_VARIANTS, NodeShape,
-    Order, Partition, Placing, PodKind, Span, WhatIf,
+    Order, Partition, Placing, PodKind, Preempting, Span, WhatIf,
 };
 use dra_alloc::objective::Objective;
 use dra_alloc::pods::PodOptions;
@@ -46,7 +47,7 @@ use dra_attrs::{Component, FieldError, FieldErrors, FieldPath};
 pub use event::{Event, EventKind, HeldDevice, Refusal};
 pub use recorded::{Recorded, RecordedError, RecordedPod};
 pub use run::End;
-pub use statistics::{KindCounts, RefusedPods, Statistics, Summary, Use, Waits};
+pub use statistics::{KindCounts, PriorityCounts, RefusedPods, Statistics, Summary, Use, Waits};
 
 /// Largest number of pairs of a kind of pods and a node: a run remembers the last "no" of each.
 const MAX_PAIRS: usize = 4_000_000;
@@ -58,6 +59,7 @@ pub struct Simulation {
     duration: u64,
     placing: Placing,
     order: Order,
+    preempt: Preempting,
     objective: Objective,
     options: PodOptions,
     cluster: Cluster,
@@ -91,6 +93,7 @@ impl Simulation {
             duration: description.duration.millis(),
             placing: description.placing,
             order: description.order,
+            preempt: description.preempt,
             objective: description.objective.clone(),
             options: PodOptions::new(Component::new(profile, gates)),
             cluster,

@@ -1,12 +1,13 @@
 //! Pods that wait, in the order in which they are tried.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::arrivals::{Arrivals, Kind};
 use super::description::Order;
 
-/// Key by which waiting pods are tried, the smallest first: rank of the kind, then position of the pod.
-type Key = (u64, usize);
+/// Key by which waiting pods are tried, the smallest first: priority and rank of the kind, then position of the pod.
+type Key = ((Reverse<i32>, u64), usize);
 
 /// Pods that wait. Those of one kind are equal: if the first one does not fit, none does.
 #[derive(Debug)]
@@ -38,13 +39,14 @@ impl<'s> Queue<'s> {
 
     /// Returns the key of the first pod of a kind.
     pub(super) fn head(&self, kind: usize) -> Option<Key> {
-        let devices = self.arrivals.kinds.get(kind).map_or(0, |kind: &Kind| kind.devices);
+        let of_kind = |kind: &Kind| (kind.priority, kind.devices);
+        let (priority, devices) = self.arrivals.kinds.get(kind).map(of_kind).unwrap_or_default();
         let rank = match self.order {
             Order::Arrival => 0,
             Order::SmallestFirst => devices,
             Order::LargestFirst => u64::MAX - devices,
         };
-        Some((rank, *self.waiting.get(&kind)?.front()?))
+        Some(((Reverse(priority), rank), *self.waiting.get(&kind)?.front()?))
     }
 
     /// Takes the first pod of a kind out if it is this one.

@@ -94,6 +94,8 @@ pub struct RecordedPod {
     pub stay: Option<u64>,
     /// Milliseconds after which the pod gives up waiting.
     pub patience: Option<u64>,
+    /// Priority.
+    pub priority: i32,
     /// Claims as they were before they were allocated.
     pub claims: Vec<ResourceClaim>,
 }
@@ -167,7 +169,9 @@ impl PodReader<'_> {
             Some(at) => at,
             None => after_first.and_then(|millis| u64::try_from(millis).ok()).unwrap_or_default(),
         };
-        Ok(RecordedPod { name, at, stay: annotation(pod, STAYS)?, patience: annotation(pod, PATIENCE)?, claims })
+        let priority = pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
+        let (stay, patience) = (annotation(pod, STAYS)?, annotation(pod, PATIENCE)?);
+        Ok(RecordedPod { name, at, stay, patience, priority, claims })
     }
 }
 

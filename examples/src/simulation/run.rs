@@ -35,6 +35,10 @@ struct Run<'s, F> {
     due: BTreeSet<(u64, Step, usize)>,
     /// Pods with devices, by position.
     placed: BTreeMap<usize, Placed>,
+    /// Times at which pods have got their devices, by position.
+    began: BTreeMap<usize, u64>,
+    /// Times at which pods came back that were preempted, by position.
+    came_back: BTreeMap<usize, u64>,
     tell: F,
     now: u64,
 }
@@ -52,6 +56,8 @@ impl Simulation {
             queue: Queue::new(self.order, &self.arrivals),
             due: self.arrivals.pods.iter().enumerate().map(arrive).collect(),
             placed: BTreeMap::new(),
+            began: BTreeMap::new(),
+            came_back: BTreeMap::new(),
             tell,
             now: 0,
         };
@@ -75,21 +81,63 @@ impl<F: FnMut(&Event<'_>)> Run<'_, F> {
         // Where a pod with such claims waits, there is no room.
         let is_hopeless = self.queue.has_kind(arrival.kind);
         let attempt = if is_hopeless { Err(Unplaced::NoRoom(None)) } else { self.attempt(arrival, Changed::All) };
+        match attempt {
+            Err(Unplaced::NoRoom(why)) if !is_hopeless => self.make_room(pod, arrival, why),
+            attempt => self.conclude(pod, arrival, attempt, None),
+        }
+    }
+
+    /// Places a pod where others give up their devices for it; it waits if nobody makes room.
+    fn make_room(&mut self, pod: usize, arrival: &Arrival, why: Option<String>) {
+        let kind = self.simulation.arrivals.kinds.get(arrival.kind);
+        let victims = kind.map(|kind| self.scheduler.victims(arrival, kind, &self.placed)).unwrap_or_default();
+        if victims.is_empty() {
+            return self.conclude(pod, arrival, Err(Unplaced::NoRoom(why)), None);
+        }
+        for victim in &victims {
+            self.preempt(*victim, arrival);
+        }
+        let attempt = self.attempt(arrival, Changed::All);
         self.conclude(pod, arrival, attempt, None);
+        for victim in victims {
+            if let Some(arrival) = self.simulation.arrivals.pods.get(victim) {
+                self.conclude(victim, arrival, Err(Unplaced::NoRoom(None)), None);
+            }
+        }
+        // A victim may have had more than the other pod needs.
+        self.retry(Changed::All);
+    }
+
+    /// Takes the devices of a pod. It has come back, and is not in the queue yet.
+    fn preempt(&mut self, victim: usize, by: &Arrival) {
+        let (arrival, placed) = (self.simulation.arrivals.pods.get(victim), self.placed.remove(&victim));
+        let (Some(arrival), Some(placed)) = (arrival, placed) else { return };
+        let began = self.began.remove(&victim).unwrap_or(self.now);
+        let end = arrival.stay.map(|stay| (began.saturating_add(stay), Step::End, victim));
+        end.map(|end| self.due.remove(&end));
+        self.scheduler.free(&placed);
+        let ran = self.now.saturating_sub(began);
+        self.tell(arrival, EventKind::Preempted { by: &by.name, ran, devices: &placed.devices });
+        self.came_back.insert(victim, self.now);
     }
 
     fn end(&mut self, pod: usize) {
         let (arrival, placed) = (self.simulation.arrivals.pods.get(pod), self.placed.remove(&pod));
         let (Some(arrival), Some(placed)) = (arrival, placed) else { return };
         let changed = self.scheduler.free(&placed);
+        self.began.remove(&pod);
         self.tell(arrival, EventKind::Ended { devices: &placed.devices });
         self.retry(changed);
     }
 
     fn give_up(&mut self, pod: usize) {
         let Some(arrival) = self.simulation.arrivals.pods.get(pod) else { return };
-        if self.queue.take(pod, arrival.kind) {
-            let waited = Some(self.now.saturating_sub(arrival.at));
+        let waited = self.now.saturating_sub(self.waits_since(pod, arrival));
+        let patience = self.simulation.arrivals.kinds.get(arrival.kind).and_then(|kind| kind.patience);
+        // A pod that was preempted waits anew.
+        let is_over = patience.is_some_and(|patience| waited >= patience);
+        if is_over && self.queue.take(pod, arrival.kind) {
+            let waited = Some(waited);
             self.tell(arrival, EventKind::Refused { refusal: Refusal::GaveUp, waited, why: None });
         }
     }
@@ -104,7 +152,8 @@ impl<F: FnMut(&Event<'_>)> Run<'_, F> {
                 continue;
             }
             self.queue.take(pod, kind);
-            self.conclude(pod, arrival, attempt, Some(self.now.saturating_sub(arrival.at)));
+            let waited = self.now.saturating_sub(self.waits_since(pod, arrival));
+            self.conclude(pod, arrival, attempt, Some(waited));
             heads.extend(self.queue.head(kind).map(|head| (head, kind)));
         }
     }
@@ -126,6 +175,7 @@ impl<F: FnMut(&Event<'_>)> Run<'_, F> {
                 self.tell(arrival, EventKind::Placed { node, waited, devices });
                 self.schedule(arrival.stay, Step::End, pod);
                 self.placed.insert(pod, placed);
+                self.began.insert(pod, self.now);
             }
             Err(Unplaced::NoRoom(why)) => {
                 self.tell(arrival, EventKind::Waits { why });
@@ -137,6 +187,11 @@ impl<F: FnMut(&Event<'_>)> Run<'_, F> {
                 self.tell(arrival, EventKind::Refused { refusal, waited, why });
             }
         }
+    }
+
+    /// Returns the time since which a pod waits.
+    fn waits_since(&self, pod: usize, arrival: &Arrival) -> u64 {
+        self.came_back.get(&pod).copied().unwrap_or(arrival.at)
     }
 
     /// Plans a step, if it has a time.

@@ -11,12 +11,12 @@ use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, Index, NodeVerdicts,
 use dra_attrs::{Component, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod, PodResourceClaim, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 
 use super::Simulation;
 use super::arrivals::{Arrival, Kind};
-use super::description::Placing;
+use super::description::{Placing, Preempting};
 use super::event::{HeldDevice, Refusal};
 use crate::claim_store::ClaimStore;
 
@@ -50,6 +50,8 @@ pub(super) struct Placed {
     pub(super) node: usize,
     pub(super) devices: Vec<HeldDevice>,
     claims: Vec<ClaimKey>,
+    /// Pod as it is bound; `None` unless pods may be preempted.
+    pub(super) bound: Option<Pod>,
 }
 
 /// Node that can serve a pod.
@@ -70,9 +72,9 @@ pub(super) enum Changed {
 
 /// Scheduler with the devices that are in use.
 pub(super) struct Scheduler<'s> {
-    simulation: &'s Simulation,
-    allocator: Allocator<'s>,
-    tracker: ClaimTracker,
+    pub(super) simulation: &'s Simulation,
+    pub(super) allocator: Allocator<'s>,
+    pub(super) tracker: ClaimTracker,
     server: ClaimStore,
     /// Nodes that have refused each kind of pods.
     verdicts: NodeVerdicts<usize>,
@@ -130,10 +132,23 @@ impl<'s> Scheduler<'s> {
             let _ = self.tracker.observe(self.server.put(claim));
         }
         let (node, devices) = self.attempt(&object, pod.kind, among).inspect_err(|_| self.delete(&keys))?;
-        let placed = Placed { node, devices, claims: keys };
+        let bound = match self.simulation.preempt {
+            Preempting::Never => None,
+            Preempting::Kube | Preempting::Least => Some(self.bound(object, node, pod.at)),
+        };
+        let placed = Placed { node, devices, claims: keys, bound };
         self.latest = node;
         self.note(self.changed_by(&placed));
         Ok(placed)
+    }
+
+    /// Returns a pod on its node. Among pods of one priority those that came first are the most important.
+    fn bound(&self, mut pod: Pod, node: usize, came: u64) -> Pod {
+        let name = self.simulation.cluster.nodes.get(node).map(|node| name_of_node(node).to_owned());
+        pod.spec.get_or_insert_default().node_name = name;
+        let start = i64::try_from(came).ok().and_then(|came| Timestamp::from_millisecond(came).ok());
+        pod.status.get_or_insert_default().start_time = start.map(Time);
+        pod
     }
 
     /// Frees the devices of a pod, and returns the nodes that may have room now.
@@ -299,7 +314,7 @@ impl<'s> Scheduler<'s> {
 }
 
 /// Makes the objects of a pod, with names and UIDs of its own.
-fn objects(pod: &Arrival, kind: &Kind) -> (Pod, Vec<ResourceClaim>) {
+pub(super) fn objects(pod: &Arrival, kind: &Kind) -> (Pod, Vec<ResourceClaim>) {
     let metadata = |name: &str| ObjectMeta {
         namespace: Some(NAMESPACE.to_owned()),
         name: Some(name.to_owned()),
@@ -317,7 +332,7 @@ fn objects(pod: &Arrival, kind: &Kind) -> (Pod, Vec<ResourceClaim>) {
         ..PodResourceClaim::default()
     };
     let entries = claims.iter().enumerate().map(entry).collect();
-    let spec = PodSpec { resource_claims: Some(entries), ..PodSpec::default() };
+    let spec = PodSpec { resource_claims: Some(entries), priority: Some(kind.priority), ..PodSpec::default() };
     (Pod { metadata: metadata(&pod.name), spec: Some(spec), ..Pod::default() }, claims)
 }
 

@@ -22,6 +22,8 @@ pub struct Statistics {
     refused: BTreeMap<(usize, Refusal), u64>,
     devices: BTreeMap<String, Level>,
     waiting: Level,
+    /// Waiting pods of each priority.
+    waiting_of: BTreeMap<i32, Level>,
     /// Number of claims that share each device, for those that have shares.
     shares: BTreeMap<HeldDevice, u64>,
 }
@@ -30,9 +32,15 @@ pub struct Statistics {
 #[derive(Debug, Default)]
 struct KindCounter {
     name: String,
+    priority: i32,
     arrived: u64,
+    /// Pods that have got devices, and were not preempted since.
+    placed: u64,
     refused: u64,
-    /// Milliseconds that each placed pod has waited.
+    preempted: u64,
+    /// Milliseconds that preempted pods have had their devices.
+    lost: u64,
+    /// Milliseconds of each wait that has ended with devices, nothing for a pod that was placed at once.
     waited: Vec<u64>,
     why: Option<String>,
 }
@@ -83,7 +91,12 @@ impl Statistics {
     /// Creates a counter for the days of a simulation.
     #[must_use]
     pub fn new(simulation: &Simulation) -> Self {
-        let counter = |kind: &super::arrivals::Kind| KindCounter { name: kind.name.clone(), ..KindCounter::default() };
+        let counter = |kind: &super::arrivals::Kind| KindCounter {
+            name: kind.name.clone(),
+            priority: kind.priority,
+            ..KindCounter::default()
+        };
+        let priorities = simulation.arrivals.kinds.iter().map(|kind| (kind.priority, Level::new(0)));
         let devices = simulation.cluster.devices.iter().map(|(driver, count)| (driver.clone(), Level::new(*count)));
         Self {
             duration: simulation.duration,
@@ -93,36 +106,53 @@ impl Statistics {
             refused: BTreeMap::new(),
             devices: devices.collect(),
             waiting: Level::new(0),
+            waiting_of: priorities.collect(),
             shares: BTreeMap::new(),
         }
     }
 
     /// Counts an event.
     pub fn count(&mut self, event: &Event<'_>) {
-        let (at, part) = (event.at, self.part);
+        let at = event.at;
+        self.count_waiting(event);
         let Some(kind) = self.kinds.get_mut(event.kind_index) else { return };
         match &event.event {
             EventKind::Arrived => kind.arrived += 1,
             EventKind::Waits { why } => {
-                self.waiting.add(at, part);
                 kind.why = kind.why.take().or_else(|| why.clone());
             }
             EventKind::Placed { waited, devices, .. } => {
-                if waited.is_some() {
-                    self.waiting.take(at, part);
-                }
+                kind.placed += 1;
                 kind.waited.push(waited.unwrap_or_default());
                 devices.iter().for_each(|device| self.hold(at, device));
             }
-            EventKind::Refused { refusal, waited, why } => {
-                if waited.is_some() {
-                    self.waiting.take(at, part);
-                }
+            EventKind::Refused { refusal, why, .. } => {
                 kind.refused += 1;
                 kind.why = kind.why.take().or_else(|| why.clone());
                 *self.refused.entry((event.kind_index, refusal.clone())).or_default() += 1;
             }
+            EventKind::Preempted { ran, devices, .. } => {
+                kind.placed = kind.placed.saturating_sub(1);
+                kind.preempted += 1;
+                kind.lost = kind.lost.saturating_add(*ran);
+                devices.iter().for_each(|device| self.release(at, device));
+            }
             EventKind::Ended { devices } => devices.iter().for_each(|device| self.release(at, device)),
+        }
+    }
+
+    /// Counts a pod that begins to wait, or ceases to.
+    fn count_waiting(&mut self, event: &Event<'_>) {
+        let (at, part) = (event.at, self.part);
+        let priority = self.kinds.get(event.kind_index).map(|kind| kind.priority);
+        let of_priority = priority.and_then(|priority| self.waiting_of.get_mut(&priority));
+        let levels = [Some(&mut self.waiting), of_priority].into_iter().flatten();
+        match event.event {
+            EventKind::Waits { .. } => levels.for_each(|level| level.add(at, part)),
+            EventKind::Placed { waited: Some(_), .. } | EventKind::Refused { waited: Some(_), .. } => {
+                levels.for_each(|level| level.take(at, part));
+            }
+            _ => {}
         }
     }
 
@@ -157,7 +187,8 @@ impl Statistics {
     #[must_use]
     pub fn finish(mut self, end: &End) -> Summary {
         let (duration, part) = (self.duration, self.part);
-        self.devices.values_mut().chain([&mut self.waiting]).for_each(|level| level.until(duration, part));
+        let levels = self.devices.values_mut().chain(self.waiting_of.values_mut()).chain([&mut self.waiting]);
+        levels.for_each(|level| level.until(duration, part));
         let refused = self.refused.into_iter().map(|((kind, refusal), pods)| RefusedPods {
             kind: self.kinds.get(kind).map(|kind| kind.name.clone()).unwrap_or_default(),
             refusal,
@@ -166,9 +197,18 @@ impl Statistics {
         let refused = refused.collect();
         let mut all = KindCounter { name: "all".to_owned(), ..KindCounter::default() };
         let mut kinds = Vec::new();
+        let priorities = self.waiting_of.into_iter().rev();
+        let priorities: Vec<PriorityCounts> = priorities
+            .map(|(priority, level)| {
+                let of_priority = self.kinds.iter().filter(|kind| kind.priority == priority);
+                PriorityCounts::new(priority, of_priority, Use::new(format!("priority {priority}"), level, duration))
+            })
+            .collect();
         for (index, kind) in self.kinds.into_iter().enumerate() {
             all.arrived += kind.arrived;
+            all.placed += kind.placed;
             all.refused += kind.refused;
+            all.preempted += kind.preempted;
             all.waited.extend(&kind.waited);
             kinds.push(KindCounts::new(kind, end.waiting.get(&index).copied().unwrap_or_default()));
         }
@@ -183,6 +223,7 @@ impl Statistics {
             refused,
             devices: used.collect(),
             waiting: Use::new("waiting pods".to_owned(), self.waiting, duration),
+            priorities,
             stopped: end.stopped,
         }
     }
@@ -209,6 +250,8 @@ pub struct Summary {
     pub devices: Vec<Use>,
     /// Pods that wait.
     pub waiting: Use,
+    /// Counts of each priority, the highest first.
+    pub priorities: Vec<PriorityCounts>,
     /// Number of searches that the budget has stopped. Their nodes count as full.
     pub stopped: u64,
 }
@@ -226,6 +269,8 @@ pub struct KindCounts {
     pub placed: u64,
     /// Pods that were refused.
     pub refused: u64,
+    /// Number of times that a pod was preempted.
+    pub preempted: u64,
     /// Pods that wait at the end of the day.
     pub waiting: u64,
     /// Times that placed pods have waited.
@@ -233,6 +278,48 @@ pub struct KindCounts {
     /// Reasons of the nodes when the first pod of the kind found no room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+/// Counts of the pods of one priority.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PriorityCounts {
+    /// Priority.
+    pub priority: i32,
+    /// Number of times that a pod was preempted.
+    pub preempted: u64,
+    /// Milliseconds that preempted pods had had their devices.
+    pub lost: u64,
+    /// Waits that have ended with devices.
+    pub waits: Waits,
+    /// Pods that wait.
+    pub waiting: Use,
+}
+
+impl PriorityCounts {
+    fn new<'k>(priority: i32, kinds: impl Iterator<Item = &'k KindCounter>, waiting: Use) -> Self {
+        let (mut preempted, mut lost, mut waited) = (0_u64, 0_u64, Vec::new());
+        for kind in kinds {
+            preempted = preempted.saturating_add(kind.preempted);
+            lost = lost.saturating_add(kind.lost);
+            waited.extend(&kind.waited);
+        }
+        Self { priority, preempted, lost, waits: Waits::new(&mut waited), waiting }
+    }
+}
+
+impl Waits {
+    fn new(waited: &mut [u64]) -> Self {
+        waited.sort_unstable();
+        let (count, sum) = (waited.len(), waited.iter().sum::<u64>());
+        let share = |percent: usize| {
+            let rank = (count * percent).div_ceil(100).saturating_sub(1);
+            waited.get(rank).copied().unwrap_or_default()
+        };
+        let mean = sum.checked_div(count as u64).unwrap_or_default();
+        Self { mean, median: share(50), p95: share(95), longest: share(100) }
+    }
 }
 
 /// Waiting times of placed pods, in milliseconds.
@@ -283,16 +370,9 @@ pub struct Use {
 
 impl KindCounts {
     fn new(mut kind: KindCounter, waiting: u64) -> Self {
-        kind.waited.sort_unstable();
-        let (count, sum) = (kind.waited.len(), kind.waited.iter().sum::<u64>());
-        let share = |percent: usize| {
-            let rank = (count * percent).div_ceil(100).saturating_sub(1);
-            kind.waited.get(rank).copied().unwrap_or_default()
-        };
-        let mean = sum.checked_div(count as u64).unwrap_or_default();
-        let waits = Waits { mean, median: share(50), p95: share(95), longest: share(100) };
-        let KindCounter { name, arrived, refused, why, .. } = kind;
-        Self { name, arrived, placed: count as u64, refused, waiting, waits, why }
+        let waits = Waits::new(&mut kind.waited);
+        let KindCounter { name, arrived, placed, refused, preempted, why, .. } = kind;
+        Self { name, arrived, placed, refused, preempted, waiting, waits, why }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum, value_parser};
 use examples::release_args::ReleaseArgs;
-use examples::simulation::{Order, Placing};
+use examples::simulation::{Order, Placing, Preempting};
 use examples::workload::WorkloadArgs;
 
 /// Largest number of days that are compared.
@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Order in which waiting pods are tried, instead of that of the description
     #[arg(long, value_enum)]
     pub(crate) order: Option<Order>,
+    /// Rule by which pods give up their devices for pods of higher priority, instead of that of the description
+    #[arg(long, value_enum)]
+    pub(crate) preempt: Option<Preempting>,
     /// File for a picture of the day, as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<String>,

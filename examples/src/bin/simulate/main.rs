@@ -117,6 +117,7 @@ fn description(args: &Args) -> Result<Description, SimulateError> {
     description.seed = args.seed.unwrap_or(description.seed);
     description.placing = args.placing.unwrap_or(description.placing);
     description.order = args.order.unwrap_or(description.order);
+    description.preempt = args.preempt.unwrap_or(description.preempt);
     if let Some(file) = &args.objective {
         description.objective = objective_of(file)?;
     }
@@ -156,7 +157,7 @@ fn play(
     bar.finish_and_clear();
     written.and_then(|()| log.map_or(Ok(()), |mut log| log.flush())).map_err(failed)?;
     let summary = statistics.finish(&end);
-    let (seed, placing, order) = (description.seed, description.placing, description.order);
+    let Description { seed, placing, order, preempt, .. } = *description;
     let objective = (!description.objective.is_empty()).then(|| description.objective.to_string());
-    Ok(Scenario { name: name.to_owned(), seed, placing, order, objective, summary })
+    Ok(Scenario { name: name.to_owned(), seed, placing, order, preempt, objective, summary })
 }

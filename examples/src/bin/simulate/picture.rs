@@ -10,11 +10,14 @@ use plotters::prelude::{
     SVGBackend, SeriesLabelPosition, WHITE,
 };
 
-use super::print::{Scenario, time};
+use super::print::{Scenario, has_priorities, time};
 use super::seeds::{KindSeries, series};
 
 /// Size of the picture of a scenario, in pixels.
 const SIZE: (u32, u32) = (960, 240);
+
+/// Largest number of priorities that have a panel.
+const MOST_PRIORITIES: usize = 8;
 
 /// Number of equal times between the labels of the day.
 const LABELS: u64 = 12;
@@ -54,7 +57,8 @@ impl Axis {
 /// The drawing library refuses the picture.
 pub(crate) fn picture(scenarios: &[Scenario]) -> Result<String, PictureError> {
     let mut svg = String::new();
-    draw(scenarios, &SVGBackend::with_string(&mut svg, size(scenarios.len().saturating_add(1))).into_drawing_area())
+    let panels = scenarios.len() + 1 + priorities(scenarios).len();
+    draw(scenarios, &SVGBackend::with_string(&mut svg, size(panels)).into_drawing_area())
         .map_err(|error| PictureError(error.to_string()))?;
     Ok(svg)
 }
@@ -80,17 +84,20 @@ type Drawn<B> = Result<(), plotters::drawing::DrawingAreaErrorKind<<B as Drawing
 
 fn draw<B: DrawingBackend>(scenarios: &[Scenario], area: &DrawingArea<B, Shift>) -> Drawn<B> {
     area.fill(&WHITE)?;
-    let panels = area.split_evenly((scenarios.len().saturating_add(1), 1));
+    let waiting_of: Vec<Option<i32>> =
+        std::iter::once(None).chain(priorities(scenarios).into_iter().map(Some)).collect();
+    let panels = area.split_evenly((scenarios.len() + waiting_of.len(), 1));
     for (panel, Scenario { name, summary, .. }) in panels.iter().zip(scenarios) {
         let lines = summary.devices.iter().map(|used| Line { name: &used.name, points: percents(used, summary) });
         let axis = Axis::of_day(summary.duration);
         draw_panel(panel, &format!("{name}: devices in use, %"), &lines.collect::<Vec<_>>(), 0..100, &axis)?;
     }
-    let lines: Vec<Line<'_>> = scenarios.iter().map(waiting).collect();
-    let most = scenarios.iter().map(|scenario| scenario.summary.waiting.most).max().unwrap_or_default();
     let duration = scenarios.iter().map(|scenario| scenario.summary.duration).max().unwrap_or_default();
-    if let Some(panel) = panels.last() {
-        draw_panel(panel, "waiting pods", &lines, 0..most.max(1), &Axis::of_day(duration))?;
+    for (panel, priority) in panels.iter().skip(scenarios.len()).zip(waiting_of) {
+        let lines: Vec<Line<'_>> = scenarios.iter().map(|scenario| waiting(scenario, priority)).collect();
+        let most = lines.iter().flat_map(|line| &line.points).map(|(_, pods)| *pods).max().unwrap_or_default();
+        let of = priority.map(|priority| format!(" of priority {priority}")).unwrap_or_default();
+        draw_panel(panel, &format!("waiting pods{of}"), &lines, 0..most.max(1), &Axis::of_day(duration))?;
     }
     area.present()
 }
@@ -145,8 +152,21 @@ fn percents(used: &Use, summary: &Summary) -> Vec<(u64, u64)> {
     begins.zip(used.percents(summary).into_iter().map(u64::from)).collect()
 }
 
-fn waiting(Scenario { name, summary, .. }: &Scenario) -> Line<'_> {
+/// Returns the line of the pods that wait: of one priority, or all.
+fn waiting(Scenario { name, summary, .. }: &Scenario, priority: Option<i32>) -> Line<'_> {
+    let of_priority = |priority| summary.priorities.iter().find(|of| of.priority == priority).map(|of| &of.waiting);
+    let waiting = priority.map_or(Some(&summary.waiting), of_priority);
     let begins = (0..).map(|index: u64| index.saturating_mul(summary.part));
     let mean = |(index, sum): (usize, &u64)| sum.checked_div(summary.part_len(index)).unwrap_or_default();
-    Line { name, points: begins.zip(summary.waiting.parts.iter().enumerate().map(mean)).collect() }
+    let parts = waiting.map(|waiting| waiting.parts.as_slice()).unwrap_or_default();
+    Line { name, points: begins.zip(parts.iter().enumerate().map(mean)).collect() }
+}
+
+/// Returns the priorities whose waiting pods have a panel, the highest first; none if there is one.
+fn priorities(scenarios: &[Scenario]) -> Vec<i32> {
+    if !has_priorities(scenarios) {
+        return Vec::new();
+    }
+    let first = scenarios.first().map(|first| first.summary.priorities.as_slice()).unwrap_or_default();
+    first.iter().take(MOST_PRIORITIES).map(|of| of.priority).collect()
 }

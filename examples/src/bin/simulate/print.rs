@@ -2,7 +2,7 @@
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
-use examples::simulation::{KindCounts, Order, Placing, Summary, Use};
+use examples::simulation::{KindCounts, Order, Placing, Preempting, PriorityCounts, Summary, Use};
 use k8s_openapi::jiff::SignedDuration;
 use serde::Serialize;
 
@@ -16,6 +16,7 @@ pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) placing: Placing,
     pub(crate) order: Order,
+    pub(crate) preempt: Preempting,
     /// Rule by which devices are chosen; `None` if the first that fit are taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) objective: Option<String>,
@@ -51,7 +52,31 @@ pub(crate) fn report(scenarios: &[Scenario]) -> String {
     if scenarios.len() > 1 {
         add(&format!("\n{}", comparison(scenarios)));
     }
+    if has_priorities(scenarios) {
+        add(&format!("\n{}", priorities(scenarios)));
+    }
     text
+}
+
+/// Returns true if pods have different priorities.
+pub(crate) fn has_priorities(scenarios: &[Scenario]) -> bool {
+    scenarios.iter().any(|scenario| scenario.summary.priorities.len() > 1)
+}
+
+/// Renders the counts of each priority in each scenario.
+fn priorities(scenarios: &[Scenario]) -> Table {
+    let mut table =
+        table(&["WHAT IF", "PRIORITY", "PREEMPTED", "LOST", "MEAN WAIT", "95 % WITHIN", "LONGEST", "MEAN WAITING"]);
+    for Scenario { name, summary, .. } in scenarios {
+        table.add_rows(summary.priorities.iter().map(|of: &PriorityCounts| {
+            let counts = [name.clone(), of.priority.to_string(), of.preempted.to_string()];
+            let times = [of.lost, of.waits.mean, of.waits.p95, of.waits.longest].map(time);
+            let waiting =
+                format!("{}.{}", of.waiting.mean_thousandths / 1000, of.waiting.mean_thousandths % 1000 / 100);
+            [counts.to_vec(), times.to_vec(), vec![waiting]].concat()
+        }));
+    }
+    table
 }
 
 pub(crate) fn table(header: &[&str]) -> Table {
