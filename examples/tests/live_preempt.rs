@@ -17,6 +17,7 @@ use examples::random::Random;
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -61,6 +62,10 @@ impl Cluster {
         let client = server.client();
         let (all_nodes, slices): (Api<Node>, Api<ResourceSlice>) = (Api::all(client.clone()), Api::all(client.clone()));
         create(&Api::<DeviceClass>::all(client.clone()), json!({"metadata": {"name": "gpu"}, "spec": {}})).await;
+        for value in [0, 10, 50, 100] {
+            let class = json!({"metadata": {"name": format!("p{value}")}, "value": value});
+            create(&Api::<PriorityClass>::all(client.clone()), class).await;
+        }
         for number in 0..nodes {
             let node = format!("node-{number:02}");
             create(&all_nodes, json!({"metadata": {"name": node}})).await;
@@ -77,7 +82,7 @@ impl Cluster {
         let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu", "count": count}});
         let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}});
         create(&self.claims, claim).await;
-        let spec = json!({"schedulerName": "dra-sdk", "priority": priority,
+        let spec = json!({"schedulerName": "dra-sdk", "priorityClassName": format!("p{priority}"),
             "containers": [{"name": "c", "image": "none"}],
             "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
         create(&self.pods, json!({"metadata": {"name": name, "labels": {"name": name}}, "spec": spec})).await;

@@ -22,6 +22,7 @@ use k8s_openapi::api::core::v1::{Container, Namespace, Node, Pod, PodTemplateSpe
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use serde::de::DeserializeOwned;
@@ -85,19 +86,21 @@ async fn preemption_needs_its_own_rights() {
     Api::all(client.clone()).create(&POST, &slice).await.unwrap();
     let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
         (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
-    let want = async |name: &str, priority: i32| {
+    let urgent: PriorityClass = read(json!({"metadata": {"name": "urgent"}, "value": 100}));
+    Api::all(client.clone()).create(&POST, &urgent).await.unwrap();
+    let want = async |name: &str, class: &str| {
         let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
         let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}});
         claims.create(&POST, &read(claim)).await.unwrap();
-        let spec = json!({"schedulerName": "dra-sdk", "priority": priority, "containers": [{"name": "c", "image": "i"}],
+        let spec = json!({"schedulerName": "dra-sdk", "priorityClassName": class, "containers": [{"name": "c", "image": "i"}],
             "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
         pods.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
     };
     scheduler.start(&["--live", "--bind", "--preempt", "--lease-namespace", "dra-sdk"]);
-    want("notebook", 0).await;
+    want("notebook", "").await;
     let is_bound = async || pods.get("notebook").await.unwrap().spec.unwrap().node_name.is_some();
     until("the notebook runs", &[&scheduler], is_bound).await;
-    want("train", 100).await;
+    want("train", "urgent").await;
     let is_leaving =
         async || pods.get_opt("notebook").await.unwrap().is_none_or(|pod| pod.metadata.deletion_timestamp.is_some());
     until("the notebook goes", &[&scheduler], is_leaving).await;

@@ -1,5 +1,7 @@
 //! Admission: what a real API server adds to new pods and nodes before it checks them, and what it keeps out.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::defaults::entries;
@@ -31,6 +33,9 @@ const TOKEN_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// Annotation of pods that a kubelet has made from files.
 const MIRROR: &str = "/metadata/annotations/kubernetes.io~1config.mirror";
 
+/// Policy of a class, or a pod, that says nothing else.
+const LOWER: &str = "PreemptLowerPriority";
+
 /// Priority classes that every cluster has.
 const CLASSES: [(&str, i64); 2] = [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
@@ -40,6 +45,8 @@ pub(crate) struct Newcomer<'a> {
     pub(crate) object: &'a mut Value,
     /// Returns the service account of a name, in the namespace of the object.
     pub(crate) account: &'a dyn Fn(&str) -> Option<Value>,
+    /// Returns all priority classes.
+    pub(crate) classes: &'a dyn Fn() -> Vec<Arc<Value>>,
     pub(crate) random: &'a mut Random,
 }
 
@@ -127,33 +134,65 @@ fn mount_token(spec: &mut Value, random: &mut Random) {
     }
 }
 
+/// Priority that admission gives a pod.
+struct Computed {
+    /// Name of the class; empty if there is no default.
+    class: String,
+    number: i64,
+    policy: String,
+}
+
+impl Computed {
+    /// Finds the class of a name; without one the default with the lowest value.
+    fn of(name: &str, classes: &[Arc<Value>]) -> Option<Self> {
+        if let Some((class, number)) = CLASSES.iter().find(|(class, _)| *class == name) {
+            return Some(Self { class: (*class).to_owned(), number: *number, policy: LOWER.to_owned() });
+        }
+        let value = |class: &Value| class.pointer("/value").and_then(Value::as_i64).unwrap_or_default();
+        let is_default = |class: &&Arc<Value>| class.pointer("/globalDefault") == Some(&json!(true));
+        let found = if name.is_empty() {
+            classes.iter().filter(is_default).min_by_key(|class| value(class))
+        } else {
+            classes.iter().find(|class| class.metadata("name") == name)
+        };
+        match found {
+            None if name.is_empty() => Some(Self { class: String::new(), number: 0, policy: LOWER.to_owned() }),
+            None => None,
+            Some(class) => {
+                let policy = Some(class.text("/preemptionPolicy")).filter(|policy| !policy.is_empty());
+                let policy = policy.unwrap_or(LOWER).to_owned();
+                Some(Self { class: class.metadata("name").to_owned(), number: value(class), policy })
+            }
+        }
+    }
+}
+
 fn priority(newcomer: &mut Newcomer<'_>) -> Result<(), Refusal> {
-    let class = newcomer.object.text("/spec/priorityClassName").to_owned();
-    let known = CLASSES.iter().find(|(name, _)| *name == class).map(|(_, number)| *number);
+    let name = newcomer.object.text("/spec/priorityClassName").to_owned();
     let refused = |detail: &str| Refusal::forbidden(newcomer.kind, newcomer.object.metadata("name"), detail);
-    let number = match (known, class.as_str()) {
-        (Some(number), _) => number,
-        (None, "") => 0,
-        (None, class) => return Err(refused(&format!("no PriorityClass with name {class} was found"))),
+    let Some(Computed { class, number, policy }) = Computed::of(&name, &(newcomer.classes)()) else {
+        return Err(refused(&format!("no PriorityClass with name {name} was found")));
     };
     let given = newcomer.object.pointer("/spec/priority").and_then(Value::as_i64);
-    if given.is_some_and(|given| given != number) {
-        let given = given.unwrap_or_default();
+    if let Some(given) = given.filter(|given| *given != number) {
         return Err(refused(&format!(
             "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed \
              {number} from the given PriorityClass name"
         )));
     }
-    let policy = newcomer.object.text("/spec/preemptionPolicy").to_owned();
-    if !policy.is_empty() && policy != "PreemptLowerPriority" {
+    let given = newcomer.object.text("/spec/preemptionPolicy").to_owned();
+    if !given.is_empty() && given != policy {
         return Err(refused(&format!(
-            "the string value of PreemptionPolicy ({policy}) must not be provided in pod spec; priority admission controller \
-             computed PreemptLowerPriority from the given PriorityClass name"
+            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller \
+             computed {policy} from the given PriorityClass name"
         )));
     }
     let spec = newcomer.object.fields().entry("spec").or_insert_with(|| json!({}));
+    if !class.is_empty() {
+        spec.set_field("priorityClassName", class);
+    }
     spec.set_field("priority", number);
-    spec.set_field("preemptionPolicy", "PreemptLowerPriority");
+    spec.set_field("preemptionPolicy", policy);
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::api::{Answer, Api, Context, check_kind, place, seconds};
 use crate::apply::{ApplyError, apply};
 use crate::defaults;
 use crate::door::Part;
+use crate::kinds::Kind;
 use crate::managed_fields::{self, Operation, managers_of};
 use crate::object::Object;
 use crate::patch::Patch;
@@ -100,7 +101,12 @@ impl Api {
             let found = store.get(&("serviceaccounts", namespace.clone(), name.to_owned()));
             found.map(|account| Value::clone(account))
         };
-        admission::admit(off, &mut Newcomer { kind: context.target.kind, object: body, account: &account, random })
+        let classes = || {
+            let listed = Kind::find("scheduling.k8s.io", "v1", "priorityclasses").map(|kind| store.list(kind, None));
+            listed.into_iter().flatten().cloned().collect()
+        };
+        let kind = context.target.kind;
+        admission::admit(off, &mut Newcomer { kind, object: body, account: &account, classes: &classes, random })
     }
 
     /// Replaces an object or its status.

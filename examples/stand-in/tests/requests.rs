@@ -523,3 +523,35 @@ fn nominations_end_with_the_binding() {
     let again = ask(&server, "PATCH", &status, &json!({"status": {"nominatedNodeName": "n2"}}));
     assert_eq!((again.code, again.causes()), (422, vec![("status.nominatedNodeName", "FieldValueForbidden")]));
 }
+
+#[test]
+fn a_pod_has_the_priority_of_its_class() {
+    let server = stand_in::Server::start_with(&["--disable-admission-plugins", "ServiceAccount"]).unwrap();
+    let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    let class = |name: &str, value: i64, more: Value| {
+        let mut class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value});
+        class.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(ask(&server, "POST", classes, &class).code, 201);
+    };
+    let admitted = |name: &str, fields: Value| {
+        let mut body = pod(name);
+        body["spec"].as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let answer = ask(&server, "POST", PODS, &body);
+        let field = |field: &str| answer.body["spec"][field].clone();
+        match answer.code {
+            201 => json!([field("priorityClassName"), field("priority"), field("preemptionPolicy")]),
+            _ => json!(answer.text("/message")),
+        }
+    };
+    assert_eq!(admitted("a", json!({})), json!([null, 0, "PreemptLowerPriority"]));
+    class("high", 100, json!({"preemptionPolicy": "Never"}));
+    class("usual", 7, json!({"globalDefault": true}));
+    assert_eq!(admitted("b", json!({})), json!(["usual", 7, "PreemptLowerPriority"]));
+    assert_eq!(admitted("c", json!({"priorityClassName": "high"})), json!(["high", 100, "Never"]));
+    assert_eq!(admitted("d", json!({"priorityClassName": "system-node-critical"}))[1], 2_000_001_000);
+    let refused = "pods \"e\" is forbidden: no PriorityClass with name none was found";
+    assert_eq!(admitted("e", json!({"priorityClassName": "none"})), refused);
+    let refused = "pods \"f\" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority admission controller \
+                   computed 100 from the given PriorityClass name";
+    assert_eq!(admitted("f", json!({"priorityClassName": "high", "priority": 5})), refused);
+}
