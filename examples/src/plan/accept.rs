@@ -33,8 +33,7 @@ impl Objects {
         }
         let strict = manifests.notes.iter().filter(|note| note.is_unknown_field);
         for note in strict {
-            let reason =
-                format!("kubectl apply refuses it for the unknown field {}; planned without the field", note.field);
+            let reason = format!("not made by kubectl apply: unknown field {}; planned without it", note.field);
             objects.refused.push(Refused { object: note.object.clone(), reason, accepted: None, is_gone: false });
         }
         for problem in &manifests.unversioned {

@@ -47,6 +47,8 @@ pub struct Plan {
     pub left_out: usize,
     /// True if names of pods were made up.
     pub has_made_names: bool,
+    /// True if pods of different priorities were placed.
+    pub has_priorities: bool,
     /// Remarks about the answer as a whole.
     pub notes: Vec<String>,
 }
@@ -199,6 +201,8 @@ pub fn plan_best(mut manifests: Manifests, rules: Rules, objective: &Objective) 
         shown.map(|workload| (workload, PlannedWorkload::of(workload, objects.accepted(workload)))).collect();
     let mut order: Vec<&mut (&Workload, PlannedWorkload)> = planned.iter_mut().collect();
     order.sort_by_key(|(workload, _)| Reverse(cluster.priority(workload)));
+    let priorities: BTreeSet<i32> = order.iter().map(|(workload, _)| cluster.priority(workload)).collect();
+    let has_priorities = priorities.len() > 1;
     for (workload, planned) in order {
         cluster.place(workload, &made, &objects, planned);
         let missing = names.missing(workload);
@@ -218,6 +222,7 @@ pub fn plan_best(mut manifests: Manifests, rules: Rules, objective: &Objective) 
         pods: placed + waiting,
         left_out: made.workloads.iter().map(|workload| workload.left_out).fold(0, usize::saturating_add),
         has_made_names: made.has_made_names(),
+        has_priorities,
         notes,
     })
 }

@@ -78,7 +78,11 @@ impl Plan {
             0 => String::new(),
             some => format!("; {} above", counted(some, "refusal")),
         };
-        let choice = if self.placed > 0 { ", on the first node that fits" } else { "" };
+        let choice = match (self.placed, self.has_priorities) {
+            (0, _) => "",
+            (_, false) => ", on the first node that fits",
+            (_, true) => ", as if all waited together, the highest priority first, on the first node that fits",
+        };
         let all = match self.pods {
             0 => format!("no pods to place by the rules of {release}{refused}"),
             pods => {
@@ -131,7 +135,8 @@ impl WaitingPods {
         let more = self.pods.len().saturating_sub(MOST_NAMES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let verb = if self.pods.len() == 1 { "waits" } else { "wait" };
-        lines.add(BAD, 2, 4, &format!("{names}{more} {verb}: {}", self.reason));
+        // Deeper than the lines that follow, so that these don't read on.
+        lines.add(BAD, 2, 6, &format!("{names}{more} {verb}: {}", self.reason));
         self.selectors.iter().for_each(|term| lines.add(PLAIN, 4, 6, &term.to_string()));
         self.help.iter().for_each(|help| lines.add(HELP, 4, 6, help));
         self.room.iter().for_each(|room| lines.add(HELP, 4, 6, &room.to_string()));

@@ -289,9 +289,9 @@ impl Args {
         who: Who,
         output: Format,
     ) -> Result<String, DraError> {
-        let budgets = list_if_allowed(&cluster.client, "poddisruptionbudgets").await?;
         let (mut view, mut watches) = (ClusterView::new(gates), watch_cluster(cluster));
         view.complete_once(&mut watches).await?;
+        let budgets = list_if_allowed(&cluster.client, "poddisruptionbudgets").await?;
         let selectors = SelectorCache::default();
         let allocator = Allocator::new(Component::new(self.rules.profile, gates), &view.inventory, &view.classes)
             .with_selector_cache(&selectors)

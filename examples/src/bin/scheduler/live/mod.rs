@@ -131,9 +131,9 @@ impl<'a> LiveScheduler<'a> {
 
     /// Explains what is pending.
     async fn why(mut self, name: Option<&str>, args: &Args) -> Result<(), LiveError> {
-        let budgets = list_if_allowed(&self.cluster.client, "poddisruptionbudgets").await?;
         let mut watches = watch_cluster(self.cluster);
         self.view.complete_once(&mut watches).await?;
+        let budgets = list_if_allowed(&self.cluster.client, "poddisruptionbudgets").await?;
         let question = Question {
             allocator: &allocator(self.settings, &self.view, &self.selectors),
             options: self.options,
