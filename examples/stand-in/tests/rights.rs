@@ -15,7 +15,8 @@ const DRIVER: &str = "system:serviceaccount:dra-sdk:driver";
 
 fn with_rights(folder: &str) -> Vec<String> {
     let folder = format!("{}/../{folder}", env!("CARGO_MANIFEST_DIR"));
-    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect()
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.is_file()).map(|path| path.display().to_string()).collect()
 }
 
 fn server() -> Server {
