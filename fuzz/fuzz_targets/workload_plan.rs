@@ -5,6 +5,7 @@ use dra_alloc::{GateSet, Profile};
 use examples::lint::lint;
 use examples::manifest::Manifests;
 use examples::plan::{Rules, plan};
+use examples::preempt::Who;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -14,7 +15,7 @@ fuzz_target!(|text: &str| {
         manifests
     };
     let _ = lint(&read(), Profile::V1_37);
-    let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37) };
+    let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Whole };
     let (Ok(one), Ok(other)) = (plan(read(), rules), plan(read(), rules)) else { return };
     let waiting: usize =
         one.workloads.iter().flat_map(|workload| &workload.waiting).map(|group| group.pods.len()).sum();
