@@ -17,13 +17,17 @@ fn folder() -> PathBuf {
 }
 
 fn planned(files: &[&Path]) -> Plan {
+    planned_with(files, Who::Room)
+}
+
+fn planned_with(files: &[&Path], who: Who) -> Plan {
     let mut manifests = Manifests::default()
         .in_namespace(Some("default".to_owned()))
         .with_templates(vec!["MPIJob=spec.mpiReplicaSpecs.*.template".parse().unwrap()]);
     for file in files {
         manifests.read_path(file);
     }
-    plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room }).unwrap()
+    plan(manifests, Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who }).unwrap()
 }
 
 fn text(plan: &Plan) -> String {
@@ -139,6 +143,26 @@ fn more_nodes_place_no_fewer_pods() {
         };
         assert!(place(&[&cluster]) <= place(&[&cluster, &more]), "{}", file.display());
     }
+}
+
+#[test]
+fn each_rule_says_who_would_have_to_go_and_who_is_in_the_way() {
+    let files = ["cluster.yaml", "priorities.yaml"].map(|name| folder().join(name));
+    let told = text(&planned_with(&files.each_ref().map(PathBuf::as_path), Who::Whole)).replace("\n      ", " ");
+    let usual =
+        "    no pod may go for it; in the way: default/notebook-1 (priority 10), by kube-scheduler's rule as well\n";
+    let train = "    would fit on node-c if default/notebook-1 (priority 10, 2 devices) went; disruption budgets allow it, by \
+                 kube-scheduler's rule as well\n";
+    assert!(told.contains(usual) && told.contains(train), "{told}");
+}
+
+#[test]
+fn a_priority_class_that_is_not_there_is_told() {
+    let mut manifests = Manifests::default();
+    manifests.read("p.yaml", "{kind: Pod, metadata: {name: p}, spec: {containers: [], priorityClassName: urgent}}");
+    let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room };
+    let told = text(&plan(manifests, rules).unwrap());
+    assert!(told.contains("no PriorityClass urgent among the manifests: priority 0\n"), "{told}");
 }
 
 /// The answer that rests on a claim which can't be read says so, and a plan has status 1.

@@ -44,6 +44,10 @@ const MOST_QUESTIONS: u64 = 10_000_000;
 /// Largest number of suggestions that are told.
 const MOST_HELP: usize = 3;
 
+/// Largest number of pods for which it is asked who would have to go: each reads all pods. Of pods that are alike, one is asked
+/// for; those of a daemon set are all different.
+const MOST_ASKED: usize = 50;
+
 /// Time of a plan: nothing of it depends on the time.
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -69,6 +73,8 @@ pub(super) struct Cluster<'o> {
     /// Claims for extended resources, by namespace and name of the pod.
     of_extended_resources: BTreeMap<String, PodExtendedResourceClaimStatus>,
     room: Room,
+    /// Number of pods for which it was asked who would have to go.
+    asked: usize,
     /// Number of times that searches have asked if they go on.
     questions: AtomicU64,
 }
@@ -125,6 +131,7 @@ impl<'o> Cluster<'o> {
             tracker,
             store,
             of_extended_resources: BTreeMap::new(),
+            asked: 0,
             questions: AtomicU64::new(0),
         })
     }
@@ -170,7 +177,8 @@ impl<'o> Cluster<'o> {
                     if let Some(known) = planned.waiting.last_mut().filter(|_| !is_pinned) {
                         known.pods.push(name);
                     } else {
-                        let room = self.room_for(pod, nodes, &pods);
+                        self.asked = self.asked.saturating_add(1);
+                        let room = if self.asked > MOST_ASKED { Vec::new() } else { self.room_for(pod, nodes, &pods) };
                         let waiting = WaitingPods { pods: vec![name], room, ..self.explain(pod, nodes) };
                         merge(planned, waiting);
                     }

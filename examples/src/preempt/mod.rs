@@ -6,4 +6,4 @@ mod priority;
 mod who;
 
 pub use priority::Priorities;
-pub use who::{HarmSaid, InTheWay, MadeRoom, Rule, RuledRoom, Victim, Who, WhoGoes};
+pub use who::{HarmSaid, MadeRoom, Rule, RuledRoom, Victim, Who, WhoGoes};

@@ -54,7 +54,7 @@ pub enum MadeRoom {
     /// Somebody who may not go is in the way.
     InTheWay {
         /// Those in the way on the node with the fewest of them.
-        by: Vec<InTheWay>,
+        by: Vec<String>,
     },
     /// The pod fits on no node, whoever goes.
     Hopeless,
@@ -130,15 +130,6 @@ pub struct Victim {
     pub priority: i32,
     /// Number of devices that its claims hold.
     pub devices: usize,
-}
-
-/// Somebody in the way who may not go, in words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-#[non_exhaustive]
-pub struct InTheWay {
-    /// Name and reason.
-    pub text: String,
 }
 
 impl<'c> WhoGoes<'c> {
@@ -217,7 +208,7 @@ impl<'c> WhoGoes<'c> {
         match reason {
             NoRoom::Hopeless => MadeRoom::Hopeless,
             NoRoom::Blocked { by } => {
-                MadeRoom::InTheWay { by: by.iter().map(|blocker| InTheWay { text: self.blocker(blocker) }).collect() }
+                MadeRoom::InTheWay { by: by.iter().map(|blocker| self.blocker(blocker)).collect() }
             }
             NoRoom::Stopped { best: Some(best) } => self.room(&best),
             NoRoom::Stopped { best: None } => MadeRoom::Unknown { reason: "the search took too long".to_owned() },
@@ -314,8 +305,7 @@ impl fmt::Display for MadeRoom {
                 }
                 match (violations, victims.len()) {
                     (None, _) | (_, 0) => {}
-                    (Some(0), 1) => f.write_str("; its budget allows it")?,
-                    (Some(0), _) => f.write_str("; their budgets allow it")?,
+                    (Some(0), _) => f.write_str("; disruption budgets allow it")?,
                     (Some(some), _) => write!(f, "; disruption budgets forbid it for {some} of them")?,
                 }
                 match proof {
@@ -323,10 +313,7 @@ impl fmt::Display for MadeRoom {
                     HarmSaid::Least | HarmSaid::Greedy => Ok(()),
                 }
             }
-            Self::InTheWay { by } => {
-                let texts: Vec<&str> = by.iter().map(|one| one.text.as_str()).collect();
-                write!(f, "no pod may go for it; in the way: {}", named(&texts))
-            }
+            Self::InTheWay { by } => write!(f, "no pod may go for it; in the way: {}", named(by)),
             Self::Hopeless => f.write_str("no pod could make room for it, whoever went"),
             Self::MayNot { reason } => write!(f, "may not preempt others: {reason}"),
             Self::Unknown { reason } => write!(f, "who would have to go is not known: {reason}"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::PodIdentity;
+use dra_alloc::pods::{ClaimLookup, PodIdentity};
 use dra_alloc::preemption::{
     Eligibility, Holds, InMemoryPlace, InMemoryStage, Preemption, PreemptionAnswer, PreemptionView, PreemptorSituation,
     Room, VictimDevices, may_preempt,
@@ -27,8 +27,7 @@ impl LiveScheduler<'_> {
     pub(super) async fn make_room(&mut self, pod: &Pod, key: &PodKey) -> Result<(), LiveError> {
         let Some(rule) = self.preempt else { return Ok(()) };
         self.counts.preemption();
-        let waits = self.eligibility(pod, key);
-        if waits != Eligibility::Eligible {
+        if self.eligibility(pod, key) != Eligibility::Eligible {
             return Ok(());
         }
         let budgets = match list::<PodDisruptionBudget>(&self.cluster.client, "poddisruptionbudgets").await {
@@ -56,11 +55,7 @@ impl LiveScheduler<'_> {
 
     /// Returns the holds of nominated pods; none unless pods are preempted.
     pub(super) fn holds(&self, allocator: &Allocator<'_>) -> Holds {
-        let is_nominated = |pod: &Pod| {
-            let node = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
-            node.is_some_and(|node| !node.is_empty()) && pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_none())
-        };
-        if self.preempt.is_none() || !self.view.pods.values().any(is_nominated) {
+        if self.preempt.is_none() || !self.view.pods.values().any(|pod| nomination(pod).is_some()) {
             return Holds::default();
         }
         let view = self.preemption_view(&[]);
@@ -70,17 +65,17 @@ impl LiveScheduler<'_> {
     }
 
     fn eligibility(&self, pod: &Pod, key: &PodKey) -> Eligibility {
-        let nominated = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
-        let is_on = |pod: &&Pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == nominated);
-        let on_nominated: Vec<&Pod> = self.view.pods.values().filter(is_on).collect();
-        let claims = &self.view.claims;
+        let on_nominated: Option<Vec<&Pod>> = nomination(pod).map(|node| {
+            let is_on = |pod: &&Pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some(node));
+            self.view.pods.values().filter(is_on).collect()
+        });
         let is_allocated = |claim: &ClaimKey| {
-            let known = dra_alloc::pods::ClaimLookup::claim(claims, &claim.namespace, &claim.name);
+            let known = self.view.claims.claim(&claim.namespace, &claim.name);
             known.and_then(|claim| claim.status.as_ref()?.allocation.as_ref()).is_some()
         };
         let awaited = self.awaited.get(&key.uid).is_some_and(|claims| claims.iter().any(is_allocated));
         let situation = PreemptorSituation {
-            on_nominated: nominated.map(|_| &*on_nominated),
+            on_nominated: on_nominated.as_deref(),
             devices: if awaited { VictimDevices::Reclaimed } else { VictimDevices::Free },
             ..PreemptorSituation::default()
         };
@@ -165,11 +160,7 @@ impl LiveScheduler<'_> {
     async fn clear_nominations(&self, preemptor: &PodKey, node: &str) {
         let priority = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
         let own = self.view.pods.get(&place_of(preemptor)).map(priority).unwrap_or_default();
-        let nominated = |pod: &&Pod| {
-            pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref()) == Some(node)
-                && pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_none())
-                && priority(pod) < own
-        };
+        let nominated = |pod: &&Pod| nomination(pod) == Some(node) && priority(pod) < own;
         let lower: BTreeSet<PodKey> = self.view.pods.values().filter(nominated).map(key_of).collect();
         for pod in lower.iter().filter(|pod| !self.open.contains_key(&pod.uid)) {
             if let Err(error) = pod_calls::clear_nomination(&self.cluster.client, pod).await {
@@ -181,14 +172,20 @@ impl LiveScheduler<'_> {
     /// Takes back the nomination of a pod for which nobody makes room.
     async fn give_up_nomination(&mut self, pod: &Pod, key: &PodKey) -> Result<(), LiveError> {
         self.awaited.remove(&key.uid);
-        let nominated = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
-        if nominated.is_some_and(|node| !node.is_empty())
+        if nomination(pod).is_some()
             && let Err(error) = pod_calls::clear_nomination(&self.cluster.client, key).await
         {
             note(format_args!("{key}: its nomination stays: {}", text(&error)));
         }
         Ok(())
     }
+}
+
+/// Returns the node that a pod is nominated for, until it is bound.
+fn nomination(pod: &Pod) -> Option<&str> {
+    let is_bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+    let node = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
+    node.filter(|node| !is_bound && !node.is_empty())
 }
 
 fn key_of(pod: &Pod) -> PodKey {
