@@ -8,8 +8,18 @@ use super::position::Position;
 /// Largest number of issues that a report shows.
 const MOST_SHOWN: usize = 100;
 
-/// Longest line, in bytes, that a report quotes.
+/// Longest line, in bytes, that Kubernetes quotes.
 const LONGEST_LINE: usize = 16_384;
+
+/// Bytes of a report beside [`REPORT_FOR_A_BYTE`].
+const REPORT: usize = 768;
+
+/// Bytes of a report for each byte of its expression. A problem whose line is quoted whole, with the dots before its mark,
+/// takes two.
+const REPORT_FOR_A_BYTE: usize = 3;
+
+/// Code points of a line that are quoted before and after a mark, where the whole line does not fit into the report.
+const AROUND_MARK: usize = 100;
 
 /// Problem of an expression with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,23 +40,41 @@ impl Issue {
         Some((line, u32::try_from(self.at.column + 1).ok()?))
     }
 
-    /// Returns the message with its place, and the line of the text with a mark under it.
-    fn shown(&self, text: &str) -> String {
+    /// Returns the message with its place, and the line of the text with a mark under it: the whole line, or the code points
+    /// around the mark.
+    fn shown(&self, text: &str, quoted: Quoted) -> String {
         let Position { line, column } = self.at;
         let head = format!("ERROR: <input>:{line}:{}: {}", column + 1, self.message);
         let index = usize::try_from(line - 1).ok();
-        let quoted = index.and_then(|index| text.split('\n').nth(index)).filter(|line| line.len() <= LONGEST_LINE);
-        let Some(quoted) = quoted else { return head };
+        let line = index.and_then(|index| text.split('\n').nth(index)).filter(|line| line.len() <= LONGEST_LINE);
+        let Some(line) = line else { return head };
         let column = usize::try_from(column).unwrap_or_default();
+        let (first, shown) = match quoted {
+            Quoted::Line => (0, usize::MAX),
+            Quoted::AroundMark => (column.saturating_sub(AROUND_MARK), 2 * AROUND_MARK),
+        };
+        let quote: String = line.chars().skip(first).take(shown).collect();
+        let column = column - first;
         let is_wide = |character: char| character.len_utf8() > 1;
         let dots: String =
-            quoted.chars().take(column).map(|character| if is_wide(character) { '．' } else { '.' }).collect();
-        let mark = if quoted.chars().nth(column).is_some_and(is_wide) { '＾' } else { '^' };
-        format!("{head}\n | {}\n | {dots}{mark}", quoted.replace('\t', " "))
+            quote.chars().take(column).map(|character| if is_wide(character) { '．' } else { '.' }).collect();
+        let mark = if quote.chars().nth(column).is_some_and(is_wide) { '＾' } else { '^' };
+        format!("{head}\n | {}\n | {dots}{mark}", quote.replace('\t', " "))
     }
 }
 
+/// Part of a line that a report quotes.
+#[derive(Clone, Copy)]
+enum Quoted {
+    Line,
+    AroundMark,
+}
+
 /// Problems of an expression, with the text as Kubernetes words it.
+///
+/// Its text has at most 768 bytes and three for each byte of the expression, and at most 100 problems. Where Kubernetes would
+/// say more, lines are cut to 100 code points on each side of the mark, and the last sentence tells how many problems are left
+/// out. So 100 KB of expressions can't make megabytes of answers.
 ///
 /// ```
 /// use dra_selector::{Options, Selector};
@@ -64,12 +92,33 @@ pub struct Report {
 }
 
 impl Report {
-    pub(super) fn new(text: &str, issues: Vec<Issue>) -> Self {
-        let mut shown: Vec<String> = issues.iter().take(MOST_SHOWN).map(|issue| issue.shown(text)).collect();
-        if let Some(more) = issues.len().checked_sub(MOST_SHOWN + 1) {
-            shown.push(format!("{} more errors were truncated", more + 1));
+    pub(super) fn new(text: &str, mut issues: Vec<Issue>) -> Self {
+        let most = REPORT + REPORT_FOR_A_BYTE * text.len();
+        let mut shown = String::new();
+        let mut told = 0;
+        for issue in issues.iter_mut().take(MOST_SHOWN) {
+            let left = most.saturating_sub(shown.len());
+            let fits = |quoted| Some(issue.shown(text, quoted)).filter(|shown| shown.len() < left);
+            let next = match fits(Quoted::Line).or_else(|| fits(Quoted::AroundMark)) {
+                Some(next) => next,
+                None if told == 0 => {
+                    issue.message = shortened(&issue.message);
+                    issue.shown(text, Quoted::AroundMark)
+                }
+                None => break,
+            };
+            if told > 0 {
+                shown.push('\n');
+            }
+            shown.push_str(&next);
+            told += 1;
         }
-        Self { issues, shown: shown.join("\n") }
+        let more = issues.len() - told;
+        if more > 0 {
+            shown.push_str(&format!("\n{more} more errors were truncated"));
+        }
+        issues.truncate(told);
+        Self { issues, shown }
     }
 
     fn memory(&self) -> usize {
@@ -77,8 +126,9 @@ impl Report {
         issues + self.shown.len()
     }
 
-    /// Returns the problems in the order of the text, at least one: each with line and column, both counted from 1 in code
-    /// points, or `None` if it concerns the whole expression, and its message in the words of Kubernetes.
+    /// Returns the problems that the text shows, in the order of the expression, at least one: each with line and column,
+    /// both counted from 1 in code points, or `None` if it concerns the whole expression, and its message in the words of
+    /// Kubernetes.
     ///
     /// ```
     /// use dra_selector::{CompileError, Options, Selector};

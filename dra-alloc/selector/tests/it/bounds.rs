@@ -215,3 +215,38 @@ fn the_patterns_of_an_expression_have_a_limited_size() {
     // A pattern that is repeated counts once.
     assert!(Selector::compile(&vec![search(100); 100].join("||"), &Options::stored()).is_ok());
 }
+
+#[test]
+fn reports_are_bounded_by_the_expression() {
+    let deep = |uses: &str| format!("[{}1{}].all(x, {})", "[".repeat(100), "]".repeat(100), [uses; 100].join("||"));
+    let expressions = [
+        ["a"; 3_000].join("||"),
+        "?".repeat(10_000),
+        ["ä"; 2_000].join("||"),
+        ["'é'+1"; 1_000].join("\n||"),
+        deep("x + 1"),
+        "a".repeat(10_000),
+        format!("{}||b", "a".repeat(60)),
+        "?".to_owned(),
+    ];
+    for expression in expressions {
+        let error = Selector::compile(&expression, &Options::stored()).unwrap_err();
+        let (CompileError::Syntax { report } | CompileError::Type { report }) = &error else { panic!("{error}") };
+        let text = report.to_string();
+        let start: String = expression.chars().take(20).collect();
+        assert!(text.len() <= 2_048 + 3 * expression.len(), "{start}: {} bytes", text.len());
+        assert_eq!(text.matches("ERROR: <input>").count(), report.issues().count(), "{start}");
+    }
+}
+
+#[test]
+fn lines_are_cut_around_the_mark_where_they_do_not_fit() {
+    let expression = [["a"; 200].join("||"), "b".to_owned(), ["a"; 200].join("||")].join("&&");
+    let error = Selector::compile(&expression, &Options::stored()).unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines[1], format!(" | {expression}"), "the first one is whole");
+    let cut: Vec<&&str> = lines.iter().filter(|line| line.starts_with(" | a") && line.len() <= 203).collect();
+    assert!(!cut.is_empty(), "{error}");
+    let (last, shown) = (lines.last().unwrap(), error.matches("ERROR").count());
+    assert_eq!(**last, format!("{} more errors were truncated", 401 - shown));
+}
