@@ -26,6 +26,7 @@ pub mod plan;
 pub mod pool_question;
 pub mod pool_table;
 pub mod preempt;
+pub mod quoted;
 pub mod random;
 pub mod release_args;
 pub mod room;

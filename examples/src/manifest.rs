@@ -49,6 +49,7 @@ pub(crate) use tree::{only_in, path_text};
 
 use crate::candidates::is_pending;
 use crate::objects::allocation_part;
+use crate::quoted::{QUOTE, quoted};
 
 /// Programs that read kinds which others ignore.
 const USERS: [(&str, &str); 21] = [
@@ -96,6 +97,9 @@ const FIELD_USERS: [(&str, &str); 2] =
 
 /// Largest number of unknown fields of one object that are named.
 const MOST_UNKNOWN_FIELDS: usize = 10;
+
+/// Largest number of objects without a kind, of one file, that are named. Others are counted.
+const MOST_WITHOUT_KIND: usize = 10;
 
 /// Objects of a cluster, in the order in which they were read.
 ///
@@ -152,6 +156,8 @@ pub struct Manifests {
     unread_allocations: usize,
     /// Objects about the readiness of nodes; none unless asked for.
     pub readiness: ReadinessManifests,
+    /// Number of objects without a kind, of the file that is being read.
+    without_kind: usize,
     /// Which kinds are read.
     scope: Scope,
     /// Whose rules decide which fields there are.
@@ -335,6 +341,16 @@ impl Manifests {
                 Err((line, reason)) => self.problems.push(Problem::new(file, line, "", &[], reason)),
             }
         }
+        self.count_without_kind(file);
+    }
+
+    /// Tells how many further objects of a file have no kind.
+    fn count_without_kind(&mut self, file: &str) {
+        let more = std::mem::take(&mut self.without_kind).saturating_sub(MOST_WITHOUT_KIND);
+        if more > 0 {
+            let reason = format!("must be set in {more} more objects");
+            self.problems.push(Problem::new(file, None, "", &["kind".into()], reason));
+        }
     }
 
     /// Reads the files that [`manifest_files`] returns.
@@ -371,12 +387,14 @@ impl Manifests {
             if self.scope == Scope::Readiness && tree.keys().eq(["status"]) {
                 return self.enter_status(file, tree);
             }
-            let fault = if tree.is_list() {
-                Fault::new(&[], "a list; put it into {kind: List, items: [...]}")
-            } else {
-                Fault::new(&["kind"], "must be set")
-            };
-            return self.refuse(file, tree, "", &fault);
+            if tree.is_list() {
+                return self.refuse(file, tree, "", &Fault::new(&[], "a list; put it into {kind: List, items: [...]}"));
+            }
+            self.without_kind = self.without_kind.saturating_add(1);
+            if self.without_kind <= MOST_WITHOUT_KIND {
+                self.refuse(file, tree, "", &Fault::new(&["kind"], "must be set"));
+            }
+            return;
         };
         match list::kind_of_items(tree, kind) {
             Some(of) => self.visit_list(file, tree, (kind, of)),
@@ -459,7 +477,7 @@ impl Manifests {
     }
 
     fn ignore(&mut self, kind: &str) {
-        let count = self.ignored.entry(kind.to_owned()).or_default();
+        let count = self.ignored.entry(quoted(kind, QUOTE).into_owned()).or_default();
         *count = count.saturating_add(1);
     }
 

@@ -110,6 +110,26 @@ fn unknown_fields_are_named_up_to_ten() {
 }
 
 #[test]
+fn sentences_quote_little_of_a_document() {
+    let long = "x".repeat(1_000_000);
+    for document in [
+        format!("kind: Node\nmetadata: {{name: {long}}}\n"),
+        format!("kind: Node\nmetadata: {{name: n, labels: {{\"{long}\": [1]}}}}\n"),
+        format!("kind: Node\nmetadata: {{name: n, labels: \"{long}\"}}\n"),
+        format!("kind: {long}\nmetadata: {{name: n}}\n"),
+        format!("kind: List\nitems: [\"{long}\"]\n"),
+    ] {
+        for ended in read_by_all(&document, USUAL) {
+            assert!(ended.stderr.len() < 4_096, "{}: {} bytes", &document[..60], ended.stderr.len());
+        }
+    }
+    let empty = read_by_all(&"{}\n---\n".repeat(14_000), USUAL);
+    assert!(empty.iter().all(|ended| ended.stderr.lines().count() <= 12));
+    let counted = "m.yaml: kind: must be set in 13990 more objects";
+    assert!(empty.iter().any(|ended| ended.stderr.contains(counted)), "{}", empty[0].stderr);
+}
+
+#[test]
 fn amounts_that_no_server_stores_are_named_and_the_others_count() {
     let pod = |name: &str, cpu: &str| {
         format!(

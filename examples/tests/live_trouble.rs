@@ -6,6 +6,8 @@ mod recorder;
 mod stand_in;
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
 
@@ -134,4 +136,44 @@ async fn a_server_that_is_away_is_waited_for() {
     scheduler.says("binds pods of");
     claimed_pod(&server, "p").await;
     until("the pod is bound", async || is_bound(&server, "p").await).await;
+}
+
+/// A server that says its version, and answers everything else with a page of a proxy, or with a list that has no end.
+/// Returns its address.
+fn impostor(has_end: bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let head: Vec<String> =
+                BufReader::new(&connection).lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+            let body = match head.first() {
+                Some(first) if first.contains("/version") => {
+                    r#"{"major":"1","minor":"37","gitVersion":"v1.37.0","gitCommit":"","gitTreeState":"","buildDate":"",
+                        "goVersion":"","compiler":"","platform":""}"#
+                }
+                _ if has_end => "<html>Please log in.</html>",
+                _ => r#"{"kind":"ResourceSliceList","apiVersion":"resource.k8s.io/v1","metadata":{},"items":["#,
+            };
+            let is_endless = body.ends_with('[');
+            let _ = write!(connection, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{body}");
+            let items = r#"{"metadata":{"name":"x"}},"#.repeat(4_000);
+            while is_endless && connection.write_all(items.as_bytes()).is_ok() {}
+        }
+    });
+    url
+}
+
+#[test]
+fn an_answer_that_is_no_list_or_has_no_end_is_a_sentence() {
+    for (has_end, sentence) in [
+        (true, "list resourceslices: the answer is no object of the Kubernetes API: expected value at line 1 column 1"),
+        (false, "list resourceslices: more than 134217728 bytes in an answer"),
+    ] {
+        let url = impostor(has_end);
+        let output = Command::new(env!("CARGO_BIN_EXE_kubectl-dra")).args(["free", "--server", &url]).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.trim()), (Some(1), &*format!("kubectl-dra: {sentence}")));
+    }
 }

@@ -9,9 +9,9 @@ use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
+use super::answers::{AnswersLayer, LIMITS};
 use super::failure::LiveError;
 use super::retry::answered_within;
-use super::times::TimesLayer;
 use crate::cluster_args::{ClusterArgs, ClusterPlace};
 use crate::output::say;
 
@@ -51,7 +51,7 @@ impl Cluster {
         config.headers.extend(agent.ok().map(|agent| (USER_AGENT, agent)));
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let builder = ClientBuilder::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
-        let client = builder.with_layer(&TimesLayer).build();
+        let client = builder.with_layer(&AnswersLayer(LIMITS)).build();
         let version = answered_within(FIRST_ATTEMPTS, || client.apiserver_version()).await.outcome;
         let version = version.map_err(|error| LiveError::from_first_call(url.clone(), &error))?;
         Ok(Self { release: Profile::of_server(&version)?, client, url, namespace })

@@ -8,6 +8,7 @@ use kube::core::Status;
 use kube::runtime::watcher;
 use tokio_rustls::rustls::{AlertDescription, Error as TlsError};
 
+use super::answers::AnswerError;
 use crate::causes::{causes, with_causes};
 
 /// Reason that a program can't go on with its cluster.
@@ -159,6 +160,9 @@ pub fn trouble(error: &Error) -> Trouble {
 
 /// Classifies a call without an answer by the TLS of its connection.
 fn trouble_of_connection(error: &(dyn std::error::Error + 'static)) -> Trouble {
+    if causes(error).any(|cause| matches!(cause.downcast_ref(), Some(AnswerError::TooLong { .. }))) {
+        return Trouble::Refused;
+    }
     match causes(error).find_map(of_tls) {
         Some(TlsError::InvalidCertificate(_)) => Trouble::Untrusted,
         Some(TlsError::AlertReceived(alert)) if NO_CLIENT_CERTIFICATE.contains(alert) => Trouble::Unauthenticated,
@@ -244,6 +248,9 @@ pub fn text(error: &Error) -> String {
         Error::Api(status) => status.message.clone(),
         Error::HyperError(error) => with_causes(error),
         Error::Service(error) => with_causes(&**error),
+        Error::ReadEvents(error) => with_causes(error),
+        Error::SerdeError(error) if error.is_eof() => format!("the answer is cut off: {error}"),
+        Error::SerdeError(error) => format!("the answer is no object of the Kubernetes API: {error}"),
         error => error.to_string(),
     }
 }

@@ -36,6 +36,7 @@
 //! what was read, so that a repetition does nothing or is a conflict; and after a conflict the stored object tells whose
 //! write it was.
 
+mod answers;
 pub mod claim_calls;
 pub mod cluster_view;
 pub mod connect;

@@ -1,20 +1,14 @@
-//! Times of year 9999, which an API server stores and `k8s_openapi` can't hold: a layer of the client reads them as the last
-//! instant that can be held, in every answer and every event of a watch, and refuses to write one back: by a PUT of the object, or
-//! by a patch with the list that it is in.
-
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+//! Times of year 9999, which an API server stores and `k8s_openapi` can't hold. They are read as the last instant that can be
+//! held, in every answer and every event of a watch. An object with such a time is not written back: neither by a PUT, nor by
+//! a patch with the list that it is in.
 
 use dra_attrs::{has_saturated_time, saturate_times};
 use futures_util::FutureExt;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Bytes, Frame};
-use hyper::{Method, Request, Response, StatusCode};
-use kube::client::Body as ClientBody;
+use hyper::body::Bytes;
+use hyper::{Method, Request, StatusCode};
+use kube::client::Body;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tower::{BoxError, Layer, Service};
 
 /// Beginnings of texts that may be times which can't be held.
 const SUSPICIOUS: [&str; 3] = ["\"9999-", "\"10000-", "\"-0"];
@@ -22,108 +16,25 @@ const SUSPICIOUS: [&str; 3] = ["\"9999-", "\"10000-", "\"-0"];
 /// Text of an object that may have a time which was not read as it is stored.
 const LAST_INSTANT: &str = "\"9999-12-30T22:00:00";
 
-/// Layer of a client that reads times which can't be held.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TimesLayer;
-
-/// Service of [`TimesLayer`].
-#[derive(Debug)]
-pub(super) struct Times<S>(S);
-
-type Answer = Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, BoxError>> + Send>>;
-type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
-
-impl<S> Layer<S> for TimesLayer {
-    type Service = Times<S>;
-
-    fn layer(&self, inner: S) -> Times<S> {
-        Times(inner)
-    }
+/// Returns the answer to a write of an object that may have another time in the store: it is not sent.
+pub(super) fn refused(request: &Request<Body>) -> Option<(StatusCode, Bytes)> {
+    let is_change = [Method::PUT, Method::PATCH].contains(request.method());
+    (is_change && has_time_of_its_own(request.body())).then(refusal)
 }
 
-impl<S, B> Service<Request<ClientBody>> for Times<S>
-where
-    S: Service<Request<ClientBody>, Response = Response<B>>,
-    S::Future: Send + 'static,
-    S::Error: Into<BoxError>,
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BoxError>,
-{
-    type Response = Response<AnswerBody>;
-    type Error = BoxError;
-    type Future = Answer;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.0.poll_ready(context).map_err(Into::into)
-    }
-
-    fn call(&mut self, request: Request<ClientBody>) -> Answer {
-        if [Method::PUT, Method::PATCH].contains(request.method()) && has_time_of_its_own(request.body()) {
-            return Box::pin(std::future::ready(refusal()));
-        }
-        let answer = self.0.call(request);
-        Box::pin(async move {
-            let answer = answer.await.map_err(Into::into)?;
-            Ok(answer.map(|body| Lines { body, open: Vec::new() }.boxed_unsync()))
-        })
-    }
-}
-
-/// Returns true if the object that a request writes may have another time in the store.
-fn has_time_of_its_own(body: &ClientBody) -> bool {
+fn has_time_of_its_own(body: &Body) -> bool {
     let bytes = body.try_clone().and_then(|body| body.collect_bytes().now_or_never()?.ok()).unwrap_or_default();
     contains(&bytes, LAST_INSTANT)
         && serde_json::from_slice(&bytes).is_ok_and(|object: Value| has_saturated_time(&object))
 }
 
-/// Returns the answer to a write that is not sent.
-fn refusal() -> Result<Response<AnswerBody>, BoxError> {
+fn refusal() -> (StatusCode, Bytes) {
     let message =
         "not written: the object has a time at the end of year 9999, which this program can't write back as it is";
+    let code = StatusCode::UNPROCESSABLE_ENTITY;
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
-        "reason": "Invalid", "code": StatusCode::UNPROCESSABLE_ENTITY.as_u16()});
-    let body = Full::new(Bytes::from(status.to_string())).map_err(|never| match never {}).boxed_unsync();
-    Ok(Response::builder().status(StatusCode::UNPROCESSABLE_ENTITY).body(body)?)
-}
-
-/// Body of an answer. It is passed on by whole lines: events of a watch are one each, and so is an object or a list.
-struct Lines<B> {
-    body: B,
-    /// Beginning of a line.
-    open: Vec<u8>,
-}
-
-impl<B> Body for Lines<B>
-where
-    B: Body<Data = Bytes> + Unpin,
-    B::Error: Into<BoxError>,
-{
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        loop {
-            let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-                None if self.open.is_empty() => return Poll::Ready(None),
-                None => return Poll::Ready(Some(Ok(Frame::data(read(std::mem::take(&mut self.open)))))),
-                Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
-                Some(Ok(frame)) => frame,
-            };
-            let data = match frame.into_data() {
-                Ok(data) => data,
-                Err(other) => return Poll::Ready(Some(Ok(other))),
-            };
-            let end = data.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-            let (ended, begun) = data.split_at_checked(end).unwrap_or_default();
-            if ended.is_empty() {
-                self.open.extend_from_slice(begun);
-                continue;
-            }
-            self.open.extend_from_slice(ended);
-            let lines = std::mem::replace(&mut self.open, begun.to_vec());
-            return Poll::Ready(Some(Ok(Frame::data(read(lines)))));
-        }
-    }
+        "reason": "Invalid", "code": code.as_u16()});
+    (code, status.to_string().into())
 }
 
 /// Event of a watch. The type comes first, as servers write it and readers want it.
@@ -135,7 +46,7 @@ struct WatchLine {
 }
 
 /// Returns lines with times that can be held.
-fn read(lines: Vec<u8>) -> Bytes {
+pub(super) fn read(lines: Vec<u8>) -> Bytes {
     if !SUSPICIOUS.iter().any(|suspicious| contains(&lines, suspicious)) {
         return lines.into();
     }

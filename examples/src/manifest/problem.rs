@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::tree::{Step, path_text};
+use crate::quoted::{QUOTE, SENTENCE, quoted};
 
 /// Location in a manifest with a description of the problem.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,9 +30,9 @@ impl Problem {
         Self {
             file: file.to_owned(),
             line,
-            object: object.to_owned(),
-            field: path_text(path),
-            reason: reason.into(),
+            object: quoted(object, QUOTE).into_owned(),
+            field: quoted(&path_text(path), QUOTE).into_owned(),
+            reason: quoted(&reason.into(), SENTENCE).into_owned(),
             is_unknown_field: false,
             is_of_other_release: false,
         }
