@@ -186,7 +186,8 @@ fn code_of(page: &str) -> Vec<&str> {
 fn the_map_names_what_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = fs::read_to_string(root.join("docs/architecture.md")).unwrap();
-    let is_path = |code: &&str| code.contains('/') && code.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+    let is_path =
+        |code: &&str| code.contains('/') && code.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
     // Not from the root: a folder that each package has, and one of Linux.
     let named = code_of(&page).into_iter().filter(is_path).filter(|path| !["tests/it", "/sys"].contains(path));
     let (there, gone): (Vec<&str>, Vec<&str>) = named.partition(|path| root.join(path).exists());
