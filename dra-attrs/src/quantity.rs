@@ -143,6 +143,7 @@ impl Quantity {
     /// use dra_attrs::Quantity;
     /// let quantity = |text: &str| text.parse::<Quantity>().unwrap();
     /// assert_eq!(quantity("3").saturating_mul(quantity("1500m")), quantity("4500m"));
+    /// assert_eq!(quantity("1500m").saturating_mul(quantity("2")), quantity("3"));
     /// assert_eq!(quantity("1Gi").saturating_mul(quantity("2")).to_string(), "2Gi");
     /// ```
     #[must_use]

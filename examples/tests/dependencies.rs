@@ -272,3 +272,44 @@ fn packages_have_sources_alone() {
         assert!(listed.contains("LICENSE\n") && listed.contains("README.md\n"), "{library}");
     }
 }
+
+/// Returns the first block of a page in a language.
+fn block<'p>(page: &'p str, language: &str) -> &'p str {
+    let (_, below) = page.split_once(&format!("\n```{language}\n")).unwrap();
+    below.split_once("\n```").unwrap().0
+}
+
+/// A stranger's crate: the dependencies and the example of the README, and nothing of this workspace's configuration.
+#[test]
+fn the_dependencies_of_the_readme_build_its_example() {
+    let page = fs::read_to_string(root().join("README.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let checkout = format!("path = \"{}/", fs::canonicalize(root()).unwrap().display());
+    let dependencies = block(&page, "toml").replace("path = \"dra-sdk/", &checkout);
+    let package = "[package]\nname = \"stranger\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    fs::write(folder.path().join("Cargo.toml"), format!("{package}\n{dependencies}\n")).unwrap();
+    fs::copy(root().join("Cargo.lock"), folder.path().join("Cargo.lock")).unwrap();
+    fs::create_dir(folder.path().join("src")).unwrap();
+    // As a doctest: the last line, which is hidden on a rendered page, is the answer of the function.
+    let example = block(&page, "rust").replace("\n# Ok::<(), Box<dyn std::error::Error>>(())", "\nOk(())");
+    let program = format!("fn main() -> Result<(), Box<dyn std::error::Error>> {{\n{example}\n}}\n");
+    fs::write(folder.path().join("src/main.rs"), program).unwrap();
+    let mut command = Command::new(env!("CARGO"));
+    let command = command.args(["check", "--offline"]).current_dir(folder.path());
+    let command = command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("stranger"));
+    let output = command.env_remove("K8S_OPENAPI_ENABLED_VERSION").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The pages that show dependencies show those that were built.
+#[test]
+fn pages_show_the_dependencies_of_the_readme() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for page in ["docs/versions.md", "docs/embedding.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let shown = block(&text, "toml");
+        for line in block(&readme, "toml").lines() {
+            assert!(shown.contains(line), "{page} lacks {line}");
+        }
+    }
+}

@@ -423,3 +423,12 @@ fn gates_are_those_of_the_api_server_that_checks() {
     let alone = driver(&[&sysfs[..], &[LISTS]].concat());
     assert!(!alone.status.success() && stderr(&alone).contains("--check"));
 }
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let (_, transcript) = readme.split_once("$ driver --capture kunpeng920 --list | head -18\n").unwrap();
+    let shown: Vec<&str> = transcript.lines().take_while(|line| *line != "```").collect();
+    let printed = String::from_utf8(driver(&["--capture", "kunpeng920", "--list"]).stdout).unwrap();
+    assert_eq!(shown, printed.lines().take(18).collect::<Vec<_>>());
+}

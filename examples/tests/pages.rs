@@ -176,3 +176,23 @@ fn links_lead_somewhere() {
     assert!(found > 60, "{found}");
     assert_eq!(broken, Vec::<String>::new());
 }
+
+/// Returns the code in backticks of a page, outside of blocks.
+fn code_of(page: &str) -> Vec<&str> {
+    page.split("\n```").step_by(2).flat_map(|prose| prose.split('`').skip(1).step_by(2)).collect()
+}
+
+#[test]
+fn the_map_names_what_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = fs::read_to_string(root.join("docs/architecture.md")).unwrap();
+    let is_path =
+        |code: &&str| code.contains('/') && code.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+    // Not from the root: a folder that each package has, and one of Linux.
+    let named = code_of(&page).into_iter().filter(is_path).filter(|path| !["tests/it", "/sys"].contains(path));
+    let (there, gone): (Vec<&str>, Vec<&str>) = named.partition(|path| root.join(path).exists());
+    assert!(there.len() > 80, "{}", there.len());
+    assert_eq!(gone, Vec::<&str>::new());
+    let words = page.split_whitespace().count();
+    assert!(words <= 3000, "{words} words: the map is read at once");
+}

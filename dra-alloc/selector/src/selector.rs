@@ -61,7 +61,7 @@ impl Selector {
     /// Takes time linear in the length of the text, at most 100,000 code points.
     ///
     /// # Errors
-    /// The reason that the expression is rejected. An expression that is too dear is not:
+    /// The reason that the expression is rejected. An expression that is too expensive is not:
     /// [`Selector::estimated_cost`] tells.
     ///
     /// ```

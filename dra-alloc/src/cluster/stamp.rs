@@ -1,4 +1,7 @@
 //! Stamps: marks of changes that never repeat in a process.
+//!
+//! Their counter is the one value of the process that changes. A counter in each inventory would give two layers that start from
+//! it the same stamp for different changes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,9 @@
 //! Search for the best solution on a node: branch and bound over the tree of solutions, after the first one was found.
+//!
+//! The search for the first solution leaves out branches by arguments about the *first* one: a failed state, a symmetry after a
+//! failure, the result of another node. For *all* solutions each would need a new argument. So first fit decides whether the claims
+//! fit, and this search walks the same table from the first device on, with the two rules that hold for all solutions: devices that no
+//! request can get, and the count of free devices. It has a table of all devices, since terms count the devices in use.
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::AllocationResult;

@@ -1,5 +1,8 @@
 //! Allocations in flight: chosen by this scheduler, and not known to the API server, or not known to be.
 //!
+//! A write is in doubt from the moment that it is handed out until an answer, a later version of the claim or its deletion settles
+//! it. Its devices are in use until then, even if the cycle has ended, and the claim's next cycle takes the same allocation.
+//!
 //! Source: `inFlightAllocations` of the plugin's `dra_manager.go`.
 
 use std::collections::BTreeMap;

@@ -6,7 +6,8 @@
 //!
 //! That is right since the test never turns from yes to no with more units out: the allocator searches all choices, and
 //! a device that becomes free adds choices. What could break it is not searched for: a device that is looked at only when it
-//! is free, and whose selector then fails, is an error of the node.
+//! is free, and whose selector then fails, is an error of the node. A search that is stopped counts as a no, and the answer then says
+//! `Irreducible` in place of `Least`.
 
 use super::asked::Asked;
 use super::bounds::{Bounds, Missing};

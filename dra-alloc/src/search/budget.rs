@@ -156,6 +156,11 @@ const PARTS: u64 = 64;
 ///
 /// It is shared by the search and by the table whose facts are read when they are needed: whoever comes to an evaluation
 /// first pays for it.
+///
+/// The price of an evaluation is that of its cost or of its own work, whichever is more. Eight units of cost, or 32 of work (5 ns each
+/// at most), are a unit. Prices are added in 64ths for all selectors of one look at a device, so that cheap ones add nothing. A
+/// result that another device or node has found takes no time and counts the same work: the work of a verdict depends on its node
+/// alone, not on earlier questions.
 pub(crate) struct Meter<'b> {
     stop: Option<&'b (dyn Fn() -> bool + Sync)>,
     /// Limit that `most` comes from.

@@ -16,11 +16,15 @@ pub(crate) enum Elision {
     LikeRequests,
     /// A node with fewer devices than are asked for is answered without a search.
     TooFew,
-    /// An explanation does not ask for gates where the devices were counted.
+    /// An explanation does not ask for gates where the devices were counted. The count reads pools, the use of devices and claims.
+    /// The gate of partitions decides which slices are read, and is asked for; others only make errors of claims, and claims that
+    /// were counted have none.
     GatesInVain,
-    /// An explanation does not ask again what is known of an unsatisfiable core.
+    /// An explanation does not ask again what is known of an unsatisfiable core: a core with one request is that request, which was
+    /// just found to be impossible.
     KnownCore,
-    /// An explanation examines one device of a pool whose devices are alike for a request.
+    /// An explanation examines one device of a pool whose devices are equal for a request: the selectors read the driver alone, no
+    /// capacity is requested, and the pool is plain. The state's occupancy tells which of them are held.
     LikeDevices,
     /// The explanation of a node is that of a node before it that is like it.
     EquivalentNodes,

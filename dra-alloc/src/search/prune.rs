@@ -28,6 +28,10 @@
 //! Pruning stays off if a device consumes a negative amount, since then what fails now may succeed later; and if a claim
 //! may exceed the limit of results after a request whose search may end in an error, since the limit ends a branch early,
 //! and with it the errors in the rest of the branch.
+//!
+//! The rules decide counts, one constraint for each request over values that partition the devices, racks and cards of a
+//! few shapes, and distinct scalar values. Devices with overlapping sets of values, cards with many different cuts, and several
+//! constraints across each other contain set packing, which is NP-hard: there a search may end in `Stopped`.
 
 use std::cell::{Cell, OnceCell};
 

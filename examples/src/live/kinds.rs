@@ -4,6 +4,10 @@
 //! Pods are of one kind if they ask for the same devices, and may use the same nodes otherwise; a pod with an allocated claim is
 //! of a kind with those that have the same claim. A node that has refused one of them refuses all, until it changes. The choice is that of [`best_node`](crate::placing::best_node): the highest score, the
 //! first by name among equals. Where nothing scores more than the first node that fits, later nodes stay untried.
+//!
+//! [`NodeVerdicts`](dra_alloc::NodeVerdicts) remembers less: that a node has refused, by its position in a list. Here scores are kept
+//! too, so that the best node is chosen, and reasons, since the event of a pod counts those of all nodes. Watches tell which nodes
+//! have changed, also nodes that come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -30,7 +30,7 @@ const NOTHING: Argument =
     Argument { size: Range::UNKNOWN, of: Type::Dyn, element: None, elements: Range::UNKNOWN, number: None };
 
 /// Returns the price of a call, and the size of its result if the call determines it. An overload may be one for lists
-/// of texts, which are dearer to sort.
+/// of texts, which are more expensive to sort.
 pub(super) fn own(cost: Cost, arguments: &[Argument], sorts_texts: bool) -> Estimate {
     let argument = |index: usize| arguments.get(index).copied().unwrap_or(NOTHING);
     let size = |index: usize| argument(index).size;

@@ -15,7 +15,7 @@ use crate::position::Position;
 ///
 /// let text = "device.attributes['gpu.example'].names.exists(name, name.startsWith('a'))";
 /// let selector = Selector::compile(text, &Options::stored())?;
-/// // The prefix of a name is short: only reading each name as a whole is dear.
+/// // The prefix of a name is short: only reading each name as a whole is expensive.
 /// assert_eq!(selector.too_complex(), None);
 ///
 /// let text = "device.attributes['gpu.example'].names.exists(name, name.lowerAscii() == 'a')";
@@ -49,7 +49,7 @@ pub(crate) enum CostCause {
     /// The size of a value that the part reads is not known before an evaluation: only sizes of literals and of what is
     /// read directly from the device are.
     UnknownSize,
-    /// A loop with many rounds, or with a dear one.
+    /// A loop with many rounds, or with an expensive one.
     Rounds {
         /// Most rounds of the loop.
         most: u64,
