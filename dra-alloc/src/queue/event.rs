@@ -35,7 +35,7 @@ pub enum ObjectChange<'e, K> {
 
 impl<'e, K> ObjectChange<'e, K> {
     /// Returns the object before the change.
-    pub(super) const fn old(&self) -> Option<&'e K> {
+    pub(super) const fn before(&self) -> Option<&'e K> {
         match self {
             Self::Added(_) => None,
             Self::Updated { old, .. } | Self::Deleted(old) => Some(old),
@@ -43,7 +43,7 @@ impl<'e, K> ObjectChange<'e, K> {
     }
 
     /// Returns the object after the change.
-    pub(super) const fn new(&self) -> Option<&'e K> {
+    pub(super) const fn after(&self) -> Option<&'e K> {
         match self {
             Self::Added(new) | Self::Updated { new, .. } => Some(new),
             Self::Deleted(_) => None,
@@ -105,7 +105,9 @@ impl ClusterEvent<'_> {
             Self::Slice { change, inventory } => of_slice(change, inventory),
             Self::TaintRule(change) => of_rule(change),
             Self::Node(change) => of_node(change),
-            Self::Pod(change) => pod_change::for_others(change.old().map(|pod| &**pod), change.new().map(|pod| &**pod)),
+            Self::Pod(change) => {
+                pod_change::for_others(change.before().map(|pod| &**pod), change.after().map(|pod| &**pod))
+            }
             Self::Group(change) => of_group(change),
         };
         remedies.sort_unstable();
@@ -115,7 +117,7 @@ impl ClusterEvent<'_> {
 }
 
 fn of_claim(change: &ObjectChange<'_, ResourceClaim>) -> Vec<Remedy> {
-    let (old, new) = (change.old(), change.new());
+    let (old, new) = (change.before(), change.after());
     let freed = old.into_iter().flat_map(|old| freed_drivers(old, new));
     let mut remedies: Vec<Remedy> = freed.map(|driver| Remedy::Devices { driver: driver.to_owned() }).collect();
     let news = [old, new].into_iter().flatten().filter(|_| is_news_of_claim(old, new));
@@ -126,14 +128,14 @@ fn of_claim(change: &ObjectChange<'_, ResourceClaim>) -> Vec<Remedy> {
 /// A class that goes may leave its extended resource to another one, and serves nobody itself.
 fn of_class(change: &ObjectChange<'_, DeviceClass>) -> Vec<Remedy> {
     let spec = |class: Option<&DeviceClass>| class.and_then(|class| class.spec.clone()).unwrap_or_default();
-    let (old, new) = (spec(change.old()), spec(change.new()));
+    let (old, new) = (spec(change.before()), spec(change.after()));
     let is_same = old.selectors == new.selectors && old.extended_resource_name == new.extended_resource_name;
-    if is_same && change.old().is_some() && change.new().is_some() {
+    if is_same && change.before().is_some() && change.after().is_some() {
         return Vec::new();
     }
     let named = [old.extended_resource_name, new.extended_resource_name].into_iter().flatten();
     let mut remedies: Vec<Remedy> = named.map(|name| Remedy::ExtendedResource { name }).collect();
-    if let Some(name) = change.new().and_then(|class| class.metadata.name.clone()) {
+    if let Some(name) = change.after().and_then(|class| class.metadata.name.clone()) {
         remedies.push(Remedy::ExtendedResource { name: format!("{DEVICE_CLASS_PREFIX}{name}") });
         remedies.push(Remedy::Class { name });
     }
@@ -141,21 +143,20 @@ fn of_class(change: &ObjectChange<'_, DeviceClass>) -> Vec<Remedy> {
 }
 
 fn of_slice(change: &ObjectChange<'_, ResourceSlice>, inventory: &Inventory) -> Vec<Remedy> {
-    let has_others = |slice: &ResourceSlice| {
-        inventory.slices_of_pool(&slice.spec.driver, &slice.spec.pool.name).next().is_some()
-    };
+    let has_others =
+        |slice: &ResourceSlice| inventory.slices_of_pool(&slice.spec.driver, &slice.spec.pool.name).next().is_some();
     let helps = match *change {
         ObjectChange::Added(_) => true,
         ObjectChange::Updated { old, new } => old.spec != new.spec,
         ObjectChange::Deleted(old) => has_others(old),
     };
-    let drivers = [change.old(), change.new()].into_iter().flatten().map(|slice| slice.spec.driver.clone());
+    let drivers = [change.before(), change.after()].into_iter().flatten().map(|slice| slice.spec.driver.clone());
     drivers.filter(|_| helps).map(|driver| Remedy::Devices { driver }).collect()
 }
 
 /// A rule taints: a new one helps nobody, and an old one that is another now may have let go of its devices.
 fn of_rule(change: &ObjectChange<'_, DeviceTaintRule>) -> Vec<Remedy> {
-    let Some(old) = change.old().filter(|old| change.new().is_none_or(|new| old.spec != new.spec)) else {
+    let Some(old) = change.before().filter(|old| change.after().is_none_or(|new| old.spec != new.spec)) else {
         return Vec::new();
     };
     let Some(selector) = &old.spec.device_selector else { return Vec::new() };
@@ -201,12 +202,11 @@ fn features_of(node: &Node) -> &[String] {
 }
 
 fn of_group(change: &ObjectChange<'_, PodGroup>) -> Vec<Remedy> {
-    let Some(new) = change.new() else { return Vec::new() };
+    let Some(new) = change.after() else { return Vec::new() };
     let claims = |group: &PodGroup| group.status.as_ref().and_then(|status| status.resource_claim_statuses.clone());
-    let is_same = |old: &PodGroup| {
-        old.metadata.uid == new.metadata.uid && old.spec == new.spec && claims(old) == claims(new)
-    };
-    if change.old().is_some_and(is_same) {
+    let is_same =
+        |old: &PodGroup| old.metadata.uid == new.metadata.uid && old.spec == new.spec && claims(old) == claims(new);
+    if change.before().is_some_and(is_same) {
         return Vec::new();
     }
     let namespace = new.metadata.namespace.clone().unwrap_or_default();

@@ -118,10 +118,9 @@ impl QueueOptions {
     }
 
     fn longest_pause(self, pods: usize) -> SignedDuration {
-        let thousandths = (pods as u64).saturating_mul(1_000_000).isqrt();
-        let factor = i32::try_from(thousandths).unwrap_or(i32::MAX);
-        let longest = self.max_backoff.checked_mul(factor).map(|product| product / 1_000);
-        longest.unwrap_or(SignedDuration::MAX).max(self.max_backoff)
+        let longest = self.max_backoff.as_millis().unsigned_abs();
+        let grown = longest.saturating_mul(longest).saturating_mul(pods as u128).isqrt();
+        SignedDuration::from_millis(i64::try_from(grown).unwrap_or(i64::MAX)).max(self.max_backoff)
     }
 }
 
@@ -144,9 +143,7 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_longest() {
         let options = QueueOptions::default().when_idle(WhenIdle::Wait);
-        let pause = |count, pods| {
-            options.back_at(Timestamp::UNIX_EPOCH, count, pods).map(|end| end.as_millisecond())
-        };
+        let pause = |count, pods| options.back_at(Timestamp::UNIX_EPOCH, count, pods).map(Timestamp::as_millisecond);
         let table = [(0, 1, None), (1, 1, Some(1_000)), (2, 1, Some(2_000)), (4, 1, Some(8_000)), (5, 1, Some(10_000))];
         let groups = [(5, 2, Some(14_142)), (6, 9, Some(30_000)), (1, 9, Some(1_000)), (u32::MAX, 0, Some(10_000))];
         for (count, pods, expected) in table.into_iter().chain(groups) {
@@ -159,7 +156,7 @@ mod tests {
         let back_at = |since| QueueOptions::default().back_at(Timestamp::from_millisecond(since).unwrap(), 1, 1);
         let table = [(0, 2_000), (1, 2_000), (999, 2_000), (1_000, 3_000), (-500, 1_000), (-1_500, 0)];
         for (since, end) in table {
-            assert_eq!(back_at(since).map(|end| end.as_millisecond()), Some(end), "{since}");
+            assert_eq!(back_at(since).map(Timestamp::as_millisecond), Some(end), "{since}");
         }
     }
 

@@ -32,7 +32,7 @@ pub(super) fn for_itself(old: &Pod, new: &Pod) -> Vec<Remedy> {
 
 /// Returns the remedies that a change of a pod brings to other pods.
 pub(super) fn for_others(old: Option<&Pod>, new: Option<&Pod>) -> Vec<Remedy> {
-    let on_node = |pod: Option<&Pod>| pod.filter(|pod| node_of(pod).is_some() && !is_finished(pod)).is_some();
+    let on_node = |pod: Option<&Pod>| pod.is_some_and(|pod| node_of(pod).is_some() && !is_finished(pod));
     let same = old.zip(new).filter(|(old, new)| old.uid() == new.uid());
     match (on_node(old), on_node(new)) {
         (true, true) => match same {

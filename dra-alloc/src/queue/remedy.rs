@@ -94,7 +94,8 @@ impl Remedy {
         for claim in claims.filter(|claim| claim.chosen().is_some()) {
             remedies.push(Self::Claim { claim: ClaimKey::from_metadata(&claim.claim().metadata) });
             let results = claim.chosen().and_then(|chosen| chosen.devices.as_ref()?.results.as_ref());
-            remedies.extend(results.into_iter().flatten().map(|result| Self::Devices { driver: result.driver.clone() }));
+            remedies
+                .extend(results.into_iter().flatten().map(|result| Self::Devices { driver: result.driver.clone() }));
         }
         remedies.sort_unstable();
         remedies.dedup();

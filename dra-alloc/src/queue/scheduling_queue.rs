@@ -39,6 +39,16 @@ pub struct SchedulingQueue<O: QueueOrder = PrioritySort> {
     next_number: u64,
 }
 
+/// An attempt that is over.
+struct Ended {
+    /// Number of the unit.
+    number: u64,
+    begin: u64,
+    /// What has changed in the pods since the begin.
+    own: BTreeSet<Remedy>,
+    is_activated: bool,
+}
+
 /// Reason why a queue can't take an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -78,7 +88,8 @@ impl<O: QueueOrder> SchedulingQueue<O> {
     /// A pod has no UID.
     ///
     /// # Complexity
-    /// Linear in the objects of the event, and logarithmic in the number of pods for each unit that it helps.
+    /// Linear in the objects of the event and in the pods of a waiting pod's group, and logarithmic in the number of pods for each
+    /// unit that it helps.
     pub fn observe(&mut self, event: &ClusterEvent<'_>, now: Timestamp) -> Result<usize, QueueError> {
         let of_pod = match event {
             ClusterEvent::Pod(change) => self.observe_pod(change, now)?,
@@ -132,13 +143,12 @@ impl<O: QueueOrder> SchedulingQueue<O> {
     /// # Complexity
     /// Logarithmic in the number of pods and of recent remedies, for each remedy of the refusal.
     pub fn refused(&mut self, attempt: Attempt, refusal: Refusal, now: Timestamp) {
-        let Some((begin, own, is_activated)) = self.end(&attempt) else { return };
-        let is_helped = is_activated
-            || self.recent.helps(&refusal, begin)
-            || own.iter().any(|remedy| refusal.is_helped_by(remedy));
-        self.recent.end(begin, attempt.unit);
+        let Some(Ended { number, begin, own, is_activated }) = self.end(attempt) else { return };
+        let is_helped =
+            is_activated || self.recent.helps(&refusal, begin) || own.iter().any(|remedy| refusal.is_helped_by(remedy));
+        self.recent.end(begin, number);
         let options = self.options;
-        self.change(attempt.unit, |unit| {
+        self.change(number, |unit| {
             unit.end(now);
             unit.refusals = unit.refusals.saturating_add(1);
             unit.failures = 0;
@@ -159,10 +169,10 @@ impl<O: QueueOrder> SchedulingQueue<O> {
     /// # Complexity
     /// Logarithmic in the number of pods.
     pub fn failed(&mut self, attempt: Attempt, now: Timestamp) {
-        let Some((begin, ..)) = self.end(&attempt) else { return };
-        self.recent.end(begin, attempt.unit);
+        let Some(Ended { number, begin, .. }) = self.end(attempt) else { return };
+        self.recent.end(begin, number);
         let options = self.options;
-        self.change(attempt.unit, |unit| {
+        self.change(number, |unit| {
             unit.end(now);
             unit.failures = unit.failures.saturating_add(1);
             unit.pause(options, Ending::Failed);
@@ -175,15 +185,19 @@ impl<O: QueueOrder> SchedulingQueue<O> {
     /// # Complexity
     /// Logarithmic in the number of pods, for each pod of the attempt.
     pub fn done(&mut self, attempt: Attempt) {
-        let Some((begin, ..)) = self.end(&attempt) else { return };
-        self.recent.end(begin, attempt.unit);
+        let Some(Ended { number, begin, .. }) = self.end(attempt) else { return };
+        self.recent.end(begin, number);
         // Pods that are gone meanwhile are not in the unit any more, and those that have joined are not yet.
-        let pods = self.units.get(&attempt.unit).map(|unit| unit.pods.clone()).unwrap_or_default();
-        pods.iter().for_each(|pod| self.bound(pod.uid()));
-        self.change(attempt.unit, |unit| {
+        let mut placed = Vec::new();
+        self.change(number, |unit| {
+            placed = mem::take(&mut unit.pods);
             unit.end(unit.since);
             (unit.refusals, unit.failures, unit.state) = (0, 0, State::Active);
         });
+        for pod in &placed {
+            self.by_uid.remove(pod.uid());
+            self.bound.insert(pod.uid().to_owned());
+        }
     }
 
     /// Takes out one pod that is bound, as of a group of which an attempt could not place every pod.
@@ -286,17 +300,20 @@ impl<O: QueueOrder> SchedulingQueue<O> {
         Some(Attempt { unit: number, number: unit.attempts, pods: unit.pods.clone() })
     }
 
-    /// Returns the begin of an attempt, and what has happened to its pods since. The unit is in flight until it is changed.
-    fn end(&mut self, attempt: &Attempt) -> Option<(u64, BTreeSet<Remedy>, bool)> {
-        let unit = self.units.get_mut(&attempt.unit)?;
-        match &mut unit.state {
-            State::InFlight { begin, own, is_activated } => Some((*begin, mem::take(own), *is_activated)),
+    /// Takes an attempt back, whose unit is in flight until it is changed.
+    #[expect(clippy::needless_pass_by_value, reason = "the attempt is over")]
+    fn end(&mut self, attempt: Attempt) -> Option<Ended> {
+        let number = attempt.unit;
+        match &mut self.units.get_mut(&number)?.state {
+            State::InFlight { begin, own, is_activated } => {
+                Some(Ended { number, begin: *begin, own: mem::take(own), is_activated: *is_activated })
+            }
             _ => None,
         }
     }
 
     fn observe_pod(&mut self, change: &ObjectChange<'_, Arc<Pod>>, now: Timestamp) -> Result<usize, QueueError> {
-        let (old, new) = (change.old(), change.new());
+        let (old, new) = (change.before(), change.after());
         if let Some(pod) = [old, new].into_iter().flatten().find(|pod| pod.uid().is_empty()) {
             return Err(QueueError::NoUid { pod: pod.full_name() });
         }

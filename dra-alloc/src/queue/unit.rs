@@ -68,12 +68,23 @@ impl GroupKey {
 #[derive(Clone, Debug)]
 pub(super) enum State {
     Active,
-    BackingOff { until: Timestamp, after: Ending },
-    Waiting { refusal: Refusal, flush_at: Timestamp, by: RefusedBy },
+    BackingOff {
+        until: Timestamp,
+        after: Ending,
+    },
+    Waiting {
+        refusal: Refusal,
+        flush_at: Timestamp,
+        by: RefusedBy,
+    },
     /// Held by scheduling gates, until an update takes them off.
     Held,
     /// `own` has what has changed in the pods since the begin.
-    InFlight { begin: u64, own: BTreeSet<Remedy>, is_activated: bool },
+    InFlight {
+        begin: u64,
+        own: BTreeSet<Remedy>,
+        is_activated: bool,
+    },
 }
 
 /// End of an attempt. Only a pause after a refusal may be cut short.

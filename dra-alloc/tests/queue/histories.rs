@@ -1,6 +1,7 @@
 //! Random histories: the queue and the second implementation agree after each step.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use dra_alloc::queue::{Attempt, Refusal, Remedy, WhenIdle};
 use proptest::prelude::*;
@@ -39,7 +40,8 @@ fn play(is_patient: bool, steps: &[(u8, u8)]) {
             }
             2 | 3 => {
                 let attempt = queue.pop(at(now), |_| Ok(()));
-                let names = |attempt: &Attempt| attempt.pods().iter().filter_map(|pod| pod.metadata.name.clone()).collect();
+                let names =
+                    |attempt: &Attempt| attempt.pods().iter().filter_map(|pod| pod.metadata.name.clone()).collect();
                 let found: Vec<String> = attempt.as_ref().map(names).unwrap_or_default();
                 assert_eq!(found, model.pop(now));
                 attempts.extend(attempt.map(|attempt| (model.number(&found[0]), attempt)));
@@ -62,7 +64,7 @@ fn play(is_patient: bool, steps: &[(u8, u8)]) {
                     model.done(number, &pods);
                 }
             }
-            6 => assert_eq!(queue.wake(&[brought.clone()], at(now)), model.wake(&brought, now)),
+            6 => assert_eq!(queue.wake(slice::from_ref(&brought), at(now)), model.wake(&brought, now)),
             7 if choice % 5 == 0 => {
                 queue.activate(name);
                 model.activate(name);

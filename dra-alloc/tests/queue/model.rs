@@ -148,7 +148,9 @@ impl Model {
         let is_helped = |unit: &&mut Unit| matches!(&unit.stay, Stay::Waits(waits_for, _) if helps(brought, waits_for));
         let helped: Vec<&mut Unit> = self.units.iter_mut().filter(is_helped).collect();
         let number = helped.len();
-        helped.into_iter().for_each(|unit| unit.let_out(is_patient, now));
+        for unit in helped {
+            unit.let_out(is_patient, now);
+        }
         number
     }
 
@@ -203,8 +205,8 @@ impl Unit {
         if count == 0 {
             return self.since;
         }
-        let longest = 10_000.0 * (self.pods.len().max(1) as f64).sqrt();
-        let end = self.since + f64::min(1_000.0 * 2_f64.powi(count as i32 - 1), longest).floor() as Time;
+        let longest = (100_000_000 * Time::try_from(self.pods.len().max(1)).unwrap()).isqrt();
+        let end = self.since + (1_000 << (count - 1).min(30)).min(longest);
         if is_patient { end } else { end.div_euclid(1_000) * 1_000 + 1_000 }
     }
 

@@ -95,7 +95,7 @@ impl Player {
                 assert_eq!(self.event(kind, change, name).to_string(), woken, "{place}");
             }
             ["is", name, expected] => {
-                let found = self.queue.place(name).map_or("-".to_owned(), |place| format!("{place:?}"));
+                let found = self.queue.place(name).map_or_else(|| "-".to_owned(), |place| format!("{place:?}"));
                 assert_eq!(found, expected, "{place}");
             }
             ["next", "-"] => assert_eq!(self.queue.next_at(), None, "{place}"),
@@ -208,31 +208,40 @@ fn claim(change: &str, name: &str) -> Both<Value> {
     let claim = json!({"metadata": {"namespace": "ns", "name": name, "uid": name, "deletionTimestamp": null, "labels": null},
         "status": {"reservedFor": null, "allocation": {"devices": {"results": [
             {"request": "r", "driver": "gpu", "pool": "p", "device": "0"}]}}}});
-    changed(change, claim, &[
-        ("status", "/status/reservedFor", json!([{"resource": "pods", "name": "x", "uid": "x"}])),
-        ("deleting", "/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z")),
-        ("free", "/status", Value::Null),
-        ("swap", "/status/allocation/devices/results/0/device", json!("other")),
-        ("labels", "/metadata/labels", json!({"a": "b"})),
-    ])
+    changed(
+        change,
+        claim,
+        &[
+            ("status", "/status/reservedFor", json!([{"resource": "pods", "name": "x", "uid": "x"}])),
+            ("deleting", "/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z")),
+            ("free", "/status", Value::Null),
+            ("swap", "/status/allocation/devices/results/0/device", json!("other")),
+            ("labels", "/metadata/labels", json!({"a": "b"})),
+        ],
+    )
 }
 
 fn class(change: &str, name: &str) -> Both<Value> {
     let class = json!({"metadata": {"name": name}, "spec": {"selectors": null, "config": null,
         "extendedResourceName": format!("example.com/{name}")}});
-    changed(change, class, &[
-        ("config", "/spec/config", json!([{}])),
-        ("selectors", "/spec/selectors", json!([{"cel": {"expression": "true"}}])),
-    ])
+    changed(
+        change,
+        class,
+        &[
+            ("config", "/spec/config", json!([{}])),
+            ("selectors", "/spec/selectors", json!([{"cel": {"expression": "true"}}])),
+        ],
+    )
 }
 
 fn slice(change: &str, driver: &str) -> Both<Value> {
     let slice = json!({"metadata": {"name": "s", "labels": null}, "spec": {"driver": driver, "devices": [],
         "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}});
-    changed(change, slice, &[
-        ("labels", "/metadata/labels", json!({"a": "b"})),
-        ("devices", "/spec/devices", json!([{"name": "new"}])),
-    ])
+    changed(
+        change,
+        slice,
+        &[("labels", "/metadata/labels", json!({"a": "b"})), ("devices", "/spec/devices", json!([{"name": "new"}]))],
+    )
 }
 
 /// A rule for the devices of a driver, or of every one.
@@ -244,23 +253,26 @@ fn rule(change: &str, driver: &str) -> Both<Value> {
 }
 
 fn node(change: &str, name: &str) -> Both<Value> {
-    let ready = |status: &str, second: &str| {
-        json!([{"type": "Ready", "status": status, "lastHeartbeatTime": format!("2026-01-01T00:00:{second}Z")}])
-    };
+    let ready = |status: &str, second: &str| json!([{"type": "Ready", "status": status, "lastHeartbeatTime": format!("2026-01-01T00:00:{second}Z")}]);
     let node = json!({"metadata": {"name": name, "labels": null}, "spec": {"taints": null, "unschedulable": null},
         "status": {"allocatable": null, "declaredFeatures": null, "conditions": ready("True", "00")}});
-    changed(change, node, &[
-        ("labels", "/metadata/labels", json!({"a": "b"})),
-        ("cordon", "/spec/unschedulable", json!(true)),
-        ("allocatable", "/status/allocatable", json!({"cpu": "4"})),
-        ("features", "/status/declaredFeatures", json!(["F"])),
-        ("condition", "/status/conditions", ready("False", "00")),
-        ("heartbeat", "/status/conditions", ready("True", "30")),
-    ])
+    changed(
+        change,
+        node,
+        &[
+            ("labels", "/metadata/labels", json!({"a": "b"})),
+            ("cordon", "/spec/unschedulable", json!(true)),
+            ("allocatable", "/status/allocatable", json!({"cpu": "4"})),
+            ("features", "/status/declaredFeatures", json!(["F"])),
+            ("condition", "/status/conditions", ready("False", "00")),
+            ("heartbeat", "/status/conditions", ready("True", "30")),
+        ],
+    )
 }
 
 fn group(change: &str, name: &str) -> Both<Value> {
-    let group = json!({"metadata": {"namespace": "ns", "name": name}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}});
+    let group =
+        json!({"metadata": {"namespace": "ns", "name": name}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}});
     changed(change, group, &[])
 }
 
@@ -271,11 +283,15 @@ fn placed(change: &str, name: &str) -> Both<Value> {
     placed["spec"]["resources"] = Value::Null;
     placed["metadata"]["labels"] = Value::Null;
     placed["status"] = json!({"phase": "Running"});
-    changed(change, placed, &[
-        ("finish", "/status/phase", json!("Succeeded")),
-        ("labels", "/metadata/labels", json!({"a": "b"})),
-        ("requests", "/spec/resources", json!({"requests": {"cpu": "1"}})),
-    ])
+    changed(
+        change,
+        placed,
+        &[
+            ("finish", "/status/phase", json!("Succeeded")),
+            ("labels", "/metadata/labels", json!({"a": "b"})),
+            ("requests", "/spec/resources", json!({"requests": {"cpu": "1"}})),
+        ],
+    )
 }
 
 fn time(seconds: &str) -> Timestamp {
