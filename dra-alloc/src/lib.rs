@@ -33,6 +33,7 @@
 //!   reasons of a "no".
 //! - **Pods**: [`pods`] decides about a pod with claims at each extension point of a scheduler, from its queue to its binding,
 //!   alone or in a gang; [`claims`] names the claims of a pod.
+//! - **Queue**: [`queue`] decides which pod is tried next, and which event lets a refused one be tried again.
 //! - **Preemption**: [`preemption`] decides which pods give up their devices for a pod, by kube-scheduler's rule or with the
 //!   least harm (KEP-5690).
 //! - **Many nodes**: [`Allocator::attempt`] asks node after node, [`NodeVerdicts`] leaves out those that would refuse again.
@@ -67,6 +68,7 @@ pub mod explain;
 pub mod objective;
 pub mod pods;
 pub mod preemption;
+pub mod queue;
 
 mod allocator;
 mod cluster;

@@ -37,7 +37,7 @@ const DRA_ALLOC: Layers = &[
     &["explain"],
     &["allocator"],
     &["pods"],
-    &["claim_controller", "eviction", "preemption"],
+    &["claim_controller", "eviction", "preemption", "queue"],
     &["autoscaler"],
 ];
 

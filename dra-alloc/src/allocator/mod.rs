@@ -11,6 +11,7 @@ mod cluster_summary;
 mod node_pool;
 mod node_verdicts;
 mod node_version;
+mod pinned_driver;
 mod verdict;
 
 use std::borrow::Borrow;
@@ -213,12 +214,16 @@ impl<'a> Allocator<'a> {
         }
     }
 
+    fn compiler(&self) -> Compiler<'_> {
+        Compiler::new(self.selectors(), self.scheduler.profile(), self.scheduler.gates())
+    }
+
     fn context<'c>(&'c self, state: &'c AllocatedState) -> Context<'c> {
         Context {
             inventory: self.inventory,
             classes: self.classes,
             state,
-            selectors: Compiler::new(self.selectors(), self.scheduler.profile(), self.scheduler.gates()),
+            selectors: self.compiler(),
             share_ids: self.share_ids,
             gates: self.scheduler.gates(),
             profile: self.scheduler.profile(),

@@ -294,6 +294,11 @@ impl PodCycle {
         self.nodes.get(node)?.extended.as_ref()
     }
 
+    /// Returns the extended resources that the pod asks for; none if no device class serves any of them.
+    pub(crate) fn extended_resource_names(&self) -> impl Iterator<Item = &str> {
+        self.extended.iter().flat_map(ExtendedResources::names)
+    }
+
     /// Returns the claim for extended resources that an earlier attempt has left over: it has to be deleted first.
     pub(super) fn left_over(&self) -> Option<&CycleClaim> {
         let special = self.claims.last().filter(|claim| claim.is_for_extended_resources)?;

@@ -98,6 +98,11 @@ impl ExtendedResources {
         Ok(is_served.then_some(Self { needs }))
     }
 
+    /// Returns the names of the resources.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.needs.keys().map(String::as_str)
+    }
+
     /// Returns the requests of a claim that provides on a node what the node itself does not; `None` if nothing is left to
     /// provide.
     pub(super) fn requests_on(&self, node: &Node) -> Result<Option<ExtendedRequests>, ExtendedResourceError> {

@@ -142,5 +142,6 @@ pub use status_code::StatusCode;
 pub use tracker::ClaimTracker;
 pub use write::{ApiResponse, ClaimWrite};
 
+pub(crate) use hints::{freed_drivers, is_news_of_claim};
 pub(crate) use owner::block_owner_deletion;
 pub(crate) use post_filter::deallocated;
