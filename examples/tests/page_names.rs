@@ -67,7 +67,9 @@ fn add_help(program: &str, commands: &[&str], found: &mut String) {
 #[test]
 fn each_flag_is_in_the_help_of_a_program() {
     let mut help = OTHERS.to_owned();
-    PROGRAMS.iter().for_each(|program| add_help(program, &[], &mut help));
+    for program in PROGRAMS {
+        add_help(program, &[], &mut help);
+    }
     let known = flags(&help);
     let pages = pages();
     let unknown = pages.iter().flat_map(|(page, text)| {
