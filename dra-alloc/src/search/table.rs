@@ -23,7 +23,7 @@ use super::grid::Grid;
 use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
 use super::known_results::{Known, KnownResults};
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
-use crate::cluster::capacity::{Amount, Capacity, Rounding};
+use crate::cluster::capacity::{Amount, Capacity, Rounding, parsed};
 use crate::cluster::expression::{Expression, Owner};
 use crate::cluster::inventory::device::first_list;
 use crate::cluster::inventory::is_for_one_node;
@@ -470,10 +470,14 @@ impl<'s> Table<'s> {
 
     /// Returns the capacities of a device, sorted by name.
     pub(crate) fn capacities(&self, device: DeviceIx) -> Result<&[Capacity<'s>], AllocateError> {
-        let Candidate { slice, device: object, .. } = self.candidate(device);
+        let candidate = self.candidate(device);
+        let (slice, object) = (candidate.slice, candidate.device);
         let read = || {
+            let known = self.candidates.pool(candidate.pool).capacities(candidate.number(), object).unwrap_or_default();
+            let mut known = known.iter().copied();
+            let mut quantity = |field, text| known.next().map_or_else(|| parsed(field, text), Ok);
             let capacities = object.capacity.iter().flatten().map(|(name, capacity)| {
-                Capacity::read(name, capacity).map_err(|invalid| AllocateError::SliceQuantity {
+                Capacity::read(name, capacity, &mut quantity).map_err(|invalid| AllocateError::SliceQuantity {
                     slice: name_of(slice).to_owned(),
                     field: format!("spec.devices[{}].capacity[{name}].{}", object.name, invalid.field),
                     source: invalid.error,

@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
 use super::demand::OpenRequest;
+use super::domains::looks;
 use super::elisions::Elision;
 use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, next};
 use super::partial_assignment::{Chosen, Insufficient, PartialAssignment, Placed, Refusal, Rejection};
@@ -433,7 +434,7 @@ impl<'t, 's> Walk<'t, 's> {
         }
         let is_admin = self.table.alternative(alternative).admin_access;
         let mut is_gapless = self.refused_before.end(alternative) == self.position.from;
-        let (mut conflicts, most_conflicts) = (0, self.most_conflicts());
+        let (mut conflicts, mut most_conflicts) = (0, self.least_conflicts());
         for device in self.table.devices_from(alternative, self.position.from) {
             let refused = if !is_admin && self.table.is_held(device) {
                 self.meter.work(1)?;
@@ -451,8 +452,11 @@ impl<'t, 's> Walk<'t, 's> {
             }
             conflicts += usize::from(refused == Lasting::Conflict);
             if conflicts > most_conflicts {
-                self.position.from = next(device);
-                return self.look_ahead(alternative);
+                most_conflicts = self.most_conflicts();
+                if conflicts > most_conflicts {
+                    self.position.from = next(device);
+                    return self.look_ahead(alternative);
+                }
             }
         }
         Ok(Step::Back(Answer::No))
@@ -463,12 +467,19 @@ impl<'t, 's> Walk<'t, 's> {
         if self.start_pruning()? { Ok(Step::End) } else { self.next_of_any(alternative) }
     }
 
-    /// Returns the number of devices that a constraint may refuse before pruning starts.
-    fn most_conflicts(&self) -> usize {
+    /// Returns the number of devices that a constraint may refuse before the price of pruning is asked for.
+    const fn least_conflicts(&self) -> usize {
         match self.pruning {
-            Pruning::After(_) => self.table.context.pruning.start_after_conflicts(self.table.candidates.end().into()),
+            Pruning::After(_) => self.table.context.pruning.least_conflicts(),
             Pruning::On(_) | Pruning::Never => usize::MAX,
         }
+    }
+
+    /// Returns the number of devices that a constraint may refuse before pruning starts.
+    fn most_conflicts(&self) -> usize {
+        let different = self.table.plan.alternatives.enumerate().filter(|(own, asked)| asked.like == *own);
+        let looks = || different.map(|(alternative, _)| looks(self.table, alternative)).max().unwrap_or(0);
+        self.table.context.pruning.start_after_conflicts(looks)
     }
 
     /// Goes on after a device. `is_gapless`: all devices before it are refused, or taken.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use dra_attrs::QuantityError;
+use dra_attrs::{Quantity, QuantityError};
 use dra_device::internal::{counter_problem, name_of};
 use dra_device::pool::{PoolProblem, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::device::DeviceFacts;
 use super::flags::{Flags, bit};
+use super::pool_capacities::PoolCapacities;
 use super::pool_counters::{BadAmount, PoolCounters};
 use super::pool_devices::PoolDevices;
 use super::sight::Sight;
@@ -52,6 +53,7 @@ pub(crate) struct Pool {
     facts: Box<[DeviceFacts]>,
     /// Counter sets, and what devices consume of them.
     read_counters: OnceLock<Result<PoolCounters, (usize, BadAmount)>>,
+    capacities: PoolCapacities,
     flags: Flags,
     soundness: Flags,
     /// Hash of driver and pool name.
@@ -78,6 +80,7 @@ impl Pool {
             counters: Vec::new(),
             facts: Box::default(),
             read_counters: OnceLock::new(),
+            capacities: PoolCapacities::default(),
             flags: Flags::default(),
             soundness: Flags::default(),
             hash,
@@ -121,6 +124,7 @@ impl Pool {
             counters,
             facts,
             read_counters,
+            capacities: PoolCapacities::default(),
             flags,
             soundness,
             hash,
@@ -252,6 +256,12 @@ impl Pool {
     /// Returns the slices that define counter sets.
     pub(crate) fn counter_slices(&self) -> impl Iterator<Item = &ResourceSlice> {
         self.counters.iter().map(|slice| &**slice)
+    }
+
+    /// Returns the quantities of the capacities of a device, by its number among all devices of the pool that the node can use;
+    /// `None` if one is not a quantity. Reads them when they are first asked for.
+    pub(crate) fn capacities(&self, number: usize, device: &Device) -> Option<&[Quantity]> {
+        self.capacities.quantities(self.len(), number, device)
     }
 
     /// Returns the counters of the pool. Reads them on first use, and what a device consumes when it is asked for.
