@@ -352,8 +352,10 @@ impl Rounding {
         request: Option<&KubeQuantity>,
         capacity: &DeviceCapacity,
     ) -> Result<Quantity, CapacityError> {
-        let invalid =
-            |invalid: InvalidCapacity| CapacityError::Quantity { field: invalid.field.to_owned(), source: invalid.error };
+        let invalid = |invalid: InvalidCapacity| CapacityError::Quantity {
+            field: invalid.field.to_owned(),
+            source: invalid.error,
+        };
         let read = |text| parsed("request", text).map(|quantity| Amount { quantity, text: Some(text) });
         let request = request.map(read).transpose().map_err(invalid)?;
         let capacity = Capacity::read("", capacity, parsed).map_err(invalid)?;
@@ -368,8 +370,10 @@ impl Rounding {
     /// # Errors
     /// A field is not a quantity.
     pub fn permits(self, amount: &KubeQuantity, capacity: &DeviceCapacity) -> Result<bool, CapacityError> {
-        let invalid =
-            |invalid: InvalidCapacity| CapacityError::Quantity { field: invalid.field.to_owned(), source: invalid.error };
+        let invalid = |invalid: InvalidCapacity| CapacityError::Quantity {
+            field: invalid.field.to_owned(),
+            source: invalid.error,
+        };
         let amount = parsed("amount", amount).map_err(invalid)?;
         Ok(Capacity::read("", capacity, parsed).map_err(invalid)?.permits(amount, self))
     }

@@ -8,14 +8,16 @@ use k8s_openapi::api::resource::v1::Device;
 
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
+use super::capacity_check::CapacityCheck;
 use super::column_values::ColumnValues;
 use super::counters::Consumption;
 use super::device_set::DeviceSet;
 use super::elisions::Elision;
-use super::ix::{AlternativeIx, ByAlternative, ByColumn, DeviceIx, IxRange, PoolIx};
+use super::ix::{AlternativeIx, ByAlternative, ByColumn, DeviceIx, IxRange};
 use super::request::Alternative;
-use super::table::{CapacityCheck, Table};
+use super::table::Table;
 use crate::cluster::capacity::Amount;
+use crate::cluster::inventory::pool::Pool;
 use crate::cluster::state::DeviceUsage;
 
 /// Number of devices of a pool whose look together is a unit of work.
@@ -113,14 +115,13 @@ fn looked_at(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>) -
     let (mut usable, mut unsure) = (none(), none());
     let (is_admin, has_alike) = (table.alternative(alternative).admin_access, looks_at_pools(table, alternative));
     for (pool, devices) in table.candidates.order() {
-        let first = devices.into_iter().next().filter(|_| has_alike && is_looked_at_once(table, pool));
-        let for_all = match first {
-            Some(first) => {
+        let for_all = match devices.into_iter().next() {
+            Some(first) if has_alike && is_looked_at_once(table, table.candidates.pool(pool)) => {
                 meter.step()?;
                 meter.work(devices.len() / DEVICES_OF_UNIT)?;
                 Some(table.is_selectable(alternative, first)?)
             }
-            None => None,
+            _ => None,
         };
         for device in devices {
             if !is_admin && table.is_held(device) {
@@ -145,13 +146,11 @@ fn looked_at(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>) -
     Ok((usable, unsure))
 }
 
-/// Returns the number of looks at devices for one alternative.
+/// Returns the largest number of looks at devices for one alternative.
 pub(super) fn looks(table: &Table<'_>, alternative: AlternativeIx) -> usize {
     let has_alike = looks_at_pools(table, alternative);
-    let of_pool = |(pool, devices): (PoolIx, IxRange<Device>)| {
-        if has_alike && is_looked_at_once(table, pool) { devices.len().min(1) } else { devices.len() }
-    };
-    table.candidates.order().into_iter().map(of_pool).sum()
+    let of_pool = |pool: &Pool| if has_alike && is_looked_at_once(table, pool) { 1 } else { pool.len() };
+    table.candidates.pools().map(of_pool).sum()
 }
 
 /// Returns true if an alternative asks nothing that one device of a plain pool answers otherwise than another one.
@@ -169,8 +168,7 @@ fn looks_at_pools(table: &Table<'_>, alternative: AlternativeIx) -> bool {
 /// valid. No device has binding conditions or chooses its nodes, so that the selection is the same for all. A plain pool has
 /// capacities that are simple numbers, no shared devices and no counters; of an unused device nothing is consumed, and nothing is
 /// asked. So all checks but those of taints and skipped operations have one answer, and none can end in an error.
-pub(super) fn is_looked_at_once(table: &Table<'_>, pool: PoolIx) -> bool {
-    let pool = table.candidates.pool(pool);
+pub(super) fn is_looked_at_once(table: &Table<'_>, pool: &Pool) -> bool {
     pool.is_plain() && !pool.has_binding_conditions() && table.context.selectors.can_read(pool)
 }
 

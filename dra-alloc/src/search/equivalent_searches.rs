@@ -24,6 +24,7 @@ use dra_attrs::{Gate, MatchError};
 use k8s_openapi::api::resource::v1::Device;
 
 use super::budget::Effort;
+use super::capacity_check::CapacityCheck;
 use super::counters::Groups;
 use super::domains::is_looked_at_once;
 use super::elisions::Elision;
@@ -32,8 +33,8 @@ use super::kinds::{Space, Value, spaces};
 use super::partial_assignment::Chosen;
 use super::request::Mode;
 use super::same_pools::SamePools;
-use super::table::{CapacityCheck, Table};
-use super::walk::{Selected, Solution};
+use super::solution::{Selected, Solution};
+use super::table::Table;
 use crate::cluster::capacity::Capacity;
 use crate::cluster::inventory::pool::PoolState;
 use crate::cluster::state::DeviceUsage;
@@ -266,7 +267,8 @@ impl Reader<'_, '_> {
 
     fn pool(&mut self, pool: PoolIx, devices: IxRange<Device>) -> Option<()> {
         let table = self.table;
-        self.facts.extend([fact(pool.into()), fact(devices.len()), i128::from(is_looked_at_once(table, pool))]);
+        let is_looked_at_once = is_looked_at_once(table, table.candidates.pool(pool));
+        self.facts.extend([fact(pool.into()), fact(devices.len()), i128::from(is_looked_at_once)]);
         let alternatives = table.plan.alternatives.range().into_iter();
         self.facts.extend(alternatives.map(|asked| i128::from(table.may_admit(asked, pool))));
         let is_consumed = devices.into_iter().any(|device| table.candidate(device).consumes_counters());

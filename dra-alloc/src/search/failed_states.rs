@@ -73,7 +73,13 @@ impl<'s> StateReader<'s> {
             kinds: Kinds::new(table, all, domains, risks),
             reachable: reachable(table, domains),
             most: most_wanted(table, all),
-            ordered: table.plan.alternatives.range().into_iter().map(|own| is_ordered(table, all, domains, own)).collect(),
+            ordered: table
+                .plan
+                .alternatives
+                .range()
+                .into_iter()
+                .map(|own| is_ordered(table, all, domains, own))
+                .collect(),
             has_admin: table.plan.alternatives.iter().any(|asked| asked.admin_access),
         }
     }

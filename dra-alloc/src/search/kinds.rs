@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{Gate, Scalar};
 
+use super::capacity_check::CapacityCheck;
 use super::counters::Groups;
 use super::device_set::DeviceSet;
 use super::domains::{Domains, is_same_question};
 use super::ix::{AlternativeIx, ByColumn, ByDevice, ColumnIx, ConstraintIx, CounterIx, DeviceIx, PoolIx, SetIx};
 use super::request::{ConstraintKind, Mode};
 use super::risk::{Risk, Risks};
-use super::table::{CapacityCheck, DevicesOfAll, Table};
+use super::table::{DevicesOfAll, Table};
 use crate::cluster::state::DeviceUsage;
 
 /// Number of a kind of devices in their groups.

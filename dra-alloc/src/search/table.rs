@@ -16,6 +16,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, Resou
 use super::allocate_error::AllocateError;
 use super::budget::Meter;
 use super::candidates::{Candidate, Candidates, may_admit};
+use super::capacity_check::{CapacityCheck, CapacityMiss};
 use super::context::{Context, FailingSelectors};
 use super::counters::{Consumption, CounterSets};
 use super::elisions::Elision;
@@ -23,7 +24,7 @@ use super::grid::Grid;
 use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
 use super::known_results::{Known, KnownResults};
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
-use crate::cluster::capacity::{Amount, Capacity, Rounding, parsed};
+use crate::cluster::capacity::{Capacity, Rounding, parsed};
 use crate::cluster::expression::{Expression, Owner};
 use crate::cluster::inventory::device::first_list;
 use crate::cluster::inventory::is_for_one_node;
@@ -31,26 +32,6 @@ use crate::cluster::inventory::pool::{InvalidCounter, Pool};
 use crate::cluster::inventory::view::SliceError;
 use crate::cluster::scope::Scope;
 use crate::cluster::state::DeviceUsage;
-
-/// Result of comparing a device's capacities with the amounts that an alternative consumes; by capacity name, the first
-/// miss counts.
-#[derive(Debug)]
-pub(crate) enum CapacityCheck<'s> {
-    /// A capacity can't serve the alternative, even if nothing else uses the device.
-    Never(CapacityMiss<'s>),
-    Takes(Vec<Amount<'s>>),
-}
-
-/// Reason why a device can't serve the requested capacities, even if nothing else uses it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum CapacityMiss<'s> {
-    /// The device has no capacity of this name.
-    Missing(&'s str),
-    /// The request policy of the capacity does not permit the amount.
-    Policy { name: &'s str, wanted: Quantity },
-    /// The value of the capacity is below the requested amount.
-    TooSmall { name: &'s str, value: Quantity, wanted: Quantity },
-}
 
 /// Result of checking a device for an alternative: binding conditions, selectors, and nodes where it is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -86,7 +86,8 @@ impl Inventory {
                 Some((known, is_visible, known_weight)) if selector == Some(known) => (is_visible, known_weight),
                 _ => {
                     let mut own_weight = 0;
-                    let is_visible = is_for(slice, node, sight, &mut own_weight).inspect_err(|_| *weight += own_weight)?;
+                    let is_visible =
+                        is_for(slice, node, sight, &mut own_weight).inspect_err(|_| *weight += own_weight)?;
                     last = selector.map(|selector| (selector, is_visible, own_weight)).or(last);
                     (is_visible, own_weight)
                 }
