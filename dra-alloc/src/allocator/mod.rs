@@ -34,6 +34,7 @@ use crate::objective::Objective;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
 use crate::search::context::{Context, FailingSelectors};
+use crate::search::counters::keep_counters_left;
 use crate::search::share::{ShareIds, share_id};
 use crate::search::{Elisions, PruningRules};
 
@@ -233,9 +234,9 @@ impl<'a> Allocator<'a> {
         }
     }
 
-    /// Warms the caches that do not depend on claims: node views, device facts, and which devices of each pool are free.
-    /// Optional: the first allocation fills them otherwise. A view is kept until one of its slices changes; the free
-    /// devices follow the changes of `state`.
+    /// Warms the caches that do not depend on claims: node views, device facts, counters and capacities, which devices of each
+    /// pool are free, and which counters are left. Optional: the first allocation fills them otherwise, as far as it needs
+    /// them. A view is kept until one of its slices changes; free devices and what is left follow the changes of `state`.
     ///
     /// # Complexity
     /// Linear in the number of `nodes` and in the number and size of the devices that they see, those that several nodes
@@ -247,6 +248,7 @@ impl<'a> Allocator<'a> {
                 pool.look();
                 if let Some(used) = state.pool_hashed(pool.hash(), pool.driver(), pool.name()) {
                     used.occupancy(pool.devices());
+                    keep_counters_left(pool, used);
                 }
             }
         }

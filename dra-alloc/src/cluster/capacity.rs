@@ -144,17 +144,23 @@ pub(crate) fn is_plain(capacity: &DeviceCapacity) -> bool {
 
 /// A field of a capacity that is not a quantity.
 pub(crate) struct InvalidCapacity {
-    pub(crate) field: String,
+    pub(crate) field: &'static str,
     pub(crate) error: QuantityError,
 }
 
 impl<'a> Capacity<'a> {
-    pub(crate) fn read(name: &'a str, capacity: &'a DeviceCapacity) -> Result<Self, InvalidCapacity> {
-        let value = amount_at("value", &capacity.value)?;
+    /// Reads a capacity. `parse` is called for each quantity, with its field, in a fixed order; see [`parsed`].
+    pub(crate) fn read(
+        name: &'a str,
+        capacity: &'a DeviceCapacity,
+        mut parse: impl FnMut(&'static str, &'a KubeQuantity) -> Result<Quantity, InvalidCapacity>,
+    ) -> Result<Self, InvalidCapacity> {
+        let mut amount = |field, text| parse(field, text).map(|quantity| Amount { quantity, text: Some(text) });
+        let value = amount("value", &capacity.value)?;
         let policy = capacity.request_policy.as_ref();
         let default = policy.and_then(|policy| policy.default.as_ref());
-        let default = default.map(|default| amount_at("requestPolicy.default", default)).transpose()?;
-        let valid = policy.map_or(Ok(Valid::Anything), Valid::read)?;
+        let default = default.map(|default| amount("requestPolicy.default", default)).transpose()?;
+        let valid = policy.map_or(Ok(Valid::Anything), |policy| Valid::read(policy, amount))?;
         Ok(Self { name, value, policy: Policy { default, valid } })
     }
 
@@ -179,14 +185,18 @@ impl<'a> Capacity<'a> {
 }
 
 impl<'a> Valid<'a> {
-    fn read(policy: &'a CapacityRequestPolicy) -> Result<Self, InvalidCapacity> {
+    fn read(
+        policy: &'a CapacityRequestPolicy,
+        mut amount: impl FnMut(&'static str, &'a KubeQuantity) -> Result<Amount<'a>, InvalidCapacity>,
+    ) -> Result<Self, InvalidCapacity> {
         if let Some(CapacityRequestPolicyRange { min, max, step }) = &policy.valid_range {
-            let bound = |field, bound: &'a Option<KubeQuantity>| {
-                bound.as_ref().map(|bound| amount_at(field, bound).map(|amount| amount.quantity)).transpose()
+            // `min` is not optional in the API type: an absent one is the empty text, and disables rounding.
+            let min = (!min.0.is_empty()).then(|| amount("requestPolicy.validRange.min", min)).transpose()?;
+            let mut bound = |field, bound: &'a Option<KubeQuantity>| {
+                bound.as_ref().map(|bound| amount(field, bound).map(|amount| amount.quantity)).transpose()
             };
             return Ok(Self::Range {
-                // `min` is not optional in the API type: an absent one is the empty text, and disables rounding.
-                min: (!min.0.is_empty()).then(|| amount_at("requestPolicy.validRange.min", min)).transpose()?,
+                min,
                 max: bound("requestPolicy.validRange.max", max)?,
                 // A step of zero or less is ignored; the API server rejects it.
                 step: bound("requestPolicy.validRange.step", step)?.filter(|step| *step > Quantity::ZERO),
@@ -195,7 +205,7 @@ impl<'a> Valid<'a> {
         match policy.valid_values.as_deref() {
             None | Some([]) => Ok(Self::Anything),
             Some(values) => {
-                let values = values.iter().map(|value| amount_at("requestPolicy.validValues", value));
+                let values = values.iter().map(|value| amount("requestPolicy.validValues", value));
                 values.collect::<Result<_, _>>().map(Self::Values)
             }
         }
@@ -310,8 +320,9 @@ const fn div_ceil(value: i128, unit: i128) -> i128 {
     value.div_euclid(unit) + if value.rem_euclid(unit) == 0 { 0 } else { 1 }
 }
 
-fn amount_at<'a>(field: &str, text: &'a KubeQuantity) -> Result<Amount<'a>, InvalidCapacity> {
-    Amount::read(text).map_err(|error| InvalidCapacity { field: field.to_owned(), error })
+/// Parses a quantity of a field.
+pub(crate) fn parsed(field: &'static str, text: &KubeQuantity) -> Result<Quantity, InvalidCapacity> {
+    Quantity::from_kube(text).map_err(|error| InvalidCapacity { field, error })
 }
 
 impl Rounding {
@@ -341,10 +352,13 @@ impl Rounding {
         request: Option<&KubeQuantity>,
         capacity: &DeviceCapacity,
     ) -> Result<Quantity, CapacityError> {
-        let invalid =
-            |invalid: InvalidCapacity| CapacityError::Quantity { field: invalid.field, source: invalid.error };
-        let request = request.map(|request| amount_at("request", request)).transpose().map_err(invalid)?;
-        let capacity = Capacity::read("", capacity).map_err(invalid)?;
+        let invalid = |invalid: InvalidCapacity| CapacityError::Quantity {
+            field: invalid.field.to_owned(),
+            source: invalid.error,
+        };
+        let read = |text| parsed("request", text).map(|quantity| Amount { quantity, text: Some(text) });
+        let request = request.map(read).transpose().map_err(invalid)?;
+        let capacity = Capacity::read("", capacity, parsed).map_err(invalid)?;
         Ok(capacity.consumed(request, self)?.quantity)
     }
 }
@@ -356,9 +370,11 @@ impl Rounding {
     /// # Errors
     /// A field is not a quantity.
     pub fn permits(self, amount: &KubeQuantity, capacity: &DeviceCapacity) -> Result<bool, CapacityError> {
-        let invalid =
-            |invalid: InvalidCapacity| CapacityError::Quantity { field: invalid.field, source: invalid.error };
-        let amount = amount_at("amount", amount).map_err(invalid)?;
-        Ok(Capacity::read("", capacity).map_err(invalid)?.permits(amount.quantity, self))
+        let invalid = |invalid: InvalidCapacity| CapacityError::Quantity {
+            field: invalid.field.to_owned(),
+            source: invalid.error,
+        };
+        let amount = parsed("amount", amount).map_err(invalid)?;
+        Ok(Capacity::read("", capacity, parsed).map_err(invalid)?.permits(amount, self))
     }
 }

@@ -29,8 +29,8 @@ use crate::search::outcome::Outcome;
 use crate::search::partial_assignment::{Chosen, PartialAssignment};
 use crate::search::request::Plan;
 use crate::search::results::results;
+use crate::search::solution::{Selected, Solution};
 use crate::search::table::Table;
-use crate::search::walk::{Selected, Solution};
 
 /// Question of the best solution for claims on a node.
 pub(crate) struct Question<'q> {

@@ -12,9 +12,10 @@ use super::measure::{Facts, Measure, wide};
 use super::partial::Partial;
 use super::term::Unit;
 use crate::cluster::state::{AllocatedState, ClaimId, DeviceUsage};
+use crate::search::capacity_check::CapacityCheck;
 use crate::search::counters::Consumption;
 use crate::search::ix::{DeviceIx, PoolIx};
-use crate::search::table::{CapacityCheck, Table};
+use crate::search::table::Table;
 
 /// Largest number of sets of units that are tried for a part of a solution.
 const MOST_TRIED: usize = 2_000;

@@ -15,7 +15,7 @@ use crate::search::node_search::check_skips;
 use crate::search::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal};
 use crate::search::request::Mode;
 use crate::search::results::check_results;
-use crate::search::walk::{Selected, Solution};
+use crate::search::solution::{Selected, Solution};
 
 /// Place of the tree that is shown to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,11 @@ use dra_device::MAX_DEVICES_PER_CLAIM;
 
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
+use super::capacity_check::CapacityCheck;
 use super::ix::{AlternativeIx, DeviceIx, PoolIx};
 use super::outcome::NodeError;
 use super::request::{Claim, Mode};
-use super::table::{CapacityCheck, DevicesOfAll, Table};
+use super::table::{DevicesOfAll, Table};
 use crate::cluster::inventory::pool::PoolState;
 
 /// Largest number of devices of one allocation.

@@ -5,6 +5,7 @@
 use dra_attrs::{Gate, Scalar};
 use dra_device::MAX_DEVICES_PER_CLAIM;
 
+use super::capacity_check::CapacityCheck;
 use super::column_values::ColumnValues;
 use super::demand::{Demand, FreeDomain, OpenRequest};
 use super::device_set::DeviceSet;
@@ -13,7 +14,7 @@ use super::ix::{ByAlternative, ByCounterName, ByDevice, ClaimIx, ColumnIx, Const
 use super::partial_assignment::PartialAssignment;
 use super::pruning_rules::{PruningRule, PruningRules};
 use super::request::ConstraintKind;
-use super::table::{CapacityCheck, Table};
+use super::table::Table;
 
 /// Data of the bounds, computed once for all alternatives.
 pub(crate) struct Bounds {

@@ -80,39 +80,36 @@ impl<'i> CounterSets<'i> {
     /// Takes the counters of a pool, and subtracts the amounts that allocated devices consume.
     pub(crate) fn new(pool: &'i Pool, in_use: Option<&PoolUse>) -> Result<Self, InvalidCounter<'i>> {
         let read = pool.read_counters()?;
-        let mut sets = Self {
-            read,
-            left: ByCounter::new(read.amounts().to_vec()),
-            is_overcommitted: false,
-            groups: std::iter::repeat_n(Groups::Unused, read.set_count()).collect(),
-            grouped: BTreeSet::new(),
-        };
         // A pool without counter sets has nothing to take off, however many of its devices are in use.
-        if let Some(in_use) = in_use.filter(|_| !read.is_empty()) {
-            if let Some(kept) = in_use.counters_left(pool.stamp()) {
-                sets.restore(kept);
-                return Ok(sets);
-            }
-            let devices =
-                pool.all_slices().flat_map(|slice| slice_devices(slice).iter().map(move |device| (slice, device)));
-            for (number, (slice, device)) in devices.enumerate() {
-                if device.consumes_counters.is_some() && in_use.device(&device.name).is_some() {
-                    sets.take_off(slice, device, number)?;
-                }
-            }
-            if sets.grouped.is_empty() {
-                in_use.keep_counters_left(pool.stamp(), sets.kept());
+        let in_use = in_use.filter(|_| !read.is_empty());
+        if let Some(kept) = in_use.and_then(|in_use| in_use.counters_left(pool.stamp())) {
+            return Ok(Self::restored(read, kept));
+        }
+        let unused = std::iter::repeat_n(Groups::Unused, read.set_count());
+        let mut sets = Self::with(read, read.amounts(), unused.collect());
+        let Some(in_use) = in_use else { return Ok(sets) };
+        let devices =
+            pool.all_slices().flat_map(|slice| slice_devices(slice).iter().map(move |device| (slice, device)));
+        for (number, (slice, device)) in devices.enumerate() {
+            if device.consumes_counters.is_some() && in_use.device(&device.name).is_some() {
+                sets.take_off(slice, device, number)?;
             }
         }
-        sets.is_overcommitted = sets.left.iter().any(|left| *left < 0);
+        if sets.grouped.is_empty() {
+            in_use.keep_counters_left(pool.stamp(), sets.kept());
+        }
+        sets.is_overcommitted = is_overcommitted(&sets.left);
         Ok(sets)
     }
 
-    fn restore(&mut self, kept: &CountersLeft) {
-        self.left = ByCounter::new(kept.amounts.to_vec());
+    fn with(read: &'i PoolCounters, left: &[i128], groups: BySet<Groups<'i>>) -> Self {
+        let left = ByCounter::new(left.to_vec());
+        Self { read, is_overcommitted: is_overcommitted(&left), left, groups, grouped: BTreeSet::new() }
+    }
+
+    fn restored(read: &'i PoolCounters, kept: &CountersLeft) -> Self {
         let groups = |is_used: &bool| if *is_used { Groups::Without } else { Groups::Unused };
-        self.groups = kept.is_used.iter().map(groups).collect();
-        self.is_overcommitted = self.left.iter().any(|left| *left < 0);
+        Self::with(read, &kept.amounts, kept.is_used.iter().map(groups).collect())
     }
 
     fn kept(&self) -> CountersLeft {
@@ -241,6 +238,17 @@ impl<'i> CounterSets<'i> {
     pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {
         consumption.iter().any(|consumed| !consumed.groups.is_empty() || self.is_grouped(consumed.set))
     }
+}
+
+/// Computes the counters that are left of a pool, which its use keeps. One that is not a quantity is an error of the search.
+pub(crate) fn keep_counters_left(pool: &Pool, in_use: &PoolUse) {
+    if pool.counter_slices().next().is_some() && in_use.counters_left(pool.stamp()).is_none() {
+        let _: Result<CounterSets<'_>, _> = CounterSets::new(pool, Some(in_use));
+    }
+}
+
+fn is_overcommitted(left: &ByCounter<i128>) -> bool {
+    left.iter().any(|left| *left < 0)
 }
 
 /// Amounts left of a pool's counters during the search for one allocation.

@@ -8,14 +8,20 @@ use k8s_openapi::api::resource::v1::Device;
 
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
+use super::capacity_check::CapacityCheck;
 use super::column_values::ColumnValues;
 use super::counters::Consumption;
 use super::device_set::DeviceSet;
+use super::elisions::Elision;
 use super::ix::{AlternativeIx, ByAlternative, ByColumn, DeviceIx, IxRange};
 use super::request::Alternative;
-use super::table::{CapacityCheck, Table};
+use super::table::Table;
 use crate::cluster::capacity::Amount;
+use crate::cluster::inventory::pool::Pool;
 use crate::cluster::state::DeviceUsage;
+
+/// Number of devices of a pool whose look together is a unit of work.
+const DEVICES_OF_UNIT: usize = 16;
 
 /// Domains of all alternatives, and the attribute values of the devices in them.
 pub(crate) struct Domains<'s> {
@@ -107,21 +113,63 @@ pub(crate) fn is_same_question(left: &Alternative<'_>, right: &Alternative<'_>) 
 fn looked_at(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>) -> Result<(DeviceSet, DeviceSet), Halt> {
     let none = || DeviceSet::new(table.candidates.end());
     let (mut usable, mut unsure) = (none(), none());
-    let is_admin = table.alternative(alternative).admin_access;
-    for device in table.candidates.all() {
-        if !is_admin && table.is_held(device) {
-            meter.work(1)?;
-            continue;
-        }
-        meter.step()?;
-        match look(table, alternative, device).map_err(Halt::from) {
-            Ok(true) => usable.insert(device),
-            Ok(false) => {}
-            Err(halt @ Halt::Stopped(_)) => return Err(halt),
-            Err(_) => unsure.insert(device),
+    let (is_admin, has_alike) = (table.alternative(alternative).admin_access, looks_at_pools(table, alternative));
+    for (pool, devices) in table.candidates.order() {
+        let for_all = match devices.into_iter().next() {
+            Some(first) if has_alike && is_looked_at_once(table, table.candidates.pool(pool)) => {
+                meter.step()?;
+                meter.work(devices.len() / DEVICES_OF_UNIT)?;
+                Some(table.is_selectable(alternative, first)?)
+            }
+            _ => None,
+        };
+        for device in devices {
+            if !is_admin && table.is_held(device) {
+                meter.work(usize::from(for_all.is_none()))?;
+                continue;
+            }
+            if let Some(is_selectable) = for_all.filter(|_| !table.candidate(device).is_used) {
+                if is_selectable && table.may_skip(device) && table.taint(alternative, device).is_none() {
+                    usable.insert(device);
+                }
+                continue;
+            }
+            meter.step()?;
+            match look(table, alternative, device).map_err(Halt::from) {
+                Ok(true) => usable.insert(device),
+                Ok(false) => {}
+                Err(halt @ Halt::Stopped(_)) => return Err(halt),
+                Err(_) => unsure.insert(device),
+            }
         }
     }
     Ok((usable, unsure))
+}
+
+/// Returns the largest number of looks at devices for one alternative.
+pub(super) fn looks(table: &Table<'_>, alternative: AlternativeIx) -> usize {
+    let has_alike = looks_at_pools(table, alternative);
+    let of_pool = |pool: &Pool| if has_alike && is_looked_at_once(table, pool) { 1 } else { pool.len() };
+    table.candidates.pools().map(of_pool).sum()
+}
+
+/// Returns true if an alternative asks nothing that one device of a plain pool answers otherwise than another one.
+fn looks_at_pools(table: &Table<'_>, alternative: AlternativeIx) -> bool {
+    let asked = table.alternative(alternative);
+    table.context.elisions.has(Elision::PoolsAtOnce)
+        && !asked.admin_access
+        && asked.capacity.is_empty()
+        && asked.reads_driver_alone(table.context.selectors)
+}
+
+/// Returns true if one look answers for all unused devices of a pool, up to taints and slices that skip node operations.
+///
+/// *Argument.* The selectors read the driver alone, which is one for the pool, and end in no error where the attributes are
+/// valid. No device has binding conditions or chooses its nodes, so that the selection is the same for all. A plain pool has
+/// capacities that are simple numbers, no shared devices and no counters; of an unused device nothing is consumed, and nothing is
+/// asked. So all checks but those of taints and skipped operations have one answer, and none can end in an error.
+pub(super) fn is_looked_at_once(table: &Table<'_>, pool: &Pool) -> bool {
+    pool.is_plain() && !pool.has_binding_conditions() && table.context.selectors.can_read(pool)
 }
 
 /// Checks a device in the order of the search, up to the first check that decides. Returns true if it passes all.

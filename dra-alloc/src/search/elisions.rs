@@ -36,6 +36,8 @@ pub(crate) enum Elision {
     RefusedBefore,
     /// The search on a node is that of a node before it with the same pools.
     SamePools,
+    /// Looking ahead looks once at a pool whose devices are alike for a request.
+    PoolsAtOnce,
 }
 
 /// Set of [`Elision`]s.
@@ -44,7 +46,7 @@ pub(crate) struct Elisions(u16);
 
 impl Elisions {
     /// Number of elisions.
-    pub(crate) const COUNT: u8 = 14;
+    pub(crate) const COUNT: u8 = 15;
 
     /// Returns the set of elisions whose bits are set.
     #[cfg(test)]

@@ -4,7 +4,8 @@
 //! whether they are the same. So two nodes have the same solution, device by device, and the same way to it, if their
 //! tables have the same facts ([`NodeFacts::read`]) for one plan under the same gates:
 //!
-//! - all pools are complete, and follow each other with the same numbers of devices that may be given;
+//! - all pools are complete, and follow each other with the same numbers of devices that may be given; one look is enough for
+//!   the same pools;
 //! - each device is selected, tolerated, held, shared, and large enough for the same alternatives, by the same amounts;
 //! - the evaluations of selectors and derived attributes are the same work;
 //! - the values that constraints compare are equal for the same devices, and are in the same order;
@@ -23,15 +24,17 @@ use dra_attrs::{Gate, MatchError};
 use k8s_openapi::api::resource::v1::Device;
 
 use super::budget::Effort;
+use super::capacity_check::CapacityCheck;
 use super::counters::Groups;
+use super::domains::is_looked_at_once;
 use super::elisions::Elision;
 use super::ix::{AlternativeIx, ByColumn, ColumnIx, DeviceIx, IxRange, PoolIx};
 use super::kinds::{Space, Value, spaces};
 use super::partial_assignment::Chosen;
 use super::request::Mode;
 use super::same_pools::SamePools;
-use super::table::{CapacityCheck, Table};
-use super::walk::{Selected, Solution};
+use super::solution::{Selected, Solution};
+use super::table::Table;
 use crate::cluster::capacity::Capacity;
 use crate::cluster::inventory::pool::PoolState;
 use crate::cluster::state::DeviceUsage;
@@ -264,7 +267,8 @@ impl Reader<'_, '_> {
 
     fn pool(&mut self, pool: PoolIx, devices: IxRange<Device>) -> Option<()> {
         let table = self.table;
-        self.facts.extend([fact(pool.into()), fact(devices.len())]);
+        let is_looked_at_once = is_looked_at_once(table, table.candidates.pool(pool));
+        self.facts.extend([fact(pool.into()), fact(devices.len()), i128::from(is_looked_at_once)]);
         let alternatives = table.plan.alternatives.range().into_iter();
         self.facts.extend(alternatives.map(|asked| i128::from(table.may_admit(asked, pool))));
         let is_consumed = devices.into_iter().any(|device| table.candidate(device).consumes_counters());

@@ -3,7 +3,8 @@
 //! Success of the open requests depends on what is left, not on who took the rest. A state is written as
 //! numbers in such a way that states with the same numbers differ only by exchanges of devices and of groups:
 //!
-//! - the open request, the number of devices that it still needs, and the number that its claim has,
+//! - the open request, the number of devices that it still needs, and the number that its claim has; the position of the
+//!   next one if their order counts,
 //! - for each constraint of the claim, whether it has a device,
 //! - for each group: its shape, the number of free devices of each kind (as far as they can be needed), what is taken of
 //!   its counters, and which of its values the constraints of the claim have.
@@ -15,8 +16,8 @@ use dra_attrs::Scalar;
 use super::demand::{OpenRequest, most_wanted};
 use super::device_set::DeviceSet;
 use super::domains::Domains;
-use super::ix::{AlternativeIx, ByClaim, ByRequest, ColumnIx, ConstraintIx, DeviceIx, Place, next};
-use super::kinds::{Group, Kinds, Label};
+use super::ix::{AlternativeIx, ByAlternative, ByClaim, ByRequest, ColumnIx, ConstraintIx, DeviceIx, Place, next};
+use super::kinds::{Group, Kinds, Label, is_ordered};
 use super::partial_assignment::PartialAssignment;
 use super::request::ConstraintKind;
 use super::risk::Risks;
@@ -61,6 +62,8 @@ pub(crate) struct StateReader<'s> {
     reachable: ByClaim<ByRequest<DeviceSet>>,
     /// For each claim and request: the most devices that the request and all later ones can be given.
     most: ByClaim<ByRequest<usize>>,
+    /// For each alternative: true if the order of its devices counts.
+    ordered: ByAlternative<bool>,
     has_admin: bool,
 }
 
@@ -70,6 +73,13 @@ impl<'s> StateReader<'s> {
             kinds: Kinds::new(table, all, domains, risks),
             reachable: reachable(table, domains),
             most: most_wanted(table, all),
+            ordered: table
+                .plan
+                .alternatives
+                .range()
+                .into_iter()
+                .map(|own| is_ordered(table, all, domains, own))
+                .collect(),
             has_admin: table.plan.alternatives.iter().any(|asked| asked.admin_access),
         }
     }
@@ -118,6 +128,8 @@ impl<'s> StateReader<'s> {
             number(want.alternative.into()),
             number(want.missing),
             number(assignment.device_count(claim)),
+            // What was tried in vain before the position is in vain again only if the order does not count.
+            if self.ordered[want.alternative] { number(want.from.into()) } else { 0 },
         ];
         let marks = self.marks(table, assignment, place, want, &mut words);
         let mut reached = self.reachable[claim][next(request)].clone();

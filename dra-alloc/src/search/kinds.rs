@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{Gate, Scalar};
 
+use super::capacity_check::CapacityCheck;
 use super::counters::Groups;
 use super::device_set::DeviceSet;
 use super::domains::{Domains, is_same_question};
-use super::ix::{AlternativeIx, ByColumn, ByDevice, ColumnIx, CounterIx, DeviceIx, PoolIx, SetIx};
-use super::request::Mode;
+use super::ix::{AlternativeIx, ByColumn, ByDevice, ColumnIx, ConstraintIx, CounterIx, DeviceIx, PoolIx, SetIx};
+use super::request::{ConstraintKind, Mode};
 use super::risk::{Risk, Risks};
-use super::table::{CapacityCheck, DevicesOfAll, Table};
+use super::table::{DevicesOfAll, Table};
 use crate::cluster::state::DeviceUsage;
 
 /// Number of a kind of devices in their groups.
@@ -326,8 +327,8 @@ impl<'r, 's> Reader<'r, 's> {
     }
 }
 
-/// Returns the devices that are like no other: those on which a check may fail, and those of a risky request for all
-/// devices, which is placed in the order of the devices.
+/// Returns the devices that are like no other: those on which a check may fail, those of a risky request for all devices,
+/// which is placed in the order of the devices, and those whose order counts.
 fn unlike_any(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'_>, risks: &Risks) -> DeviceSet {
     let mut only = DeviceSet::new(domains.devices.end);
     domains.unsure.iter().for_each(|unsure| only.union(unsure));
@@ -335,8 +336,34 @@ fn unlike_any(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'_>, risk
         if asked.mode == Mode::All && risks[alternative] != Risk::None {
             all.at(alternative).into_iter().flatten().for_each(|device| only.insert(*device));
         }
+        if is_ordered(table, all, domains, alternative) {
+            only.union(&domains.reachable(alternative));
+        }
     }
     only
+}
+
+/// Returns true if the order of an alternative's devices counts: it gets several, and under a `distinctAttribute` constraint
+/// the first one may have a list that is not checked, while a later one may not.
+///
+/// An exchange changes the order, in which a request gets its devices. Let device 1 have a list, and devices 0 and 2 the
+/// same value. The request may get 1 and 2; with 0 in the place of 2, the list comes second, and is refused. Under a
+/// `matchAttribute` constraint a list has nothing in common with another device, whatever the order.
+pub(super) fn is_ordered(
+    table: &Table<'_>,
+    all: &DevicesOfAll,
+    domains: &Domains<'_>,
+    alternative: AlternativeIx,
+) -> bool {
+    let asked = table.alternative(alternative);
+    let constraints = &table.plan.claims[asked.claim].constraints;
+    let has_unchecked = |(constraint, column): &(ConstraintIx, ColumnIx)| {
+        let unseen = &domains.columns[*column].unseen;
+        constraints[*constraint].kind == ConstraintKind::Distinct
+            && !unseen.is_empty()
+            && domains.reachable(alternative).intersects(unseen)
+    };
+    table.wanted(all, alternative) > 1 && asked.constraints.iter().any(has_unchecked)
 }
 
 /// Numbers the columns so that columns of one constraint have one number.

@@ -6,7 +6,7 @@
 //!   [`too_few`] the nodes that need no search; [`equivalent_searches`] those that need none of their own
 //! - [`table`] facts about the node's devices that no decision changes; [`known_results`] of selectors
 //! - [`partial_assignment`] the partial assignment
-//! - [`walk`] the backtracking search
+//! - [`walk`] the backtracking search, which ends with a [`solution`]
 //! - [`prune`] rules that cut branches without a solution, of three kinds: [`bounds`], [`kinds`] of devices that can be
 //!   exchanged, and [`failed_states`]; they read [`domains`], [`column_values`], [`demand`] and [`risk`]
 //! - [`ix`] typed positions of all these
@@ -16,6 +16,7 @@ pub(crate) mod allocate_error;
 mod bounds;
 pub(crate) mod budget;
 pub(crate) mod candidates;
+pub(crate) mod capacity_check;
 mod column_values;
 pub(crate) mod context;
 pub(crate) mod counters;
@@ -43,15 +44,17 @@ pub(crate) mod results;
 mod risk;
 mod same_pools;
 pub(crate) mod share;
+pub(crate) mod solution;
 pub(crate) mod stopped;
 pub(crate) mod table;
 mod too_few;
 pub(crate) mod walk;
 
+pub(crate) use capacity_check::{CapacityCheck, CapacityMiss};
 pub(crate) use elisions::{Elision, Elisions};
 pub(crate) use equivalent_searches::EquivalentSearches;
 pub(crate) use node_search::{allocate_on, fits_on, fits_within, is_possible, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
-pub(crate) use table::{CapacityCheck, CapacityMiss, Selection, Table};
+pub(crate) use table::{Selection, Table};
 pub(crate) use too_few::is_harmless;

@@ -12,6 +12,7 @@ use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
+use super::capacity_check::{CapacityCheck, CapacityMiss};
 use super::counters::{Groups, Ledger, Reserved, Shortage};
 use super::device_set::DeviceSet;
 use super::distinct_memory::LastOfRequests;
@@ -20,7 +21,7 @@ use super::ix::{
 };
 use super::refused_before::Lasting;
 use super::request::{Claim, ConstraintKind};
-use super::table::{CapacityCheck, CapacityMiss, Table};
+use super::table::Table;
 use crate::cluster::state::DeviceUsage;
 
 /// Choice of a device for an alternative of a request.

@@ -41,8 +41,8 @@ pub(crate) enum PruningRule {
 /// Number of backtracks before pruning starts. Most satisfiable searches never reach it.
 const START_AFTER_BACKTRACKS: usize = 3;
 
-/// Devices that a constraint refuses one after the other before pruning starts: so many, and one of so many that there are.
-/// Looking ahead costs as much as passing over all devices once.
+/// Devices that a constraint refuses one after the other before pruning starts: so many, and one for so many looks with which
+/// pruning begins.
 const START_AFTER_CONFLICTS: usize = 32;
 const START_AFTER_SHARE: usize = 8;
 
@@ -65,9 +65,15 @@ impl PruningRules {
         if self.0 >> Self::COUNT == 0 { START_AFTER_BACKTRACKS } else { 0 }
     }
 
-    /// Returns the number of devices that a constraint refuses one after the other before pruning starts.
-    pub(crate) fn start_after_conflicts(self, devices: usize) -> usize {
-        if self.start_after() == 0 { 0 } else { START_AFTER_CONFLICTS.max(devices / START_AFTER_SHARE) }
+    /// Returns the number of devices that a constraint refuses one after the other before pruning starts, which begins with a
+    /// number of looks at devices.
+    pub(crate) fn start_after_conflicts(self, looks: impl FnOnce() -> usize) -> usize {
+        if self.start_after() == 0 { 0 } else { START_AFTER_CONFLICTS.max(looks() / START_AFTER_SHARE) }
+    }
+
+    /// Returns the number of devices that a constraint refuses before the looks are counted.
+    pub(crate) const fn least_conflicts(self) -> usize {
+        if self.start_after() == 0 { 0 } else { START_AFTER_CONFLICTS }
     }
 
     pub(super) const fn has(self, rule: PruningRule) -> bool {

@@ -17,12 +17,13 @@ use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
 use super::candidates::Candidate;
+use super::capacity_check::CapacityCheck;
 use super::ix::AlternativeIx;
 use super::partial_assignment::Chosen;
 use super::request::{Alternative, Claim};
 use super::share::Share;
-use super::table::{CapacityCheck, Table};
-use super::walk::Solution;
+use super::solution::Solution;
+use super::table::Table;
 use crate::cluster::scope::selector_of_node;
 
 /// Number of parts of configuration whose copy is a unit of work.

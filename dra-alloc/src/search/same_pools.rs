@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::budget::Effort;
 use super::elisions::Elision;
 use super::partial_assignment::Chosen;
+use super::solution::{Selected, Solution};
 use super::table::Table;
-use super::walk::{Selected, Solution};
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::view::View;
 

@@ -16,6 +16,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, Resou
 use super::allocate_error::AllocateError;
 use super::budget::Meter;
 use super::candidates::{Candidate, Candidates, may_admit};
+use super::capacity_check::{CapacityCheck, CapacityMiss};
 use super::context::{Context, FailingSelectors};
 use super::counters::{Consumption, CounterSets};
 use super::elisions::Elision;
@@ -23,7 +24,7 @@ use super::grid::Grid;
 use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
 use super::known_results::{Known, KnownResults};
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
-use crate::cluster::capacity::{Amount, Capacity, Rounding};
+use crate::cluster::capacity::{Capacity, Rounding, parsed};
 use crate::cluster::expression::{Expression, Owner};
 use crate::cluster::inventory::device::first_list;
 use crate::cluster::inventory::is_for_one_node;
@@ -31,26 +32,6 @@ use crate::cluster::inventory::pool::{InvalidCounter, Pool};
 use crate::cluster::inventory::view::SliceError;
 use crate::cluster::scope::Scope;
 use crate::cluster::state::DeviceUsage;
-
-/// Result of comparing a device's capacities with the amounts that an alternative consumes; by capacity name, the first
-/// miss counts.
-#[derive(Debug)]
-pub(crate) enum CapacityCheck<'s> {
-    /// A capacity can't serve the alternative, even if nothing else uses the device.
-    Never(CapacityMiss<'s>),
-    Takes(Vec<Amount<'s>>),
-}
-
-/// Reason why a device can't serve the requested capacities, even if nothing else uses it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum CapacityMiss<'s> {
-    /// The device has no capacity of this name.
-    Missing(&'s str),
-    /// The request policy of the capacity does not permit the amount.
-    Policy { name: &'s str, wanted: Quantity },
-    /// The value of the capacity is below the requested amount.
-    TooSmall { name: &'s str, value: Quantity, wanted: Quantity },
-}
 
 /// Result of checking a device for an alternative: binding conditions, selectors, and nodes where it is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -470,10 +451,14 @@ impl<'s> Table<'s> {
 
     /// Returns the capacities of a device, sorted by name.
     pub(crate) fn capacities(&self, device: DeviceIx) -> Result<&[Capacity<'s>], AllocateError> {
-        let Candidate { slice, device: object, .. } = self.candidate(device);
+        let candidate = self.candidate(device);
+        let (slice, object) = (candidate.slice, candidate.device);
         let read = || {
+            let known = self.candidates.pool(candidate.pool).capacities(candidate.number(), object).unwrap_or_default();
+            let mut known = known.iter().copied();
+            let mut quantity = |field, text| known.next().map_or_else(|| parsed(field, text), Ok);
             let capacities = object.capacity.iter().flatten().map(|(name, capacity)| {
-                Capacity::read(name, capacity).map_err(|invalid| AllocateError::SliceQuantity {
+                Capacity::read(name, capacity, &mut quantity).map_err(|invalid| AllocateError::SliceQuantity {
                     slice: name_of(slice).to_owned(),
                     field: format!("spec.devices[{}].capacity[{name}].{}", object.name, invalid.field),
                     source: invalid.error,

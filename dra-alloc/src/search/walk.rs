@@ -16,12 +16,14 @@ use smallvec::SmallVec;
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
 use super::demand::OpenRequest;
+use super::domains::looks;
 use super::elisions::Elision;
-use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, next};
+use super::ix::{AlternativeIx, ClaimIx, DeviceIx, RequestIx, next};
 use super::partial_assignment::{Chosen, Insufficient, PartialAssignment, Placed, Refusal, Rejection};
 use super::prune::{Attempts, Prune};
 use super::refused_before::{Lasting, RefusedBefore};
-use super::request::{Claim, ConstraintKind, Mode, Plan};
+use super::request::{Claim, ConstraintKind, Mode};
+use super::solution::{Selected, Solution};
 use super::stopped::{Limit, Stopped};
 use super::table::{DevicesOfAll, Table};
 
@@ -118,64 +120,6 @@ pub(crate) struct Walk<'t, 's> {
 
 /// Largest work of the search of a claim alone.
 const WORK_FOR_A_CLAIM_ALONE: u64 = 10_000;
-
-/// Alternative that was last tried for each request, for the requests of all claims in order.
-#[derive(Clone, Debug)]
-pub(crate) struct Selected(SmallVec<[AlternativeIx; 8]>);
-
-impl Selected {
-    /// Collects the alternatives of the requests of all claims, in order.
-    pub(crate) fn new(alternatives: impl IntoIterator<Item = AlternativeIx>) -> Self {
-        Self(alternatives.into_iter().collect())
-    }
-
-    /// Returns the alternatives of the requests of all claims, in order.
-    pub(crate) fn alternatives(&self) -> &[AlternativeIx] {
-        &self.0
-    }
-
-    fn firsts(claims: &ByClaim<Claim<'_>>) -> Self {
-        Self(claims.iter().flat_map(|claim| &claim.requests).map(|request| request.alternatives.start).collect())
-    }
-
-    fn set(&mut self, claims: &ByClaim<Claim<'_>>, position: &Position, alternative: AlternativeIx) {
-        let before: usize = claims.iter().take(position.claim.into()).map(|claim| claim.requests.len()).sum();
-        if let Some(selected) = self.0.get_mut(before + usize::from(position.request)) {
-            *selected = alternative;
-        }
-    }
-}
-
-/// Solution of the search: the chosen devices in the order of their choice, and the chosen alternative of each request.
-#[derive(Clone, Copy)]
-pub(crate) struct Solution<'w> {
-    pub(crate) chosen: &'w [Chosen],
-    pub(crate) selected: &'w Selected,
-}
-
-impl<'w> Solution<'w> {
-    /// Returns each claim with the alternatives of its requests and its devices. Relies on the search completing one
-    /// claim after the other.
-    pub(crate) fn by_claim<'p>(
-        self,
-        plan: &'p Plan<'p>,
-    ) -> impl Iterator<Item = (&'p Claim<'p>, &'w [AlternativeIx], &'w [Chosen])> {
-        let (mut selected, mut chosen) = (self.selected.0.as_slice(), self.chosen);
-        plan.claims.enumerate().map(move |(index, claim)| {
-            let is_own =
-                |chosen: &Chosen| plan.alternatives.at(chosen.alternative).is_some_and(|asked| asked.claim == index);
-            let devices = chosen.partition_point(is_own);
-            (claim, split_off(&mut selected, claim.requests.len()), split_off(&mut chosen, devices))
-        })
-    }
-}
-
-/// Removes and returns the first `count` elements of a list.
-fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
-    let (first, rest) = list.split_at_checked(count).unwrap_or((*list, &[]));
-    *list = rest;
-    first
-}
 
 /// Returns true if the search is the one that pruning is proved for: it gives a device to a request once, remembers every
 /// device under a constraint, goes on with the alternative that it chose, and a refused device leaves no trace.
@@ -359,7 +303,8 @@ impl<'t, 's> Walk<'t, 's> {
     }
 
     fn choose(&mut self, alternative: AlternativeIx, so_far: Answer) -> Step {
-        self.selected.set(&self.table.plan.claims, &self.position, alternative);
+        let place = (self.position.claim, self.position.request);
+        self.selected.set(&self.table.plan.claims, place, alternative);
         self.frames.push(Frame::Alternative { position: self.position, alternative, so_far });
         self.position.alternative = Some(alternative);
         Step::On
@@ -433,7 +378,7 @@ impl<'t, 's> Walk<'t, 's> {
         }
         let is_admin = self.table.alternative(alternative).admin_access;
         let mut is_gapless = self.refused_before.end(alternative) == self.position.from;
-        let (mut conflicts, most_conflicts) = (0, self.most_conflicts());
+        let (mut conflicts, mut most_conflicts) = (0, self.least_conflicts());
         for device in self.table.devices_from(alternative, self.position.from) {
             let refused = if !is_admin && self.table.is_held(device) {
                 self.meter.work(1)?;
@@ -451,8 +396,11 @@ impl<'t, 's> Walk<'t, 's> {
             }
             conflicts += usize::from(refused == Lasting::Conflict);
             if conflicts > most_conflicts {
-                self.position.from = next(device);
-                return self.look_ahead(alternative);
+                most_conflicts = self.most_conflicts();
+                if conflicts > most_conflicts {
+                    self.position.from = next(device);
+                    return self.look_ahead(alternative);
+                }
             }
         }
         Ok(Step::Back(Answer::No))
@@ -463,12 +411,19 @@ impl<'t, 's> Walk<'t, 's> {
         if self.start_pruning()? { Ok(Step::End) } else { self.next_of_any(alternative) }
     }
 
-    /// Returns the number of devices that a constraint may refuse before pruning starts.
-    fn most_conflicts(&self) -> usize {
+    /// Returns the number of devices that a constraint may refuse before the price of pruning is asked for.
+    const fn least_conflicts(&self) -> usize {
         match self.pruning {
-            Pruning::After(_) => self.table.context.pruning.start_after_conflicts(self.table.candidates.end().into()),
+            Pruning::After(_) => self.table.context.pruning.least_conflicts(),
             Pruning::On(_) | Pruning::Never => usize::MAX,
         }
+    }
+
+    /// Returns the number of devices that a constraint may refuse before pruning starts.
+    fn most_conflicts(&self) -> usize {
+        let different = self.table.plan.alternatives.enumerate().filter(|(own, asked)| asked.like == *own);
+        let looks = || different.map(|(alternative, _)| looks(self.table, alternative)).max().unwrap_or(0);
+        self.table.context.pruning.start_after_conflicts(looks)
     }
 
     /// Goes on after a device. `is_gapless`: all devices before it are refused, or taken.

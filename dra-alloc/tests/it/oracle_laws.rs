@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dra_alloc::{AllocateError, Allocator, Budget, Gate, Inventory, InventoryEvent, Profile, Verdict};
+use dra_alloc::{AllocateError, Allocator, Budget, Gate, Inventory, InventoryEvent, Outcome, Profile, Verdict};
 use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::Value;
@@ -16,6 +16,9 @@ const SEEDS: u64 = if cfg!(debug_assertions) { 800 } else { 8000 };
 
 /// Steps of the oracle; a case that needs more is not compared.
 const FEW_STEPS: u64 = 5_000;
+
+/// Kinds of random clusters.
+const MAKERS: [fn(u64) -> Case; 3] = [oracle::random::case, oracle::random::tight, oracle::random::racks];
 
 fn allocate_from(case: &Case, inventory: &Inventory) -> Result<Verdict, AllocateError> {
     with_allocator(case, inventory, |allocator| {
@@ -50,6 +53,30 @@ fn the_oracle_agrees() {
         }
     }
     assert!(compared > SEEDS * 7 / 4, "{compared}");
+}
+
+/// What is read beforehand is what a search would read: counters, capacities, and what is left of them.
+#[test]
+fn preparing_changes_no_answer_and_no_step() {
+    let (mut allocated, mut failed) = (0, 0);
+    for (seed, make) in (0..SEEDS / 2).flat_map(|seed| MAKERS.iter().map(move |make| (seed, make))) {
+        let case = make(seed);
+        let allocate = |is_prepared| {
+            let (inventory, state) = (inventory(&case), state(&case));
+            with_allocator(&case, &inventory, |allocator| {
+                if is_prepared {
+                    allocator.prepare(&state, [&case.node]);
+                }
+                let verdict = allocator.allocate(&state, &case.node, &case.claims, Budget::default());
+                verdict.map(|verdict| (verdict.steps, verdict.outcome)).map_err(|error| error.to_string())
+            })
+        };
+        let unprepared = allocate(false);
+        assert_eq!(allocate(true), unprepared, "seed {seed}: {}", case.to_json());
+        allocated += u64::from(matches!(unprepared, Ok((_, Outcome::Allocated(_)))));
+        failed += u64::from(unprepared.is_err());
+    }
+    assert!(allocated > SEEDS / 4 && failed > 0, "{allocated} allocated, {failed} failed");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod racks;
 mod risky;
 mod slices;
 mod tight;
+mod unchecked;
 
 use dra_attrs::Quantity;
 use serde_json::{Map, Value, json};
@@ -135,6 +136,11 @@ pub fn racks(seed: u64) -> Case {
 /// Returns the case of a seed with requests for all devices whose search may end in an error.
 pub fn risky(seed: u64) -> Case {
     Case::from_json(risky::json(seed))
+}
+
+/// Returns the case of a seed in which the first device of a constraint may go unchecked.
+pub fn unchecked(seed: u64) -> Case {
+    Case::from_json(unchecked::json(seed))
 }
 
 /// Returns the case of a seed, in the layout of the corpus.

@@ -38,11 +38,13 @@ struct KeptPool {
 
 /// Pools of a set of shared slices, sorted by driver and name.
 #[derive(Clone, Debug)]
-pub(super) struct SharedSet {
+pub(crate) struct SharedSet {
     pub(super) sight: Sight,
     /// The slices beside those for all nodes.
-    pub(super) beside: Positions,
+    beside: Positions,
     pub(super) pools: Vec<SharedPool>,
+    /// Number of devices in all pools; `None` if slices that are not in the set decide about one of them.
+    devices: Option<usize>,
 }
 
 /// One pool of a set of shared slices.
@@ -52,6 +54,23 @@ pub(super) struct SharedPool {
     pub(super) positions: Positions,
     /// The pool; `None` if slices that are not in the set decide about it.
     pub(super) pool: Option<Arc<Pool>>,
+}
+
+impl SharedSet {
+    pub(super) fn new(sight: Sight, beside: Positions, pools: Vec<SharedPool>) -> Self {
+        let devices = pools.iter().map(|shared| shared.pool.as_ref().map(|pool| pool.len())).sum();
+        Self { sight, beside, pools, devices }
+    }
+
+    /// Returns the number of devices in all pools; `None` if slices that are not in the set decide about one of them.
+    pub(super) const fn devices(&self) -> Option<usize> {
+        self.devices
+    }
+
+    /// Returns the pools that the slices of the set decide about.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Arc<Pool>> {
+        self.pools.iter().filter_map(|shared| shared.pool.as_ref())
+    }
 }
 
 /// Number of sets from which all are forgotten, since labels of nodes may change without end.

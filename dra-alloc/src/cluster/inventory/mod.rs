@@ -18,6 +18,7 @@ mod layer;
 mod lists;
 mod node_view;
 pub(crate) mod pool;
+mod pool_capacities;
 pub(crate) mod pool_counters;
 pub(crate) mod pool_devices;
 mod shared_index;

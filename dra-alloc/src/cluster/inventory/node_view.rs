@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use dra_device::pool::{LatestGeneration, group_by_pool, slice_devices};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, NodeSelector};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use smallvec::SmallVec;
 
@@ -61,6 +61,11 @@ impl Inventory {
             return Ok(only_own(kept));
         }
         let set = self.shared_set(&beside, sight);
+        if own.is_empty()
+            && let Some(view) = View::of_shared(Arc::clone(&set))
+        {
+            return Ok(view);
+        }
         if let Some(kept) = kept {
             return Ok(View::mixed(self.merged(&kept.pools, own, &set)));
         }
@@ -72,10 +77,23 @@ impl Inventory {
     /// Returns the shared slices that a node sees beside those for all nodes.
     fn visible_beside(&self, node: &Node, sight: Sight, weight: &mut usize) -> Result<Positions, Box<SliceError<'_>>> {
         let mut visible = Positions::new();
+        // Drivers mostly write one selector into all their slices, of which one comparison with the node is enough.
+        let mut last: Option<(&NodeSelector, bool, usize)> = None;
         for index in self.shared().beside(node) {
-            if let Some(slice) = self.slice(index)
-                && is_for(slice, node, sight, weight)?
-            {
+            let Some(slice) = self.slice(index) else { continue };
+            let selector = selector_alone(slice, sight);
+            let (is_visible, own_weight) = match last {
+                Some((known, is_visible, known_weight)) if selector == Some(known) => (is_visible, known_weight),
+                _ => {
+                    let mut own_weight = 0;
+                    let is_visible =
+                        is_for(slice, node, sight, &mut own_weight).inspect_err(|_| *weight += own_weight)?;
+                    last = selector.map(|selector| (selector, is_visible, own_weight)).or(last);
+                    (is_visible, own_weight)
+                }
+            };
+            *weight += own_weight;
+            if is_visible {
                 visible.push(index);
             }
         }
@@ -126,7 +144,7 @@ impl Inventory {
                 let everywhere = self.shared_set(&Positions::new(), sight);
                 self.with_more(&everywhere.pools, self.shared_pools(beside, sight), sight)
             };
-            SharedSet { sight, beside: beside.clone(), pools }
+            SharedSet::new(sight, beside.clone(), pools)
         })
     }
 
@@ -234,6 +252,14 @@ fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
 /// gate `DRAPartitionableDevices` on.
 fn is_known(slice: &ResourceSlice, sight: Sight) -> bool {
     sight.reads_counters || (slice.spec.per_device_node_selection.is_none() && !has_counters(slice))
+}
+
+/// Returns the node selector of a slice if it alone decides which nodes see the slice.
+fn selector_alone(slice: &ResourceSlice, sight: Sight) -> Option<&NodeSelector> {
+    match Scope::from_slice(&slice.spec) {
+        Scope::Selector(selector) if is_known(slice, sight) => Some(selector),
+        _ => None,
+    }
 }
 
 /// Returns true if a shared slice is visible to the node.

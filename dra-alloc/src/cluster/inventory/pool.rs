@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use dra_attrs::QuantityError;
+use dra_attrs::{Quantity, QuantityError};
 use dra_device::internal::{counter_problem, name_of};
 use dra_device::pool::{PoolProblem, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::device::DeviceFacts;
 use super::flags::{Flags, bit};
+use super::pool_capacities::PoolCapacities;
 use super::pool_counters::{BadAmount, PoolCounters};
 use super::pool_devices::PoolDevices;
 use super::sight::Sight;
@@ -52,8 +53,11 @@ pub(crate) struct Pool {
     facts: Box<[DeviceFacts]>,
     /// Counter sets, and what devices consume of them.
     read_counters: OnceLock<Result<PoolCounters, (usize, BadAmount)>>,
+    capacities: PoolCapacities,
     flags: Flags,
     soundness: Flags,
+    /// Set when all facts were computed.
+    looked: OnceLock<()>,
     /// Hash of driver and pool name.
     hash: u64,
     /// Mark of the slices that make the pool.
@@ -78,8 +82,10 @@ impl Pool {
             counters: Vec::new(),
             facts: Box::default(),
             read_counters: OnceLock::new(),
+            capacities: PoolCapacities::default(),
             flags: Flags::default(),
             soundness: Flags::default(),
+            looked: OnceLock::new(),
             hash,
             stamp: Stamp::next(),
         }
@@ -121,8 +127,10 @@ impl Pool {
             counters,
             facts,
             read_counters,
+            capacities: PoolCapacities::default(),
             flags,
             soundness,
+            looked: OnceLock::new(),
             hash,
             stamp,
         }
@@ -254,6 +262,12 @@ impl Pool {
         self.counters.iter().map(|slice| &**slice)
     }
 
+    /// Returns the quantities of the capacities of a device, by its number among all devices of the pool that the node can use;
+    /// `None` if one is not a quantity. Reads them when they are first asked for.
+    pub(crate) fn capacities(&self, number: usize, device: &Device) -> Option<&[Quantity]> {
+        self.capacities.quantities(self.len(), number, device)
+    }
+
     /// Returns the counters of the pool. Reads them on first use, and what a device consumes when it is asked for.
     pub(crate) fn read_counters(&self) -> Result<&PoolCounters, InvalidCounter<'_>> {
         let devices = || self.all_slices().map(|slice| slice_devices(slice).len()).sum();
@@ -264,10 +278,24 @@ impl Pool {
         })
     }
 
-    /// Computes all facts about the pool and its devices now, instead of on first use.
+    /// Computes all facts about the pool and its devices now, instead of on first use: also its counters, and the capacities
+    /// that are not simple numbers.
     pub(crate) fn look(&self) {
-        self.flags();
-        self.is_sound();
+        self.looked.get_or_init(|| {
+            self.flags();
+            self.is_sound();
+            if !self.counters.is_empty()
+                && let Ok(counters) = self.read_counters()
+            {
+                let devices = self.all_slices().flat_map(|slice| slice_devices(slice));
+                devices.enumerate().for_each(|(number, device)| counters.look(number, device));
+            }
+            let known = self.devices.iter().zip(&self.facts).enumerate();
+            for (number, (device, _)) in known.filter(|(_, (device, facts))| !facts.look(device).has_plain_capacities())
+            {
+                self.capacities(number, device);
+            }
+        });
     }
 
     /// Returns the state of the pool: complete, incomplete or invalid. Reads every device on first use.

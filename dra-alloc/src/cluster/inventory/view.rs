@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use dra_attrs::NodeSelectorError;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
+use super::kept::SharedSet;
 use super::pool::Pool;
 use super::sight::Sight;
 
@@ -32,6 +33,8 @@ pub(super) type CachedPools = OnceLock<Option<Arc<OwnPools>>>;
 pub(crate) enum View<'i> {
     /// The pools of the node's own slices.
     Own(&'i OwnPools),
+    /// The pools of a set of shared slices, which decide about all of them.
+    Shared { set: Arc<SharedSet>, devices: usize },
     /// Pools of which some are shared with other nodes.
     Mixed {
         pools: Vec<PoolRef<'i>>,
@@ -69,27 +72,41 @@ impl<'i> View<'i> {
         Self::Mixed { pools, devices }
     }
 
+    /// Returns the view of a set of shared slices; `None` if other slices decide about one of the pools.
+    pub(super) fn of_shared(set: Arc<SharedSet>) -> Option<Self> {
+        let devices = set.devices()?;
+        Some(Self::Shared { set, devices })
+    }
+
     pub(crate) fn pools(&self) -> impl Iterator<Item = &Pool> {
-        let (own, mixed) = match self {
-            Self::Own(own) => (&*own.pools, &[][..]),
-            Self::Mixed { pools, .. } => (&[][..], &**pools),
+        let (own, shared, mixed) = match self {
+            Self::Own(own) => (&*own.pools, None, &[][..]),
+            Self::Shared { set, .. } => (&[][..], Some(set), &[][..]),
+            Self::Mixed { pools, .. } => (&[][..], None, &**pools),
         };
-        own.iter().chain(mixed.iter().map(PoolRef::pool))
+        let shared = shared.into_iter().flat_map(|set| set.known()).map(|pool| &**pool);
+        own.iter().chain(shared).chain(mixed.iter().map(PoolRef::pool))
     }
 
     /// Returns the pools if none is the node's own.
     pub(crate) fn shared(&self) -> Option<impl Iterator<Item = &Arc<Pool>>> {
-        let Self::Mixed { pools, .. } = self else { return None };
+        let (set, pools) = match self {
+            Self::Own(_) => return None,
+            Self::Shared { set, .. } => (Some(set), &[][..]),
+            Self::Mixed { pools, .. } => (None, &**pools),
+        };
         let shared = |pool| match pool {
             &PoolRef::Own(_) => None,
             PoolRef::Shared(pool) => Some(pool),
         };
-        pools.iter().all(|pool| shared(pool).is_some()).then(|| pools.iter().filter_map(shared))
+        let mixed = pools.iter().all(|pool| shared(pool).is_some()).then(|| pools.iter().filter_map(shared))?;
+        Some(set.into_iter().flat_map(|set| set.known()).chain(mixed))
     }
 
     pub(crate) fn pool(&self, position: usize) -> Option<&Pool> {
         match self {
             Self::Own(own) => own.pools.get(position),
+            Self::Shared { set, .. } => set.pools.get(position)?.pool.as_deref(),
             Self::Mixed { pools, .. } => pools.get(position).map(PoolRef::pool),
         }
     }
@@ -97,6 +114,7 @@ impl<'i> View<'i> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Own(own) => own.pools.len(),
+            Self::Shared { set, .. } => set.pools.len(),
             Self::Mixed { pools, .. } => pools.len(),
         }
     }
@@ -105,7 +123,7 @@ impl<'i> View<'i> {
     pub(crate) const fn devices(&self) -> usize {
         match self {
             Self::Own(own) => own.devices,
-            Self::Mixed { devices, .. } => *devices,
+            Self::Shared { devices, .. } | Self::Mixed { devices, .. } => *devices,
         }
     }
 }

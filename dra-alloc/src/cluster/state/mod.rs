@@ -429,7 +429,8 @@ impl AllocatedState {
         let mut added = Vec::with_capacity(holdings.len());
         for (result, holding) in holdings {
             let names = [&*result.driver, &*result.pool, &*result.device];
-            added.push(self.add_use(names, Some(Arc::clone(&id)), holding));
+            let [driver, pool, device] = self.add_use(names, Some(Arc::clone(&id)), holding.clone()).map(Arc::clone);
+            added.push(Held { driver, pool, device, holding });
         }
         let is_it = |claim: &ClaimUse| claim.id.texts() == texts;
         let held = &mut self.claims.entry(hash(texts), is_it, || ClaimUse { id, held: Vec::new() }).held;
@@ -445,20 +446,19 @@ impl AllocatedState {
         self.add_use([&device.driver, &device.pool, &device.device], None, holding);
     }
 
-    /// Adds a holding to a device, which is named by driver, pool and device name.
-    fn add_use(&mut self, [driver, pool, device]: [&str; 3], holder: Holder, holding: Holding) -> Held {
+    /// Adds a holding to a device, which is named by driver, pool and device name. Returns the names as they are kept.
+    fn add_use(&mut self, [driver, pool, device]: [&str; 3], holder: Holder, holding: Holding) -> [&Arc<str>; 3] {
         let make = || PoolUse::new(driver, pool);
         let found = self.pools.entry(hash([driver, pool]), |other| other.is(driver, pool), make);
-        let before = (found.len(), found.held_twice());
-        let device = found.add(device, holder, holding.clone());
-        self.devices += found.len() - before.0;
-        let (driver, pool) = (Arc::clone(&found.driver), Arc::clone(&found.pool));
-        if found.held_twice() > before.1 {
-            let twice = HeldTwice { driver: Arc::clone(&driver), pool: Arc::clone(&pool), device: Arc::clone(&device) };
+        let added = found.add(device, holder, holding);
+        self.devices += usize::from(added.is_first);
+        self.stamp = added.stamp;
+        if added.is_twice {
+            let [driver, pool, device] = added.names.map(Arc::clone);
+            let twice = HeldTwice { driver, pool, device };
             self.held_twice.insert(hash(twice.texts()), twice);
         }
-        self.stamp = Stamp::next();
-        Held { driver, pool, device, holding }
+        added.names
     }
 
     fn forget_id(&mut self, id: [&str; 3]) -> bool {

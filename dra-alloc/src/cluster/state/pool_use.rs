@@ -33,6 +33,18 @@ pub(crate) struct CountersLeft {
     pub(crate) is_used: Box<[bool]>,
 }
 
+/// Effect of a holding that was added to the use of a pool.
+pub(super) struct Added<'u> {
+    /// Driver, pool and device, as the use keeps their names.
+    pub(super) names: [&'u Arc<str>; 3],
+    /// Mark of the change.
+    pub(super) stamp: Stamp,
+    /// True if the device was not in use before.
+    pub(super) is_first: bool,
+    /// True if the device is held twice since then.
+    pub(super) is_twice: bool,
+}
+
 impl PoolUse {
     pub(super) fn new(driver: &str, pool: &str) -> Self {
         let (driver, pool, devices, occupancies) =
@@ -94,15 +106,22 @@ impl PoolUse {
         devices
     }
 
-    pub(super) fn add(&mut self, device: &str, holder: Holder, holding: Holding) -> Arc<str> {
+    pub(super) fn add(&mut self, device: &str, holder: Holder, holding: Holding) -> Added<'_> {
         self.stamp = Stamp::next();
-        let found = self.devices.entry(hash(device), |other| *other.name == *device, || DeviceUsage::new(device));
+        self.counters_left = OnceLock::new();
+        let mut is_first = false;
+        let make = || {
+            is_first = true;
+            DeviceUsage::new(device)
+        };
+        let found = self.devices.entry(hash(device), |other| *other.name == *device, make);
         let before = found.is_held_twice();
         found.add(holder, holding);
-        self.held_twice = self.held_twice + usize::from(found.is_held_twice()) - usize::from(before);
-        let name = Arc::clone(&found.name);
-        self.update(device);
-        name
+        let is_twice = found.is_held_twice() && !before;
+        self.held_twice += usize::from(is_twice);
+        self.occupancies.update(device, Some(found));
+        let names = [&self.driver, &self.pool, &found.name];
+        Added { names, stamp: self.stamp, is_first, is_twice }
     }
 
     pub(super) fn remove(&mut self, device: &str, holder: &Holder, holding: &Holding) {
@@ -115,12 +134,8 @@ impl PoolUse {
         if found.is_unused() {
             self.devices.remove(hash, is_it);
         }
-        self.update(device);
-    }
-
-    fn update(&mut self, device: &str) {
         self.counters_left = OnceLock::new();
-        let usage = self.devices.find(hash(device), |other| *other.name == *device);
+        let usage = self.devices.find(hash, is_it);
         self.occupancies.update(device, usage);
     }
 }

@@ -73,6 +73,22 @@ fn the_oracle_agrees_where_groups_are_alike() {
 }
 
 #[test]
+fn the_oracle_agrees_where_the_first_device_goes_unchecked() {
+    let (mut allocated, mut turned_back) = (0, 0);
+    for (seed, case, wanted, inventory) in decided(SEEDS * 4, random::unchecked) {
+        // Each rule alone, all but one, all.
+        let rule = 1 << (seed % u64::from(PruningRules::COUNT));
+        for rules in [rule, ALL & !rule, ALL] {
+            assert_agrees(&case, &inventory, &wanted, PruningRules::from_start(rules));
+        }
+        allocated += u64::from(wanted.0 == "allocated");
+        turned_back += u64::from(steps(&case, &inventory, ALL) < steps(&case, &inventory, 0));
+    }
+    assert!(allocated > SEEDS / 2, "{allocated}");
+    assert!(turned_back > SEEDS / 4, "branches were left out in {turned_back} of {} clusters", SEEDS * 4);
+}
+
+#[test]
 fn an_error_that_the_search_can_reach_is_reached() {
     let settled = 1 << PruningRule::SettledRisks as u16;
     let (mut failed, mut turned_back) = (0, 0);
