@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use k8s_openapi::jiff::SignedDuration;
+use object_patches::Object;
 use serde_json::{Value, json};
 
 use crate::api::{Answer, Api, Context, place, seconds};
 use crate::door::next_generation;
 use crate::kinds::{KINDS, Kind};
-use crate::object::Object;
 use crate::options::OptionsOf;
 use crate::refusal::{Refusal, success};
 use crate::request::Target;

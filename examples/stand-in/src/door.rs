@@ -5,6 +5,8 @@
 
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
 use dra_attrs::{Component, ErrorType, FieldError, FieldErrors, FieldPath, Gate, GateSet, Profile};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -14,6 +16,7 @@ use k8s_openapi::api::resource::v1::{
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::jiff::Timestamp;
+use object_patches::Object;
 use poolstatus::StatusRequest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,7 +26,6 @@ use crate::defaults;
 use crate::go_values;
 use crate::kinds::{Kind, RESOURCE};
 use crate::metadata;
-use crate::object::Object;
 use crate::plain_rules;
 use crate::refusal::Refusal;
 
@@ -95,6 +97,12 @@ impl Door {
             ("Node", _) => plain::<Node>(attempt),
             ("Event", _) => plain::<Event>(attempt),
             ("Lease", _) => plain::<Lease>(attempt),
+            ("CronJob", _) => plain::<CronJob>(attempt),
+            ("DaemonSet", _) => plain::<DaemonSet>(attempt),
+            ("Deployment", _) => plain::<Deployment>(attempt),
+            ("Job", _) => plain::<Job>(attempt),
+            ("ReplicaSet", _) => plain::<ReplicaSet>(attempt),
+            ("StatefulSet", _) => plain::<StatefulSet>(attempt),
             ("Namespace", _) => plain::<Namespace>(attempt),
             ("PodDisruptionBudget", _) => plain::<PodDisruptionBudget>(attempt),
             ("PriorityClass", _) => plain::<PriorityClass>(attempt),
@@ -260,7 +268,11 @@ pub(crate) fn typed<T: DeserializeOwned>(kind: &Kind, object: &Value) -> Result<
     })
 }
 
-fn as_json<T: Serialize>(object: &T) -> Result<Value, Refusal> {
+/// Writes an object as JSON.
+///
+/// # Errors
+/// It has a map whose keys are no texts.
+pub(crate) fn as_json<T: Serialize>(object: &T) -> Result<Value, Refusal> {
     serde_json::to_value(object).map_err(|error| Refusal::new(500, "InternalError", error.to_string()))
 }
 
@@ -277,7 +289,8 @@ pub(crate) fn read_again(kind: &Kind, object: &Value) -> Result<Value, Refusal> 
             }
         };
     }
-    again!("DeviceClass": DeviceClass, "DeviceTaintRule": DeviceTaintRule, "Event": Event, "Lease": Lease,
+    again!("CronJob": CronJob, "DaemonSet": DaemonSet, "Deployment": Deployment, "Job": Job,
+        "ReplicaSet": ReplicaSet, "StatefulSet": StatefulSet, "DeviceClass": DeviceClass, "DeviceTaintRule": DeviceTaintRule, "Event": Event, "Lease": Lease,
         "Namespace": Namespace, "Node": Node, "PodDisruptionBudget": PodDisruptionBudget, "PriorityClass": PriorityClass, "Pod": Pod, "ResourceClaim": ResourceClaim,
         "ResourceClaimTemplate": ResourceClaimTemplate, "ResourcePoolStatusRequest": ResourcePoolStatusRequest,
         "ResourceSlice": ResourceSlice, "ServiceAccount": ServiceAccount)

@@ -1,9 +1,9 @@
 //! Query of a request, and its rules.
 
 use dra_attrs::{BadValue, FieldError, FieldErrors, FieldPath};
+use object_patches::{Object, OnConflict};
 use serde_json::Value;
 
-use crate::object::Object;
 use crate::refusal::Refusal;
 use crate::request::Target;
 use crate::selector::Selector;
@@ -136,8 +136,8 @@ impl Options {
         !self.dry_run.is_empty()
     }
 
-    pub(crate) fn is_forced(&self) -> bool {
-        self.force == Some(true)
+    pub(crate) fn on_conflict(&self) -> OnConflict {
+        if self.force == Some(true) { OnConflict::Take } else { OnConflict::Refuse }
     }
 
     pub(crate) fn validation(&self) -> FieldValidation {

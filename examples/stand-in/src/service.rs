@@ -11,6 +11,8 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
+use object_patches::managed_fields::manager_name;
+use object_patches::{Object, Patch};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -22,12 +24,9 @@ use crate::bodies::{bytes_of, read, read_object, read_yaml};
 use crate::chunk::Chunk;
 use crate::discovery::{self, ServerVersion};
 use crate::gate_metrics::gate_metrics;
-use crate::managed_fields::manager_name;
 use crate::media;
 use crate::misbehave::{Fault, Misbehaviour, Moment};
-use crate::object::Object;
 use crate::options::{Options, OptionsOf};
-use crate::patch::Patch;
 use crate::refusal::Refusal;
 use crate::request::{Subresource, Target};
 use crate::rights::{Rights, User};
@@ -232,6 +231,10 @@ impl Service {
                 let found = api.store.get(&place(target, name)).ok_or_else(|| Refusal::not_found(target.kind, name))?;
                 Ok(self.answered(call, 200, found, &[]))
             }
+            ("GET", Some(name), Subresource::Scale) => {
+                let scale = self.api().scale(target, name)?;
+                Ok(self.answered(call, 200, &scale, &[]))
+            }
             _ => {
                 let mut api = self.api();
                 let answer = write(&mut api, call).unwrap_or_else(|| Err(Refusal::not_allowed()))?;
@@ -350,9 +353,15 @@ fn write(api: &mut Api, call: &Call) -> Option<Result<Answer, Refusal>> {
         ("PUT", Some(name), Subresource::None | Subresource::Status) => {
             object(OptionsOf::Update).and_then(|body| api.update(context, name, body))
         }
-        ("PATCH", Some(name), Subresource::None | Subresource::Status) => {
-            Patch::parse(content_type, body).and_then(|patch| {
+        ("PUT", Some(name), Subresource::Scale) => {
+            object(OptionsOf::Update).and_then(|body| api.set_scale(context, name, &body))
+        }
+        ("PATCH", Some(name), Subresource::None | Subresource::Status | Subresource::Scale) => {
+            Patch::parse(content_type, body).map_err(Refusal::from).and_then(|patch| {
                 options.check(OptionsOf::Patch { is_apply: matches!(patch, Patch::Apply(_)) })?;
+                if target.subresource == Subresource::Scale {
+                    return api.patch_scale(context, name, patch);
+                }
                 api.patch(context, name, patch)
             })
         }
