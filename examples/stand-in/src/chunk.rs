@@ -64,7 +64,11 @@ impl<'o> Chunk<'o> {
     ) -> Result<Self, Refusal> {
         let from = from(store, target, options)?;
         let version = from.as_ref().map_or_else(|| store.revision(), |from| from.version);
-        let is_left = |object: &&Arc<Value>| from.as_ref().is_none_or(|from| key(object) > from.after);
+        let is_left = |object: &&Arc<Value>| {
+            from.as_ref().is_none_or(|From { after: (namespace, name), .. }| {
+                (object.metadata("namespace"), object.metadata("name")) > (namespace.as_str(), name.as_str())
+            })
+        };
         let mut rest = objects.filter(is_left);
         let most = if options.limit == 0 { usize::MAX } else { options.limit };
         let objects: Vec<&Arc<Value>> = rest.by_ref().take(most).collect();

@@ -31,6 +31,13 @@ impl Api {
         let context = Context { options, ..context };
         let Context { target, now, .. } = context;
         let kind = target.kind;
+        if options.orphans() && workload_pods::door::template_of(kind.name).is_some() {
+            return Err(Refusal::new(
+                422,
+                "Invalid",
+                "this stand-in keeps no orphans: the pods of a workload go with it",
+            ));
+        }
         if kind.name == "Namespace" && IMMORTAL.contains(&name) {
             return Err(Refusal::forbidden(kind, name, "this namespace may not be deleted"));
         }

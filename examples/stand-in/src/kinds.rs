@@ -53,7 +53,7 @@ use Status::{Plain, Subresource};
 const OF_SLICES: &[&str] = &["spec.driver", "spec.nodeName"];
 
 /// All kinds in all versions, in the order of discovery. A release has some of them.
-pub(crate) static KINDS: [Kind; 30] = [
+pub(crate) static KINDS: [Kind; 31] = [
     Kind {
         short: &["ns"],
         selectable: &["status.phase"],
@@ -122,6 +122,8 @@ pub(crate) static KINDS: [Kind; 30] = [
     Kind { selectable: OF_SLICES, ..kind(RESOURCE, "v1beta1", "ResourceSlice", "resourceslices", Cluster, Plain) },
     kind(RESOURCE, "v1alpha3", "DeviceTaintRule", "devicetaintrules", Cluster, Subresource),
     kind(RESOURCE, "v1alpha3", "ResourcePoolStatusRequest", "resourcepoolstatusrequests", Cluster, Subresource),
+    // As the text of its KEP has it; no release has this version.
+    kind(RESOURCE, "v1alpha1", "ResourcePoolStatusRequest", "resourcepoolstatusrequests", Cluster, Subresource),
 ];
 
 impl PartialEq for Kind {

@@ -1,6 +1,7 @@
 //! Server: requests over HTTP, answered from the store.
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub(crate) struct Service {
     rights: Option<Arc<Rights>>,
     /// Time that passes before each answer.
     delay: Duration,
+    /// Largest number of objects in one answer to a list.
+    chunk: Option<NonZeroUsize>,
 }
 
 /// Request as far as a verb needs it.
@@ -80,13 +83,14 @@ impl Service {
         api: Api,
         misbehaviour: Misbehaviour,
         (version, served): (ServerVersion, Served),
-        delay: Duration,
+        (delay, chunk): (Duration, Option<NonZeroUsize>),
     ) -> Self {
         let changed = watch::Sender::new(api.store.revision());
         let (profile, rights) = (api.door.profile, api.rights.clone());
         Self {
             rights,
             delay,
+            chunk,
             api: Mutex::new(api),
             misbehaviour: Mutex::new(misbehaviour),
             version,
@@ -192,7 +196,7 @@ impl Service {
             _ => return Err(Refusal::no_path()),
         };
         let form = media::accepted(header(ACCEPT), head.method == Method::GET)?;
-        let options = Options::parse(head.uri.query().unwrap_or_default())?;
+        let options = Options::parse(head.uri.query().unwrap_or_default())?.cut_at(self.chunk);
         if let Some((rights, user)) = granted {
             rights.check_request(user, verb(&head.method, &target, &options), &target)?;
         }

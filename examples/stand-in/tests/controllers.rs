@@ -185,6 +185,7 @@ fn a_deployment_has_pods_by_a_replica_set_of_each_template() {
         sets["items"].as_array().unwrap().iter().map(|set| &set["spec"]["replicas"]).collect();
     replicas.sort_by_key(|number| number.as_i64());
     assert_eq!(replicas, [0, 1]);
+    assert_eq!(ask(&server, "DELETE", &format!("{path}?propagationPolicy=Orphan"), &Value::Null).code, 422);
     assert_eq!(ask(&server, "DELETE", &path, &Value::Null).code, 200);
     pods(&server, 0);
     until(&server, &format!("{APPS}/replicasets"), |_, list| names(list).is_empty());

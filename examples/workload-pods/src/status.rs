@@ -3,6 +3,8 @@
 //! `pods` are those of the workload, in any state. A pod that is ready counts as available at once. Pods of a job that have
 //! ended count for as long as they are there.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::apps::v1::{
     DaemonSet, DaemonSetStatus, Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet, ReplicaSetStatus,
     StatefulSet, StatefulSetStatus,
@@ -127,10 +129,8 @@ pub fn of_daemon_set(set: &DaemonSet, pods: &[&Pod], nodes: &[&Node]) -> DaemonS
     let demand = Demand::of_daemon_set(set);
     let wanted = demand.lacking(&[], nodes, usize::MAX);
     let hash = template_hash(&set.spec.template);
-    let is_wanted = |pod: &Pod| {
-        let node = daemon::node_of(pod);
-        is_active(pod) && wanted.iter().any(|wanted| daemon::node_of(wanted) == node)
-    };
+    let places: BTreeSet<&str> = wanted.iter().filter_map(daemon::node_of).collect();
+    let is_wanted = |pod: &Pod| is_active(pod) && daemon::node_of(pod).is_some_and(|node| places.contains(node));
     let pods = || pods.iter().copied();
     let desired = i32::try_from(wanted.len()).unwrap_or(i32::MAX);
     let (current, ready) = (count(pods(), is_wanted), count(pods(), is_ready));
@@ -160,7 +160,7 @@ pub fn of_job(job: &Job, pods: &[&Pod], now: Timestamp) -> JobStatus {
     let indexes = (spec.completion_mode.as_deref() == Some("Indexed")).then(|| {
         let own = job.metadata.name.as_deref().unwrap_or_default();
         let done = pods().filter(|pod| phase(pod) == "Succeeded").filter_map(|pod| number(pod, own));
-        Indexes::of(done.collect::<std::collections::BTreeSet<usize>>())
+        Indexes::of(done.collect::<BTreeSet<usize>>())
     });
     let succeeded = match &indexes {
         Some(indexes) => i32::try_from(indexes.count()).unwrap_or(i32::MAX),
