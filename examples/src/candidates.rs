@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodExplanation;
-use dra_attrs::node_selector_matches;
-use k8s_openapi::api::core::v1::{Node, Pod, PodSpec, Toleration};
-use readiness::GatedNodeView;
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use workload_pods::{NodeRefusal, node_refusal};
 
 /// Returns true for a pod that waits for a node, of one scheduler or of any.
 #[must_use]
@@ -71,49 +70,14 @@ pub fn candidates<'n>(pod: &Pod, nodes: impl Iterator<Item = &'n Node>) -> (Vec<
     (usable, explanation)
 }
 
-/// Taint of a node that is cordoned.
-const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-
-const CORDONED: &str = "node(s) were unschedulable";
-const NOT_SELECTED: &str = "node(s) didn't match Pod's node affinity/selector";
-const TAINTED: &str = "node(s) had untolerated taint(s)";
-
 /// Returns the reason that a pod may not use a node apart from devices, in kube-scheduler's words.
 #[must_use]
 pub fn refusal(pod: &Pod, node: &Node) -> Option<&'static str> {
-    let (pod, spec) = (pod.spec.as_ref()?, node.spec.as_ref());
-    let tolerations = pod.tolerations.as_deref().unwrap_or_default();
-    let is_cordoned = spec.and_then(|spec| spec.unschedulable).unwrap_or_default();
-    if is_cordoned && !tolerations.iter().any(tolerates_cordon) {
-        return Some(CORDONED);
-    }
-    if !is_selected(pod, node) {
-        return Some(NOT_SELECTED);
-    }
-    GatedNodeView::new(node, &[]).first_untolerated_taint(tolerations).map(|_| TAINTED)
+    node_refusal(pod, node).map(NodeRefusal::as_str)
 }
 
 /// Returns true if a pod may not use a node for its labels, names and taints, be it cordoned or not.
 #[must_use]
 pub fn is_kept_off(pod: &Pod, node: &Node) -> bool {
-    refusal(pod, node).is_some_and(|reason| reason != CORDONED)
-}
-
-/// Returns true if the node selector and the required node affinity of a pod admit a node. A selector that can't be read
-/// admits none.
-fn is_selected(pod: &PodSpec, node: &Node) -> bool {
-    let labels = node.metadata.labels.as_ref();
-    let has_label = |(key, value): (&String, &String)| labels.and_then(|labels| labels.get(key)) == Some(value);
-    let affinity = pod.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    let required = affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    pod.node_selector.iter().flatten().all(has_label)
-        && required.is_none_or(|required| node_selector_matches(required, node).unwrap_or_default())
-}
-
-fn tolerates_cordon(toleration: &Toleration) -> bool {
-    let key = toleration.key.as_deref().unwrap_or_default();
-    let exists = toleration.operator.as_deref() == Some("Exists");
-    let effect = toleration.effect.as_deref().unwrap_or_default();
-    let is_of_key = key == UNSCHEDULABLE && (exists || toleration.value.as_deref().unwrap_or_default().is_empty());
-    (is_of_key || key.is_empty() && exists) && matches!(effect, "" | "NoSchedule")
+    node_refusal(pod, node).is_some_and(|reason| reason != NodeRefusal::Cordoned)
 }

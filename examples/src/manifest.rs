@@ -7,6 +7,7 @@ mod door;
 mod empty;
 mod kind;
 mod list;
+mod pool_request;
 mod problem;
 mod source;
 mod template_path;
@@ -27,11 +28,9 @@ use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
-use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use poolstatus::kep;
 use readiness::rule::{NodeReadinessRule, ReadinessTaintRule};
 use readiness::{GatedNode, GatedPod, KubeletConfiguration};
 use serde_json::Value;
@@ -40,6 +39,7 @@ pub use door::{Lost, LostCause, lost_fields, span, title};
 use empty::unknown_empty_fields;
 use kind::{Kind, may_grow, read_object, traced};
 use list::Implied;
+pub use pool_request::PoolStatusRequest;
 use problem::Fault;
 pub use problem::Problem;
 pub use source::{MAX_MANIFEST_LEN, manifest_files, read_text};
@@ -172,16 +172,6 @@ pub struct Manifests {
     converted: BTreeSet<(&'static str, String)>,
     /// Positions of the objects in their lists, by kind and name.
     known: BTreeMap<(&'static str, String), Known>,
-}
-
-/// A `ResourcePoolStatusRequest`, with its form.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "there are two forms")]
-pub enum PoolStatusRequest {
-    /// Form of KEP-5677 (`v1alpha1`).
-    Kep(Box<kep::ResourcePoolStatusRequest>),
-    /// Form of Kubernetes 1.37 (`v1alpha3`).
-    V1alpha3(Box<v1alpha3::ResourcePoolStatusRequest>),
 }
 
 /// Objects about the readiness of nodes (KEP-5233).

@@ -313,6 +313,97 @@ fn kubectl_session(kubectl: &str) {
     assert_eq!(good(&["get", "pods"]), "");
 }
 
+/// The stories of KEP-5677, typed as its text has them: `rpsr` is the short name, and the version is the KEP's.
+#[test]
+#[ignore = "needs kubectl, or several in KUBECTL"]
+fn kubectl_runs_the_workflow_of_the_kep() {
+    for kubectl in kubectls() {
+        let (server, folder) = (StandIn::start(&["--profile", "kep"]), tempfile::TempDir::new().unwrap());
+        let pool_status = Command::new(env!("CARGO_BIN_EXE_pool-status"))
+            .args(["--live", "--server", &server.url, "--controller", "--profile", "kep", "--lease-seconds", "1"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut controller = pool_status.unwrap();
+        let good = |args: &[&str], input: &str| {
+            let mut command = Command::new(&kubectl);
+            command.env("HOME", folder.path()).env_remove("KUBECONFIG").arg(format!("--server={}", server.url));
+            command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut process = command.spawn().unwrap();
+            process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+            let output = process.wait_with_output().unwrap();
+            assert!(output.status.success(), "{kubectl} {args:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        for node in ["node-1", "node-2"] {
+            let spec = json!({"driver": "gpu.example.com", "nodeName": node, "devices": [{"name": "a"}, {"name": "b"}],
+                "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}});
+            let slice = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
+                "metadata": {"name": node}, "spec": spec});
+            good(&["create", "-f", "-"], &slice.to_string());
+        }
+        let request = "apiVersion: resource.k8s.io/v1alpha1\nkind: ResourcePoolStatusRequest\n\
+            metadata:\n  name: my-request\nspec:\n  driver: gpu.example.com\n";
+        let created = "resourcepoolstatusrequest.resource.k8s.io/my-request created\n";
+        assert_eq!(good(&["create", "-f", "-"], request), created);
+        let met = good(&["wait", "--for=condition=Complete", "rpsr/my-request", "--timeout=60s"], "");
+        assert_eq!(met, created.replace(" created", " condition met"));
+        let available = ["get", "rpsr/my-request", "-o", "jsonpath={.status.pools[*].availableDevices}"];
+        assert_eq!(good(&available, ""), "2 2");
+        let shown = good(&["get", "rpsr/my-request", "-o", "yaml"], "");
+        for line in
+            ["apiVersion: resource.k8s.io/v1alpha1", "  totalMatchingPools: 2", "    reason: CalculationComplete"]
+        {
+            assert!(shown.contains(line), "{kubectl}: {shown}");
+        }
+        assert!(good(&["get", "rpsr"], "").starts_with("NAME         AGE\nmy-request "));
+        assert!(good(&["delete", "rpsr/my-request"], "").contains("\"my-request\" deleted"));
+        controller.kill().unwrap();
+        controller.wait().unwrap();
+    }
+}
+
+/// Makes a Deployment, rolls it out, scales it and deletes it.
+#[test]
+#[ignore = "needs kubectl, or several in KUBECTL"]
+fn kubectl_sees_pods_of_workloads() {
+    for kubectl in kubectls() {
+        let (server, folder) = (StandIn::start(&["--controllers"]), tempfile::TempDir::new().unwrap());
+        let run = |args: &[&str]| {
+            let mut command = Command::new(&kubectl);
+            command.env("HOME", folder.path()).env_remove("KUBECONFIG").arg(format!("--server={}", server.url));
+            let output = command.args(args).output().unwrap();
+            assert!(output.status.success(), "{kubectl} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let until = |args: &[&str], holds: &dyn Fn(&str) -> bool| {
+            let begin = std::time::Instant::now();
+            while !holds(&run(args)) {
+                assert!(begin.elapsed().as_secs() < 60, "{kubectl} {args:?}: {}", run(args));
+            }
+        };
+        let file = folder.path().join("web.yaml");
+        fs::write(&file, include_str!("data/live/workload.yaml")).unwrap();
+        let path = file.to_str().unwrap();
+        assert_eq!(run(&["apply", "-f", path]), "deployment.apps/web created\n");
+        assert_eq!(run(&["apply", "-f", path]), "deployment.apps/web unchanged\n");
+        let pods = ["get", "pods", "-o", "name"];
+        until(&pods, &|pods| pods.lines().count() == 2);
+        for pod in run(&pods).lines() {
+            let ready = r#"{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}"#;
+            run(&["patch", pod, "--subresource=status", "--type=merge", "-p", ready]);
+        }
+        assert!(run(&["rollout", "status", "deployment/web", "--timeout=60s"]).contains("successfully rolled out"));
+        run(&["wait", "--for=condition=Available", "deploy/web", "--timeout=60s"]);
+        assert!(run(&["get", "deploy"]).contains("web    2/2     2            2 "));
+        assert!(run(&["describe", "deploy", "web"]).contains("2 desired | 2 updated | 2 total | 2 available"));
+        run(&["scale", "deploy/web", "--replicas=1"]);
+        until(&pods, &|pods| pods.lines().count() == 1);
+        run(&["delete", "deploy", "web", "--wait=false"]);
+        until(&pods, &str::is_empty);
+    }
+}
+
 /// Returns the cells of the row of the only pool in the table that pool-status makes of objects.
 fn counted(objects: &str) -> Vec<String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pool-status"));

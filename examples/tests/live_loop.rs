@@ -27,7 +27,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
-use stand_in::StandIn;
+use stand_in::{StandIn, listed};
 use tempfile::TempDir;
 
 const DRIVER: &str = "gpu.example.com";
@@ -231,7 +231,7 @@ async fn all<K>(api: &Api<K>) -> Vec<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    surely(|| async { api.list(&ListParams::default()).await }).await.items
+    surely(|| async { listed(api, &ListParams::default()).await }).await
 }
 
 /// Devices of the claims, by device. Fails if a device is used twice, or more of a board than there is.

@@ -24,8 +24,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 
-use stand_in::StandIn;
 use stand_in::background::{Background, until};
+use stand_in::{StandIn, listed};
 
 const POST: PostParams = PostParams { dry_run: false, field_manager: None };
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
@@ -46,7 +46,7 @@ async fn all<K>(api: &Api<K>) -> Vec<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    api.list(&ListParams::default()).await.unwrap().items
+    listed(api, &ListParams::default()).await.unwrap()
 }
 
 struct Cluster {

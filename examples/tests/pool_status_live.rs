@@ -22,12 +22,12 @@ use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestStatus};
 use kube::api::{DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Api, Resource};
-use poolstatus::{Cluster, Query, RequestOutcome};
+use poolstatus::{Cluster, Query, RequestOutcome, kep};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
-use stand_in::StandIn;
+use stand_in::{StandIn, listed};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pool-status");
 const DRIVER: &str = "gpu.example.com";
@@ -45,12 +45,17 @@ struct Controller {
 
 impl Controller {
     fn start(server: &StandIn, folder: &Path, name: &str) -> Self {
+        Self::start_with(server, folder, name, &[])
+    }
+
+    fn start_with(server: &StandIn, folder: &Path, name: &str, more: &[&str]) -> Self {
         let log = folder.join(name);
         let output = File::options().create(true).append(true).open(&log).unwrap();
         let args = ["--live", "--server", &server.url, "--controller", "--lease-seconds", "1"];
         let mut command = Command::new(PROGRAM);
         command
             .args(args)
+            .args(more)
             .args(["--answers-per-second", "1000", "--metrics-address", "127.0.0.1:0"])
             .stdin(Stdio::null());
         let process = command.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
@@ -155,8 +160,8 @@ async fn until(what: &str, holds: impl AsyncFn() -> bool) {
 }
 
 async fn answered(requests: &Requests) -> usize {
-    let list = requests.list(&ListParams::default()).await.unwrap_or_else(|error| panic!("{error}"));
-    list.items.iter().filter(|request| request.status.is_some()).count()
+    let list = listed(requests, &ListParams::default()).await.unwrap_or_else(|error| panic!("{error}"));
+    list.iter().filter(|request| request.status.is_some()).count()
 }
 
 /// Reads `NAME: answered, ..., at KIND VERSION, KIND VERSION, KIND VERSION`.
@@ -272,8 +277,8 @@ async fn two_copies(server: &StandIn) -> Vec<String> {
         }
     }
     let all = async || loop {
-        if let Ok(list) = requests.list(&ListParams::default()).await {
-            return list.items;
+        if let Ok(list) = listed(requests, &ListParams::default()).await {
+            return list;
         }
     };
     until("all are answered", async || all().await.iter().all(|request| request.status.is_some())).await;
@@ -327,6 +332,54 @@ async fn a_request_waits_for_slices_and_is_deleted_an_hour_after_its_answer() {
         let line = format!("resourcepoolstatusrequest_controller_{name}{{driver_name=\"{DRIVER}\"}} 1\n");
         until(&line, async || controller.metrics().contains(&line)).await;
     }
+}
+
+/// The stories of KEP-5677, in the version of its text: a request is made, waited for, read and deleted, and never answered twice.
+#[tokio::test]
+async fn the_workflow_of_the_kep_runs_as_its_text_has_it() {
+    let (server, folder) = (StandIn::start(&["--profile", "kep"]), TempDir::new().unwrap());
+    let slices: Api<ResourceSlice> = Api::all(server.client());
+    let requests: Api<kep::ResourcePoolStatusRequest> = Api::all(server.client());
+    for pool in 1..=2 {
+        slices.create(&POST, &slice(pool, 4)).await.unwrap();
+    }
+    let controller = Controller::start_with(&server, folder.path(), "log", &["--profile", "kep"]);
+    let asked = |name: &str, spec: Value| -> kep::ResourcePoolStatusRequest {
+        from_value(json!({"apiVersion": "resource.k8s.io/v1alpha1", "kind": "ResourcePoolStatusRequest",
+            "metadata": {"name": name}, "spec": spec}))
+        .unwrap()
+    };
+    let complete = async |name: &str| {
+        until("Complete", async || {
+            let conditions = requests.get(name).await.unwrap().status.conditions;
+            conditions.iter().any(|it| (&*it.type_, &*it.status) == ("Complete", "True"))
+        })
+        .await;
+        requests.get(name).await.unwrap()
+    };
+    requests.create(&POST, &asked("check-gpus", json!({"driver": DRIVER}))).await.unwrap();
+    let answer = complete("check-gpus").await;
+    let counts: Vec<(&str, i32, i32)> =
+        answer.status.pools.iter().map(|pool| (&*pool.pool_name, pool.total_devices, pool.available_devices)).collect();
+    assert_eq!(counts, [("node-1", 4, 4), ("node-2", 4, 4)]);
+    assert_eq!((answer.status.total_matching_pools, answer.status.truncated), (2, false));
+    assert_eq!(answer.status.conditions[0].reason, "CalculationComplete");
+
+    let other = asked("check-gpus", json!({"driver": DRIVER, "poolName": "node-1"}));
+    let changed = kep::ResourcePoolStatusRequest { metadata: answer.metadata.clone(), ..other };
+    let refused = requests.replace("check-gpus", &POST, &changed).await.unwrap_err();
+    assert!(refused.to_string().contains("spec: Invalid value"), "the spec is immutable: {refused}");
+    slices.create(&POST, &slice(3, 4)).await.unwrap();
+    // A new request has the new pool; the old one keeps its answer.
+    requests.create(&POST, &asked("limited", json!({"driver": DRIVER, "limit": 1}))).await.unwrap();
+    let limited = complete("limited").await.status;
+    assert_eq!((limited.pools.len(), limited.truncated, limited.total_matching_pools), (1, true, 3));
+    assert_eq!(requests.get("check-gpus").await.unwrap().status, answer.status);
+    requests.delete("check-gpus", &DeleteParams::default()).await.unwrap();
+    assert!(requests.get_opt("check-gpus").await.unwrap().is_none());
+    assert_eq!(controller.log().matches("answered, ").count(), 2, "{}", controller.log());
+    let short = asked("short", json!({"driver": DRIVER, "ttlSecondsAfterComplete": -1}));
+    assert!(requests.create(&POST, &short).await.unwrap_err().to_string().contains("ttlSecondsAfterComplete"));
 }
 
 #[tokio::test]

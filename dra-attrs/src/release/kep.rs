@@ -67,7 +67,7 @@ const GATES: GateRow = [
 ];
 
 const SERVED: ServedVersions =
-    ServedVersions { objects: &["v1", "v1beta2", "v1beta1"], taint_rules: &["v1"], pool_status: &["v1alpha3"] };
+    ServedVersions { objects: &["v1", "v1beta2", "v1beta1"], taint_rules: &["v1"], pool_status: &["v1alpha1"] };
 
 const LIMITS: Limits =
     Limits { taints: 16, advanced_devices: 64, counters: CounterLimits::BySet { sets: 8, counters: 32, of_device: 2 } };

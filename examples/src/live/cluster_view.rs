@@ -144,7 +144,7 @@ impl ClusterView {
                 }
                 Touched::Nothing
             }
-            Change::PoolStatusRequest(_) | Change::LeftOut(..) => Touched::Nothing,
+            Change::PoolStatusRequest(_) | Change::KepPoolStatusRequest(_) | Change::LeftOut(..) => Touched::Nothing,
             Change::Failed(error) => return Err(error),
         })
     }

@@ -59,7 +59,7 @@ where
     let mut attempts = 0_usize;
     loop {
         attempts = attempts.saturating_add(1);
-        match pages(api).await {
+        match list_selected(api, &ListParams::default()).await {
             Ok(objects) => {
                 let mut unreadable = Unreadable::new(resource);
                 return Ok(objects.into_iter().filter_map(|object| unreadable.read(object).ok()).collect());
@@ -70,11 +70,15 @@ where
     }
 }
 
-async fn pages<K>(api: &Api<K>) -> Result<Vec<K>, Error>
+/// Lists the objects that a selection has, page by page, however few the server puts into one.
+///
+/// # Errors
+/// A call fails, or the list has become too old to go on with.
+pub async fn list_selected<K>(api: &Api<K>, selection: &ListParams) -> Result<Vec<K>, Error>
 where
     K: Clone + DeserializeOwned + fmt::Debug,
 {
-    let (mut objects, mut page) = (Vec::new(), ListParams::default().limit(PAGE));
+    let (mut objects, mut page) = (Vec::new(), selection.clone().limit(PAGE));
     loop {
         let list = answered(|| api.list(&page)).await.outcome?;
         objects.extend(list.items);

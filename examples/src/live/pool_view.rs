@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::InventoryError;
-use dra_attrs::Component;
+use dra_attrs::{Component, PoolStatusForm, Profile};
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::runtime::watcher::{Config, Event};
-use poolstatus::{InputKind, PoolIndex, PoolIndexEvent};
+use poolstatus::{InputKind, PoolIndex, PoolIndexEvent, kep};
 
 use super::connect::Cluster;
 use super::failure::LiveError;
 use super::lists::{List, Step};
 use super::watching::{Change, Watches};
+use crate::manifest::PoolStatusRequest;
 use crate::output::say;
 
 /// Kinds from which a status is computed.
@@ -27,7 +28,7 @@ pub struct PoolView {
     /// Slices, claims and taint rules.
     pub index: PoolIndex,
     /// Requests by name; none unless they are watched.
-    pub requests: BTreeMap<String, ResourcePoolStatusRequest>,
+    pub requests: BTreeMap<String, PoolStatusRequest>,
     listed: BTreeSet<InputKind>,
     /// Newest resource version that was seen of each kind.
     versions: BTreeMap<InputKind, u64>,
@@ -41,6 +42,7 @@ struct NewLists {
     claims: List<ResourceClaim>,
     rules: List<DeviceTaintRule>,
     requests: List<ResourcePoolStatusRequest>,
+    kep_requests: List<kep::ResourcePoolStatusRequest>,
 }
 
 /// Part of a view that a change is about.
@@ -58,7 +60,7 @@ pub enum Seen {
     /// The request of that name was added or changed.
     Request(String),
     /// The request was deleted.
-    RequestDeleted(Box<ResourcePoolStatusRequest>),
+    RequestDeleted(PoolStatusRequest),
 }
 
 /// Begins the watches of slices, claims and taint rules.
@@ -72,9 +74,13 @@ pub fn watch_pools(cluster: &Cluster) -> Watches {
     watches
 }
 
-/// Begins the watch of requests too.
-pub fn watch_requests(cluster: &Cluster, watches: &mut Watches) {
-    watches.add("resourcepoolstatusrequests", &cluster.client, Config::default(), Change::PoolStatusRequest);
+/// Begins the watch of requests too, in the form that a profile has.
+pub fn watch_requests(cluster: &Cluster, watches: &mut Watches, profile: Profile) {
+    let (resource, client) = ("resourcepoolstatusrequests", &cluster.client);
+    match profile.pool_status_form() {
+        PoolStatusForm::V1alpha3 => watches.add(resource, client, Config::default(), Change::PoolStatusRequest),
+        PoolStatusForm::Kep => watches.add(resource, client, Config::default(), Change::KepPoolStatusRequest),
+    }
 }
 
 impl PoolView {
@@ -119,7 +125,14 @@ impl PoolView {
             Change::Slice(event) => self.slice(event),
             Change::Claim(event) => self.claim(event),
             Change::TaintRule(event) => self.rule(event),
-            Change::PoolStatusRequest(event) => self.request(event),
+            Change::PoolStatusRequest(event) => {
+                let step = self.new.requests.take(event);
+                self.request(step, |request| PoolStatusRequest::V1alpha3(Box::new(request)))
+            }
+            Change::KepPoolStatusRequest(event) => {
+                let step = self.new.kep_requests.take(event);
+                self.request(step, |request| PoolStatusRequest::Kep(Box::new(request)))
+            }
             Change::Failed(error) => return Err(error),
             _ => Seen::Nothing,
         })
@@ -172,21 +185,21 @@ impl PoolView {
         }
     }
 
-    fn request(&mut self, event: Event<ResourcePoolStatusRequest>) -> Seen {
-        match self.new.requests.take(event) {
+    fn request<K: Resource>(&mut self, step: Step<K>, of: fn(K) -> PoolStatusRequest) -> Seen {
+        match step {
             Step::More => Seen::Nothing,
             Step::All(requests) => {
-                self.requests = requests.into_iter().map(|request| (name(&request.metadata), request)).collect();
+                self.requests = requests.into_iter().map(|request| (name(request.meta()), of(request))).collect();
                 Seen::Requests
             }
             Step::One(request) => {
-                let name = name(&request.metadata);
-                self.requests.insert(name.clone(), *request);
+                let name = name(request.meta());
+                self.requests.insert(name.clone(), of(*request));
                 Seen::Request(name)
             }
             Step::Gone(request) => {
-                self.requests.remove(&name(&request.metadata));
-                Seen::RequestDeleted(request)
+                self.requests.remove(&name(request.meta()));
+                Seen::RequestDeleted(of(*request))
             }
         }
     }

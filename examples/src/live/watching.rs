@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource};
+use poolstatus::kep;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
@@ -45,6 +46,8 @@ pub enum Change {
     Claim(Event<ResourceClaim>),
     /// Change of a request for the status of pools, or a new list.
     PoolStatusRequest(Event<ResourcePoolStatusRequest>),
+    /// Change of such a request in the form of its KEP, or a new list.
+    KepPoolStatusRequest(Event<kep::ResourcePoolStatusRequest>),
     /// An object of a resource is there, in a list or changed, and can't be read.
     LeftOut(&'static str, Box<ObjectMeta>),
     /// A watch has ended for good.

@@ -113,6 +113,10 @@ pub struct PlacedPod {
     /// Reason why these devices are better than the first ones that fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
+    /// Nodes before this one that would do without a constraint, with the reason: of the first pod of a workload, and at most
+    /// three.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_over: Option<String>,
 }
 
 /// Returns true for a number that is not written.

@@ -3,12 +3,12 @@
 //! The pods of a workload are alike, and nothing is given back meanwhile: a node that has refused one of them refuses all that
 //! follow, and is not asked again.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use dra_alloc::explain::Detail;
+use dra_alloc::explain::{Detail, Suggestion};
 use dra_alloc::objective::Objective;
 use dra_alloc::pods::{
     BindStep, ClaimTracker, ClaimWrite, CycleClaim, GroupRound, PodCycle, PodExplanation, PodOptions, PreBind,
@@ -32,7 +32,7 @@ use crate::manifest::{Manifests, name_of};
 use crate::placing::{NodeVerdict, Rank, judge, with_shared_budget};
 use crate::preempt::{RuledRoom, WhoGoes};
 use crate::room::{Room, demand_with_devices};
-use crate::workload::{Made, Workload, controller, node_of};
+use crate::workload::{Made, Workload, controller, counted, node_of};
 
 /// Number of nodes that can run a pod among which the best one is chosen, if they are not equal: the least number of
 /// kube-scheduler.
@@ -47,6 +47,9 @@ const MOST_HELP: usize = 3;
 /// Largest number of pods for which it is asked who would have to go: each reads all pods. Of pods that are alike, one is asked
 /// for; those of a daemon set are all different.
 const MOST_ASKED: usize = 50;
+
+/// Largest number of nodes of which it is told that they were passed over.
+const MOST_PASSED_OVER: usize = 3;
 
 /// Time of a plan: nothing of it depends on the time.
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -87,6 +90,8 @@ struct Search {
     left: VecDeque<usize>,
     /// Reasons of the nodes that they may not use.
     kept_off: PodExplanation,
+    /// It was told, with the first pod, which nodes were passed over.
+    is_told: bool,
 }
 
 /// Reason that a pod has no place.
@@ -179,7 +184,8 @@ impl<'o> Cluster<'o> {
                     } else {
                         self.asked = self.asked.saturating_add(1);
                         let room = if self.asked > MOST_ASKED { Vec::new() } else { self.room_for(pod, nodes, &pods) };
-                        let waiting = WaitingPods { pods: vec![name], room, ..self.explain(pod, nodes) };
+                        let waiting =
+                            WaitingPods { pods: vec![name], room, ..self.explain(pod, nodes, &planned.placed) };
                         merge(planned, waiting);
                     }
                 }
@@ -214,7 +220,7 @@ impl<'o> Cluster<'o> {
                 usable.push(index);
             }
         }
-        Search { left: usable.iter().copied().collect(), usable, kept_off }
+        Search { left: usable.iter().copied().collect(), usable, kept_off, is_told: false }
     }
 
     fn allocator(&self) -> Allocator<'_> {
@@ -241,6 +247,7 @@ impl<'o> Cluster<'o> {
         let mut cycle = self.begin(pod)?;
         let node = self.choose(pod, cycle.as_mut(), &mut demand, search)?;
         let name = self.nodes.get(node).and_then(|node| node.metadata.name.clone()).unwrap_or_default();
+        let passed_over = self.passed_over(pod, node, search);
         let (mut devices, mut remarks, mut choice) = (Vec::new(), BTreeMap::new(), None);
         if let Some(mut cycle) = cycle {
             (devices, remarks) = devices_on(&cycle, &name);
@@ -251,7 +258,39 @@ impl<'o> Cluster<'o> {
             self.bind(cycle).map_err(NoPlace::Told)?;
         }
         self.room.take(&name, &demand);
-        Ok(PlacedPod { name: pod.metadata.name.clone().unwrap_or_default(), node: name, devices, remarks, choice })
+        let pod = pod.metadata.name.clone().unwrap_or_default();
+        Ok(PlacedPod { name: pod, node: name, devices, remarks, choice, passed_over })
+    }
+
+    /// Explains, for the first pod of a workload that has a place, why nodes before its own were passed over that would do without
+    /// a constraint.
+    fn passed_over(&self, pod: &Pod, chosen: usize, search: &mut Search) -> Option<String> {
+        if std::mem::replace(&mut search.is_told, true) {
+            return None;
+        }
+        let mut cycle = self.begin(pod).ok().flatten().filter(has_constraints)?;
+        let allocator = self.allocator().with_explanation(Detail::Summary);
+        let refused =
+            search.usable.iter().filter(|index| **index < chosen && search.left.binary_search(index).is_err());
+        let refused = refused.filter_map(|index| self.nodes.get(*index)).take(MOST_PASSED_OVER);
+        let mut explanation = PodExplanation::default();
+        with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
+            for node in refused {
+                let Ok(NodeVerdict::Refused(reasons)) =
+                    judge(&mut cycle, node, &allocator, self.tracker.state(), NOW, budget)
+                else {
+                    continue;
+                };
+                if changes(&reasons).any(|change| matches!(change, Suggestion::WithoutConstraint { .. })) {
+                    explanation.add(&reasons);
+                }
+            }
+        });
+        let told = explanation.groups.iter().map(|group| {
+            let nodes: Vec<&str> = group.nodes.iter().map(String::as_str).collect();
+            format!("{}: {}", nodes.join(", "), group.reason)
+        });
+        Some(told.collect::<Vec<_>>().join("; ")).filter(|told| !told.is_empty())
     }
 
     /// Chooses the first node that can run a pod; the best of some if the alternatives of a prioritized list make a difference, or an
@@ -331,13 +370,15 @@ impl<'o> Cluster<'o> {
         (self.pods, self.store.claims().values().cloned().collect(), self.of_extended_resources)
     }
 
-    /// Explains why no node can run a pod.
-    fn explain(&self, pod: &Pod, search: &Search) -> WaitingPods {
+    /// Explains why no node can run a pod. `own` are the pods of its workload that have a place.
+    fn explain(&self, pod: &Pod, search: &Search, own: &[PlacedPod]) -> WaitingPods {
         let allocator = self.allocator().with_explanation(Detail::Summary);
         let (mut explanation, mut failed) = (search.kept_off.clone(), None);
         let spec = pod.spec.clone().unwrap_or_default();
         let demand = Resources::requested_by(&spec).unwrap_or_default();
         let mut cycle = self.begin(pod).ok().flatten();
+        // Nodes on which nothing but claims is in the way.
+        let mut taken: BTreeSet<String> = BTreeSet::new();
         with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
             for node in search.usable.iter().filter_map(|index| self.nodes.get(*index)) {
                 let name = node.metadata.name.as_deref().unwrap_or_default();
@@ -347,7 +388,12 @@ impl<'o> Cluster<'o> {
                 }
                 let Some(cycle) = &mut cycle else { continue };
                 match judge(cycle, node, &allocator, self.tracker.state(), NOW, budget) {
-                    Ok(NodeVerdict::Refused(reasons)) => explanation.add(&reasons),
+                    Ok(NodeVerdict::Refused(reasons)) => {
+                        if changes(&reasons).any(|change| matches!(change, Suggestion::Release)) {
+                            taken.insert(name.to_owned());
+                        }
+                        explanation.add(&reasons);
+                    }
                     Ok(NodeVerdict::Fits(_)) => {
                         let taken = demand_with_devices(pod, cycle, &self.inventory, node).unwrap_or_default();
                         let short = self.room.refusal(name, &taken, &self.classes);
@@ -360,7 +406,8 @@ impl<'o> Cluster<'o> {
                 }
             }
         });
-        let help = help(&mut explanation);
+        let own = own.iter().filter(|pod| !pod.devices.is_empty() && taken.contains(&pod.node)).count();
+        let help = help(&mut explanation, own);
         let reason = failed.unwrap_or_else(|| explanation.to_string());
         WaitingPods { reason, selectors: self.selectors_of(pod), help, ..WaitingPods::default() }
     }
@@ -426,15 +473,45 @@ fn merge(planned: &mut PlannedWorkload, waiting: WaitingPods) {
     }
 }
 
-/// Takes the suggestions out of an explanation, the one for the most nodes first.
-fn help(explanation: &mut PodExplanation) -> Vec<String> {
+/// Takes the suggestions out of an explanation, the one for the most nodes first. `own` is the number of pods of the same workload
+/// that hold devices there.
+fn help(explanation: &mut PodExplanation, own: usize) -> Vec<String> {
     let mut changes = take(&mut explanation.suggestions);
     changes.sort_by_key(|change| std::cmp::Reverse(change.nodes));
-    let told = changes.iter().take(MOST_HELP).map(|change| {
+    changes.truncate(MOST_HELP);
+    let told = changes.iter().map(|change| {
         let unit = if change.nodes == 1 { "node" } else { "nodes" };
-        format!("possible on {} {unit} {}", change.nodes, change.change)
+        let own = match change.change {
+            Suggestion::Release if own > 0 => {
+                format!("; {} of this workload above are among them", counted(own, "pod"))
+            }
+            _ => String::new(),
+        };
+        format!("possible on {} {unit} {}{own}", change.nodes, change.change)
     });
-    told.collect()
+    let requests: BTreeSet<&str> = changes.iter().filter_map(|change| request_of(&change.change)).collect();
+    let in_words = requests.iter().filter_map(|request| Some((request, explanation.extended_requests.get(*request)?)));
+    let in_words = in_words.map(|(request, what)| format!("request {request} is {what}"));
+    told.chain(in_words).collect()
+}
+
+/// Returns the request that a change is about.
+fn request_of(change: &Suggestion) -> Option<&str> {
+    match change {
+        Suggestion::Fewer { at, .. } | Suggestion::Tolerate { at, .. } => Some(&at.request),
+        _ => None,
+    }
+}
+
+/// Returns the changes with which a pod could use nodes.
+fn changes(explanation: &PodExplanation) -> impl Iterator<Item = &Suggestion> {
+    explanation.suggestions.iter().map(|suggested| &suggested.change)
+}
+
+/// Returns true if a claim of the pod has constraints.
+fn has_constraints(cycle: &PodCycle) -> bool {
+    let mut specs = cycle.claims().iter().filter_map(|claim| claim.claim().spec.as_ref()?.devices.as_ref());
+    specs.any(|devices| devices.constraints.as_ref().is_some_and(|list| !list.is_empty()))
 }
 
 /// Returns a pod as it is once it is bound; `None` if it is bound already.

@@ -118,6 +118,7 @@ impl PlannedWorkload {
             let line = format!("{:name_width$}  {:node_width$}  {devices}", pod.name, pod.node);
             lines.add(GOOD, 2, 4, line.trim_end());
             pod.choice.iter().for_each(|reason| lines.add(PLAIN, 4, 6, reason));
+            pod.passed_over.iter().for_each(|nodes| lines.add(PLAIN, 4, 6, &format!("passed over {nodes}")));
         }
         if let Some(more) = self.placed.len().checked_sub(MOST_PODS).filter(|more| *more > 0) {
             lines.add(GOOD, 2, 4, &format!("and {more} more, which -o json has"));
@@ -190,8 +191,14 @@ mod tests {
     fn devices_of_the_node_s_own_pool_are_named_alone() {
         let all = ["d.example/n/a", "d.example/n/b", "d.example/rack/c"].map(str::to_owned);
         let remarks = [(all[2].clone(), "bandwidth 5G".to_owned())].into();
-        let pod =
-            PlacedPod { name: "p".to_owned(), node: "n".to_owned(), devices: all.to_vec(), remarks, choice: None };
+        let pod = PlacedPod {
+            name: "p".to_owned(),
+            node: "n".to_owned(),
+            devices: all.to_vec(),
+            remarks,
+            choice: None,
+            passed_over: None,
+        };
         assert_eq!(devices(&pod), "d.example: a, b; d.example/rack: c (bandwidth 5G)");
     }
 }

@@ -8,8 +8,6 @@
 //! each run, and free of clashes.
 
 mod claims;
-mod daemon;
-mod demand;
 mod lone;
 mod names;
 mod pods;
@@ -22,8 +20,7 @@ use dra_alloc::pods::PodOptions;
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 
-pub use daemon::node_of;
-pub use demand::{Idle, controller};
+pub use workload_pods::{Idle, controller, node_of};
 
 use crate::manifest::{Manifests, TemplatePath};
 

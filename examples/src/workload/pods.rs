@@ -1,19 +1,18 @@
 //! Pods of workloads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Node, Pod, PodSpec, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use workload_pods::{Demand, Pods, TEMPLATE_HASH, controller};
 
-use super::daemon;
-use super::demand::{Demand, MOST_IN_ALL, Pods, controller};
 use super::names::Names;
 use super::{Idle, Named, Workload};
 use crate::candidates::is_pending;
-use crate::manifest::{Manifests, name_of};
+use crate::manifest::{Manifests, TemplatedObject, name_of};
 
-/// Label with which a deployment tells the pods of its templates apart.
-const TEMPLATE_HASH: &str = "pod-template-hash";
+/// Largest number of pods that are made of all workloads.
+const MOST_IN_ALL: usize = 20_000;
 
 /// Makes the pods of all workloads behind those that are there. A pod that waits and that no workload has made is one, too.
 pub(super) fn make(manifests: &mut Manifests, new_nodes: &[&Node]) -> Vec<Workload> {
@@ -47,7 +46,10 @@ fn demands(manifests: &Manifests) -> Vec<Demand<'_>> {
     let sets = sets.chain(all.deployments.iter().map(Demand::of_deployment));
     let sets = sets.chain(all.replica_sets.iter().map(|set| Demand::of_replica_set(set, &all.deployments)));
     let jobs = all.jobs.iter().map(Demand::of_job).chain(all.cron_jobs.iter().map(Demand::of_cron_job));
-    sets.chain(jobs).chain(all.others.iter().map(Demand::of_other)).collect()
+    let others = all.others.iter().map(|TemplatedObject { kind, metadata, template, pods }| {
+        Demand::of_template(kind, metadata, template, usize::try_from(*pods).unwrap_or(usize::MAX))
+    });
+    sets.chain(jobs).chain(others).collect()
 }
 
 /// Returns the place of an object among all that were read.
@@ -155,37 +157,28 @@ struct PodMaker<'m> {
 impl PodMaker<'_> {
     fn workload(&mut self, demand: &Demand<'_>) -> Workload {
         let begin = self.known.saturating_add(self.made.len());
-        let running = self.owned.by(demand).len();
-        let (mut one_by_one, mut idle) = (false, None);
-        match (&demand.pods, demand.template) {
-            (Pods::None(reason), _) => idle = Some(*reason),
-            (_, None) => idle = Some(Idle::NonePlanned),
-            (Pods::Alike(count), Some(template)) => {
-                let prefix = format!("{}-", demand.metadata.name.as_deref().unwrap_or_default());
-                for _ in (running..*count).take(self.room()) {
-                    self.add_made(demand, template, &prefix);
-                }
-            }
-            (Pods::Indexed(indexes), Some(template)) => self.add_indexed(demand, template, indexes),
-            (Pods::Numbered { numbers, one_by_one: ordered }, Some(template)) => {
-                one_by_one = *ordered;
-                self.add_numbered(demand, template, numbers);
-            }
-            (Pods::EachNode, Some(template)) => {
-                self.add_on_nodes(demand, template);
-                let has_none = running == 0 && self.known.saturating_add(self.made.len()) == begin;
-                idle = has_none.then_some(Idle::NoNode);
-            }
+        let there = self.owned.by(demand).to_vec();
+        let running = there.len();
+        for pod in demand.lacking(&there, &self.nodes, self.room()) {
+            self.add(pod);
         }
-        let spec = demand.template.and_then(|template| template.spec.as_ref());
-        let made = self.known.saturating_add(self.made.len()).saturating_sub(begin).saturating_add(running);
+        let end = self.known.saturating_add(self.made.len());
+        let has_none = running == 0 && end == begin;
+        let idle = match &demand.pods {
+            Pods::None(reason) => Some(*reason),
+            _ if demand.template.is_none() => Some(Idle::NonePlanned),
+            Pods::EachNode => has_none.then_some(Idle::NoNode),
+            _ => None,
+        };
+        let made = end.saturating_sub(begin).saturating_add(running);
         let not_made = if self.room() == 0 { demand.pods.count().saturating_sub(made) } else { 0 };
+        let spec = demand.template.and_then(|template| template.spec.as_ref());
         Workload {
             kind: demand.kind.to_owned(),
             name: name_of(demand.metadata),
-            pods: begin..self.known.saturating_add(self.made.len()),
+            pods: begin..end,
             running,
-            one_by_one,
+            one_by_one: matches!(demand.pods, Pods::Numbered { one_by_one: true, .. }) && demand.template.is_some(),
             idle,
             left_out: demand.left_out.saturating_add(not_made),
             later: demand.later,
@@ -198,81 +191,17 @@ impl PodMaker<'_> {
         MOST_IN_ALL.saturating_sub(self.made.len())
     }
 
-    /// Makes the pods of a stateful set that are not there.
-    fn add_numbered(&mut self, demand: &Demand<'_>, template: &PodTemplateSpec, numbers: &[usize]) {
-        let own = demand.metadata.name.as_deref().unwrap_or_default();
-        let namespace = demand.metadata.namespace.as_deref().unwrap_or_default();
-        let names = numbers.iter().map(|number| format!("{own}-{number}"));
-        for name in names.take(self.room()) {
-            if self.names.take(namespace, &name) {
-                self.made.push(pod_of(demand, template, name));
-            }
-        }
-    }
-
-    /// Makes pods for the indexes of a job that have none.
-    fn add_indexed(&mut self, demand: &Demand<'_>, template: &PodTemplateSpec, indexes: &[usize]) {
-        let own = demand.metadata.name.as_deref().unwrap_or_default();
-        let prefix = |index: &usize| format!("{own}-{index}-");
-        let named = self.owned.by(demand).iter().filter_map(|pod| pod.metadata.name.clone());
-        let there: BTreeSet<String> = named.collect();
-        let is_open = |index: &&usize| !there.iter().any(|name| name.starts_with(&prefix(index)));
-        for index in indexes.iter().filter(is_open).take(self.room()) {
-            self.add_made(demand, template, &prefix(index));
-        }
-    }
-
-    /// Makes the pods of a daemon set for the nodes that may run them and have none.
-    fn add_on_nodes(&mut self, demand: &Demand<'_>, template: &PodTemplateSpec) {
-        let prefix = format!("{}-", demand.metadata.name.as_deref().unwrap_or_default());
-        let there = self.owned.by(demand).iter().filter_map(|pod| daemon::node_of(pod)).map(str::to_owned);
-        let there: BTreeSet<String> = there.collect();
-        let mut model = pod_of(demand, template, String::new());
-        daemon::tolerate(&mut model);
-        for node in self.nodes.clone().into_iter().take(self.room()) {
-            let name = node.metadata.name.as_deref().unwrap_or_default();
-            if there.contains(name) || !daemon::is_for(&model, node) {
-                continue;
-            }
-            let mut pod = model.clone();
-            daemon::bind(&mut pod, name);
-            self.named(pod, &prefix);
-        }
-    }
-
-    fn add_made(&mut self, demand: &Demand<'_>, template: &PodTemplateSpec, prefix: &str) {
-        self.named(pod_of(demand, template, String::new()), prefix);
-    }
-
-    /// Adds a pod with a name that is made up.
-    fn named(&mut self, mut pod: Pod, prefix: &str) {
+    /// Adds a pod, with a name that is made up unless Kubernetes fixes it. One whose fixed name is another pod's is not made.
+    fn add(&mut self, mut pod: Pod) {
         let namespace = pod.metadata.namespace.clone().unwrap_or_default();
-        pod.metadata.name = Some(self.names.make(&namespace, prefix));
+        if let Some(prefix) = pod.metadata.generate_name.take() {
+            pod.metadata.name = Some(self.names.make(&namespace, &prefix));
+        } else if !self.names.take(&namespace, pod.metadata.name.as_deref().unwrap_or_default()) {
+            return;
+        }
         pod.metadata.uid = Some(name_of(&pod.metadata));
         self.made.push(pod);
     }
-}
-
-/// Returns a pod of a template, owned by its workload.
-fn pod_of(demand: &Demand<'_>, template: &PodTemplateSpec, name: String) -> Pod {
-    let own = template.metadata.clone().unwrap_or_default();
-    let owner = OwnerReference {
-        kind: demand.kind.to_owned(),
-        name: demand.metadata.name.clone().unwrap_or_default(),
-        uid: demand.metadata.uid.clone().unwrap_or_default(),
-        controller: Some(true),
-        ..OwnerReference::default()
-    };
-    let mut metadata = ObjectMeta {
-        namespace: demand.metadata.namespace.clone(),
-        name: Some(name),
-        labels: own.labels,
-        annotations: own.annotations,
-        owner_references: Some(vec![owner]),
-        ..ObjectMeta::default()
-    };
-    metadata.uid = Some(name_of(&metadata));
-    Pod { metadata, spec: template.spec.clone(), status: None }
 }
 
 #[cfg(test)]
@@ -335,7 +264,7 @@ mod tests {
 ";
         let (manifests, _) = made(text);
         assert_eq!(names(&manifests), ["ds-x", "ds-1", "ds-2"]);
-        let nodes: Vec<_> = manifests.pods.iter().filter_map(super::daemon::node_of).collect();
+        let nodes: Vec<_> = manifests.pods.iter().filter_map(workload_pods::node_of).collect();
         assert_eq!(nodes, ["e", "a", "d"]);
     }
 

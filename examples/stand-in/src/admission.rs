@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use object_patches::Object;
 use serde_json::{Value, json};
 
 use crate::defaults::entries;
 use crate::kinds::Kind;
-use crate::object::Object;
 use crate::random::Random;
 use crate::refusal::Refusal;
 

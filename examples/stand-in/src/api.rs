@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use object_patches::managed_fields::{Operation, Writer};
+use object_patches::{Object, unknown_fields};
 use serde_json::{Value, json};
 
 use crate::admission::Plugin;
 use crate::door::{Admitted, Attempt, Door, Part, read_again};
 use crate::kinds::Kind;
-use crate::managed_fields::{Operation, Writer};
-use crate::object::Object;
 use crate::options::{FieldValidation, Options};
 use crate::random::Random;
 use crate::refusal::Refusal;
@@ -19,7 +19,6 @@ use crate::rights::{Rights, User};
 use crate::served::Served;
 use crate::shown::shown;
 use crate::store::{Place, Store};
-use crate::unknown::unknown_fields;
 
 /// Namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];

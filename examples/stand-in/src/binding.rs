@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use dra_attrs::{FieldError, FieldErrors, FieldPath, Gate};
+use object_patches::Object;
 use serde_json::{Value, json};
 
 use crate::api::{Answer, Api, Context, seconds};
-use crate::object::Object;
 use crate::refusal::Refusal;
 
 impl Api {

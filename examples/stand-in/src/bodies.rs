@@ -2,9 +2,9 @@
 
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
+use object_patches::syntax_error;
 use serde_json::{Value, json};
 
-use crate::go_json;
 use crate::refusal::Refusal;
 
 /// Largest body of a request, as in the API server.
@@ -38,7 +38,7 @@ pub(crate) fn read(body: &[u8], kind: &str) -> Result<Value, Refusal> {
 pub(crate) fn read_object(body: &[u8], kind: &str) -> Result<Value, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
         // Deeper than this server reads, but JSON.
-        let problem = go_json::syntax_error(body).unwrap_or_else(|| error.to_string());
+        let problem = syntax_error(body).unwrap_or_else(|| error.to_string());
         let summary = summary(body);
         Refusal::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {problem} \

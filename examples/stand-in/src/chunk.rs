@@ -8,11 +8,10 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+use object_patches::{Object, syntax_error};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::go_json;
-use crate::object::Object;
 use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::request::Target;
@@ -65,7 +64,11 @@ impl<'o> Chunk<'o> {
     ) -> Result<Self, Refusal> {
         let from = from(store, target, options)?;
         let version = from.as_ref().map_or_else(|| store.revision(), |from| from.version);
-        let is_left = |object: &&Arc<Value>| from.as_ref().is_none_or(|from| key(object) > from.after);
+        let is_left = |object: &&Arc<Value>| {
+            from.as_ref().is_none_or(|From { after: (namespace, name), .. }| {
+                (object.metadata("namespace"), object.metadata("name")) > (namespace.as_str(), name.as_str())
+            })
+        };
         let mut rest = objects.filter(is_left);
         let most = if options.limit == 0 { usize::MAX } else { options.limit };
         let objects: Vec<&Arc<Value>> = rest.by_ref().take(most).collect();
@@ -132,7 +135,7 @@ fn read(text: &str) -> Result<Token, String> {
         format!(": illegal base64 data at input byte {at}")
     })?;
     let token: Token = serde_json::from_slice(&bytes)
-        .map_err(|error| format!(": {}", go_json::syntax_error(&bytes).unwrap_or_else(|| error.to_string())))?;
+        .map_err(|error| format!(": {}", syntax_error(&bytes).unwrap_or_else(|| error.to_string())))?;
     if token.v != TOKEN_VERSION {
         return Err(format!(": server does not recognize this encoded version {}", token.v));
     }

@@ -1,9 +1,10 @@
 //! Controllers of a cluster that programs around devices wait for: claims from templates, reservations that end, service accounts,
 //! nodes that are ready, what belongs to something that is gone, what is in a namespace that goes.
 //!
-//! Claims are decided by `dra_alloc::claim_controller`, evictions by `dra_alloc::eviction`. Workloads are not made into pods.
+//! Claims are decided by `dra_alloc::claim_controller`, evictions by `dra_alloc::eviction`. Workloads are those of
+//! `workloads`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,23 +13,22 @@ use dra_alloc::pods::PodOptions;
 use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
-use serde::Serialize;
+use object_patches::{Object, Patch};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::admission::NOT_READY;
 use crate::api::{Answer, Api, Context};
-use crate::door::typed;
+use crate::door::{as_json, typed};
 use crate::evictions::{WATCHED, evict_due};
 use crate::kinds::{KINDS, Kind};
-use crate::object::Object;
 use crate::options::Options;
-use crate::patch::Patch;
 use crate::program::{now, say};
 use crate::refusal::Refusal;
 use crate::request::{Subresource, Target};
 use crate::service::Service;
 use crate::store::Change;
+use crate::workloads;
 
 /// Largest number of changes that are looked at before others have their turn.
 const BATCH: usize = 64;
@@ -40,13 +40,15 @@ const MOST_CALLS: usize = 1000;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Kinds whose objects go with their owners.
-const OWNED: [&str; 3] = ["Pod", "ResourceClaim", "ResourceSlice"];
+const OWNED: [&str; 5] = ["Job", "Pod", "ReplicaSet", "ResourceClaim", "ResourceSlice"];
 
 /// Memory of the controllers.
 struct Controllers {
     claims: ClaimController,
     /// Keys that are to be looked at, by their text.
     queue: BTreeMap<String, QueueKey>,
+    /// Workloads that are to be looked at.
+    workloads: BTreeSet<workloads::Key>,
     /// Version up to which changes are known.
     revision: u64,
     /// Pods may have to be evicted, now or later.
@@ -74,6 +76,7 @@ impl Controllers {
         Self {
             claims: ClaimController::new(PodOptions::new(component)),
             queue: BTreeMap::new(),
+            workloads: BTreeSet::new(),
             revision: 0,
             evicts: true,
         }
@@ -97,6 +100,13 @@ impl Controllers {
                 true
             });
         }
+        for key in std::mem::take(&mut self.workloads) {
+            if let Err(refusal) = workloads::sync(api, &key) {
+                let (kind, namespace, name) = &key;
+                say(&format_args!("{kind} {namespace}/{name}: {}", refusal.body()));
+                self.workloads.insert(key);
+            }
+        }
         let mut failed = BTreeMap::new();
         for (text, key) in std::mem::take(&mut self.queue) {
             if let Err(error) = self.sync(api, &key) {
@@ -119,6 +129,7 @@ impl Controllers {
         let Change { kind, object, is_deletion, .. } = change;
         let (namespace, name) = (object.metadata("namespace"), object.metadata("name"));
         self.evicts |= WATCHED.contains(&kind.name);
+        self.workloads.extend(workloads::concerned(api, change)?);
         let keys = match (kind.name, is_deletion) {
             ("Pod", false) => self.claims.observe_pod(typed::<Pod>(kind, object)?),
             ("Pod", true) => self.claims.observe_pod_deleted(&typed(kind, object)?),
@@ -186,15 +197,15 @@ fn carry_out(api: &mut Api, call: &ControllerCall) -> Result<ControllerResponse,
     match call {
         ControllerCall::CreateClaim { claim } => {
             with("ResourceClaim", &namespace(claim), Subresource::None, |context| {
-                claim_of(&api.create(context, json(claim)?)?)
+                claim_of(&api.create(context, as_json(claim)?)?)
             })
         }
         ControllerCall::Update { claim } => with("ResourceClaim", &namespace(claim), Subresource::None, |context| {
-            claim_of(&api.update(context, &name(claim), json(claim)?)?)
+            claim_of(&api.update(context, &name(claim), as_json(claim)?)?)
         }),
         ControllerCall::UpdateStatus { claim } => {
             with("ResourceClaim", &namespace(claim), Subresource::Status, |context| {
-                claim_of(&api.update(context, &name(claim), json(claim)?)?)
+                claim_of(&api.update(context, &name(claim), as_json(claim)?)?)
             })
         }
         ControllerCall::DeleteClaim { claim } => {
@@ -214,10 +225,6 @@ fn carry_out(api: &mut Api, call: &ControllerCall) -> Result<ControllerResponse,
         }
         other => Ok(ControllerResponse::Failed(format!("no such call: {other:?}"))),
     }
-}
-
-fn json(object: &impl Serialize) -> Result<Value, Refusal> {
-    serde_json::to_value(object).map_err(|error| Refusal::new(500, "InternalError", error.to_string()))
 }
 
 fn claim_of(answer: &Answer) -> Result<ControllerResponse, Refusal> {

@@ -1,9 +1,7 @@
 //! Fields that a real API server fills in when it reads an object of a kind that is no device's, one row each.
 
+use object_patches::{MAPS, Object};
 use serde_json::{Value, json};
-
-use crate::field_set::MAPS;
-use crate::object::Object;
 
 /// Lists of containers of a pod.
 pub(crate) const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -46,11 +44,21 @@ pub(crate) fn fill(kind: &str, object: &mut Value) {
         "Namespace" => namespace(object),
         "Event" => event(object),
         "Lease" => default(object, "spec", json!({})),
-        _ => {}
+        _ => workload(kind, object),
     }
 }
 
-fn pod(pod: &mut Value) {
+fn workload(kind: &str, object: &mut Value) {
+    workload_pods::door::fill(kind, object);
+    let template = workload_pods::door::template_of(kind).and_then(|place| object.pointer_mut(place));
+    if let Some(template) = template {
+        default(template, "metadata", json!({}));
+        pod_spec(template);
+    }
+}
+
+/// Fills in the specification of a pod or of a pod template.
+fn pod_spec(pod: &mut Value) {
     let spec = pod.fields().entry("spec").or_insert_with(|| json!({}));
     for (field, value) in [
         ("restartPolicy", json!("Always")),
@@ -80,6 +88,10 @@ fn pod(pod: &mut Value) {
         }
     }
     entries(spec, "volumes").iter_mut().for_each(volume);
+}
+
+fn pod(pod: &mut Value) {
+    pod_spec(pod);
     let status = pod.fields().entry("status").or_insert_with(|| json!({}));
     for condition in entries(status, "conditions") {
         default(condition, "lastProbeTime", Value::Null);

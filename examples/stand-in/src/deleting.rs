@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use k8s_openapi::jiff::SignedDuration;
+use object_patches::Object;
 use serde_json::{Value, json};
 
 use crate::api::{Answer, Api, Context, place, seconds};
 use crate::door::next_generation;
 use crate::kinds::{KINDS, Kind};
-use crate::object::Object;
 use crate::options::OptionsOf;
 use crate::refusal::{Refusal, success};
 use crate::request::Target;
@@ -31,6 +31,13 @@ impl Api {
         let context = Context { options, ..context };
         let Context { target, now, .. } = context;
         let kind = target.kind;
+        if options.orphans() && workload_pods::door::template_of(kind.name).is_some() {
+            return Err(Refusal::new(
+                422,
+                "Invalid",
+                "this stand-in keeps no orphans: the pods of a workload go with it",
+            ));
+        }
         if kind.name == "Namespace" && IMMORTAL.contains(&name) {
             return Err(Refusal::forbidden(kind, name, "this namespace may not be deleted"));
         }

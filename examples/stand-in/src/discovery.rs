@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
+use crate::scale::SCALED;
 use crate::served::Served;
 
 /// Verbs of every kind.
@@ -85,6 +86,12 @@ fn resources(served: &Served, group: &str, version: &str) -> Result<Value, Refus
             resources.push(json!({
                 "name": format!("{}/status", kind.plural), "singularName": "", "namespaced": is_namespaced,
                 "kind": kind.name, "verbs": ["get", "patch", "update"],
+            }));
+        }
+        if SCALED.contains(&kind.name) {
+            resources.push(json!({
+                "name": format!("{}/scale", kind.plural), "singularName": "", "namespaced": true, "group": "autoscaling",
+                "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"],
             }));
         }
         if kind.name == "Pod" {

@@ -5,6 +5,9 @@
 
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
 use dra_attrs::{Component, ErrorType, FieldError, FieldErrors, FieldPath, Gate, GateSet, Profile};
+use k8s_openapi::Resource;
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -14,7 +17,8 @@ use k8s_openapi::api::resource::v1::{
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::StatusRequest;
+use object_patches::Object;
+use poolstatus::{StatusRequest, kep};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -23,7 +27,6 @@ use crate::defaults;
 use crate::go_values;
 use crate::kinds::{Kind, RESOURCE};
 use crate::metadata;
-use crate::object::Object;
 use crate::plain_rules;
 use crate::refusal::Refusal;
 
@@ -95,6 +98,12 @@ impl Door {
             ("Node", _) => plain::<Node>(attempt),
             ("Event", _) => plain::<Event>(attempt),
             ("Lease", _) => plain::<Lease>(attempt),
+            ("CronJob", _) => plain::<CronJob>(attempt),
+            ("DaemonSet", _) => plain::<DaemonSet>(attempt),
+            ("Deployment", _) => plain::<Deployment>(attempt),
+            ("Job", _) => plain::<Job>(attempt),
+            ("ReplicaSet", _) => plain::<ReplicaSet>(attempt),
+            ("StatefulSet", _) => plain::<StatefulSet>(attempt),
             ("Namespace", _) => plain::<Namespace>(attempt),
             ("PodDisruptionBudget", _) => plain::<PodDisruptionBudget>(attempt),
             ("PriorityClass", _) => plain::<PriorityClass>(attempt),
@@ -137,6 +146,9 @@ impl Door {
     }
 
     fn pool_status_request(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
+        if attempt.kind.version == kep::ResourcePoolStatusRequest::VERSION {
+            return self.kep_request(attempt);
+        }
         let new: ResourcePoolStatusRequest = typed(attempt.kind, &with_parts(attempt))?;
         let old = attempt.old.map(|old| typed::<ResourcePoolStatusRequest>(attempt.kind, old)).transpose()?;
         let errors = match (&old, attempt.part) {
@@ -146,6 +158,21 @@ impl Door {
                 let check = |status| poolstatus::validate_status(old.status.as_ref(), status);
                 new.status.as_ref().map(check).unwrap_or_default()
             }
+        };
+        valid(attempt, &errors)?;
+        Ok(Admitted { object: as_json(&new)?, warnings: Vec::new() })
+    }
+}
+
+impl Door {
+    /// Checks a request by the text of its KEP, which has no rules for the status.
+    fn kep_request(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
+        let new: kep::ResourcePoolStatusRequest = typed(attempt.kind, &with_parts(attempt))?;
+        let old = attempt.old.map(|old| typed::<kep::ResourcePoolStatusRequest>(attempt.kind, old)).transpose()?;
+        let errors = match (&old, attempt.part) {
+            (None, _) => StatusRequest::from(&new).validate(self.pool_status),
+            (Some(old), Part::Main) => StatusRequest::from(old).validate_update((&new).into()),
+            (Some(_), Part::Status) => FieldErrors::new(),
         };
         valid(attempt, &errors)?;
         Ok(Admitted { object: as_json(&new)?, warnings: Vec::new() })
@@ -260,7 +287,11 @@ pub(crate) fn typed<T: DeserializeOwned>(kind: &Kind, object: &Value) -> Result<
     })
 }
 
-fn as_json<T: Serialize>(object: &T) -> Result<Value, Refusal> {
+/// Writes an object as JSON.
+///
+/// # Errors
+/// It has a map whose keys are no texts.
+pub(crate) fn as_json<T: Serialize>(object: &T) -> Result<Value, Refusal> {
     serde_json::to_value(object).map_err(|error| Refusal::new(500, "InternalError", error.to_string()))
 }
 
@@ -269,6 +300,9 @@ fn as_json<T: Serialize>(object: &T) -> Result<Value, Refusal> {
 /// # Errors
 /// A field is missing or of a wrong type.
 pub(crate) fn read_again(kind: &Kind, object: &Value) -> Result<Value, Refusal> {
+    if (kind.name, kind.version) == (kep::ResourcePoolStatusRequest::KIND, kep::ResourcePoolStatusRequest::VERSION) {
+        return as_json(&typed::<kep::ResourcePoolStatusRequest>(kind, object)?);
+    }
     macro_rules! again {
         ($($name:literal: $type:ty),*) => {
             match kind.name {
@@ -277,7 +311,8 @@ pub(crate) fn read_again(kind: &Kind, object: &Value) -> Result<Value, Refusal> 
             }
         };
     }
-    again!("DeviceClass": DeviceClass, "DeviceTaintRule": DeviceTaintRule, "Event": Event, "Lease": Lease,
+    again!("CronJob": CronJob, "DaemonSet": DaemonSet, "Deployment": Deployment, "Job": Job,
+        "ReplicaSet": ReplicaSet, "StatefulSet": StatefulSet, "DeviceClass": DeviceClass, "DeviceTaintRule": DeviceTaintRule, "Event": Event, "Lease": Lease,
         "Namespace": Namespace, "Node": Node, "PodDisruptionBudget": PodDisruptionBudget, "PriorityClass": PriorityClass, "Pod": Pod, "ResourceClaim": ResourceClaim,
         "ResourceClaimTemplate": ResourceClaimTemplate, "ResourcePoolStatusRequest": ResourcePoolStatusRequest,
         "ResourceSlice": ResourceSlice, "ServiceAccount": ServiceAccount)

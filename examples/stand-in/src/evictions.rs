@@ -5,15 +5,13 @@ use dra_alloc::pods::PodOptions;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
-use serde::Serialize;
+use object_patches::{Object, Patch};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::api::{Api, seconds};
 use crate::controllers::{stored_kind, with};
-use crate::door::typed;
-use crate::object::Object;
-use crate::patch::Patch;
+use crate::door::{as_json, typed};
 use crate::refusal::Refusal;
 use crate::request::Subresource;
 
@@ -81,7 +79,7 @@ fn carry_out(api: &mut Api, pod: &Pod, call: EvictionCall, now: Timestamp) -> Re
             with("Event", &namespace, Subresource::None, |context| api.create(context, event).map(drop))
         }
         EvictionCall::SetCondition { condition } => {
-            let patch = json!({"status": {"conditions": [json(&condition)?]}});
+            let patch = json!({"status": {"conditions": [as_json(&condition)?]}});
             with("Pod", &namespace, Subresource::Status, |context| {
                 api.patch(context, &name, Patch::Strategic(patch)).map(drop)
             })
@@ -92,8 +90,4 @@ fn carry_out(api: &mut Api, pod: &Pod, call: EvictionCall, now: Timestamp) -> Re
         }
         other => Err(Refusal::new(500, "InternalError", format!("no such call: {other:?}"))),
     }
-}
-
-fn json(object: &impl Serialize) -> Result<Value, Refusal> {
-    serde_json::to_value(object).map_err(|error| Refusal::new(500, "InternalError", error.to_string()))
 }

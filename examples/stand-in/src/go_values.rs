@@ -1,9 +1,8 @@
 //! Values in messages of a real API server: its internal types as JSON, with all fields in their order.
 
 use dra_attrs::{BadValue, FieldError, FieldErrors};
+use object_patches::Object;
 use serde_json::Value;
-
-use crate::object::Object;
 
 /// Form of a field of an internal type.
 #[derive(Clone, Copy, Debug)]

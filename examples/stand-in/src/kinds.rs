@@ -53,7 +53,7 @@ use Status::{Plain, Subresource};
 const OF_SLICES: &[&str] = &["spec.driver", "spec.nodeName"];
 
 /// All kinds in all versions, in the order of discovery. A release has some of them.
-pub(crate) static KINDS: [Kind; 24] = [
+pub(crate) static KINDS: [Kind; 31] = [
     Kind {
         short: &["ns"],
         selectable: &["status.phase"],
@@ -94,6 +94,12 @@ pub(crate) static KINDS: [Kind; 24] = [
         ..kind("", "v1", "Event", "events", Namespace, Plain)
     },
     Kind { short: &["sa"], ..kind("", "v1", "ServiceAccount", "serviceaccounts", Namespace, Plain) },
+    Kind { short: &["ds"], ..kind("apps", "v1", "DaemonSet", "daemonsets", Namespace, Subresource) },
+    Kind { short: &["deploy"], ..kind("apps", "v1", "Deployment", "deployments", Namespace, Subresource) },
+    Kind { short: &["rs"], ..kind("apps", "v1", "ReplicaSet", "replicasets", Namespace, Subresource) },
+    Kind { short: &["sts"], ..kind("apps", "v1", "StatefulSet", "statefulsets", Namespace, Subresource) },
+    Kind { short: &["cj"], ..kind("batch", "v1", "CronJob", "cronjobs", Namespace, Subresource) },
+    kind("batch", "v1", "Job", "jobs", Namespace, Subresource),
     kind("coordination.k8s.io", "v1", "Lease", "leases", Namespace, Plain),
     Kind {
         short: &["pdb"],
@@ -116,6 +122,8 @@ pub(crate) static KINDS: [Kind; 24] = [
     Kind { selectable: OF_SLICES, ..kind(RESOURCE, "v1beta1", "ResourceSlice", "resourceslices", Cluster, Plain) },
     kind(RESOURCE, "v1alpha3", "DeviceTaintRule", "devicetaintrules", Cluster, Subresource),
     kind(RESOURCE, "v1alpha3", "ResourcePoolStatusRequest", "resourcepoolstatusrequests", Cluster, Subresource),
+    // As the text of its KEP has it; no release has this version.
+    kind(RESOURCE, "v1alpha1", "ResourcePoolStatusRequest", "resourcepoolstatusrequests", Cluster, Subresource),
 ];
 
 impl PartialEq for Kind {

@@ -1,9 +1,8 @@
 //! Rules of metadata that hold for objects of every kind.
 
 use dra_attrs::{FieldError, FieldErrors, FieldPath, NameFormat};
+use object_patches::Object;
 use serde_json::{Map, Value};
-
-use crate::object::Object;
 
 /// Largest size of all annotations.
 const MOST_ANNOTATIONS: usize = 256 * 1024;

@@ -1,9 +1,11 @@
 //! Query of a request, and its rules.
 
+use std::num::NonZeroUsize;
+
 use dra_attrs::{BadValue, FieldError, FieldErrors, FieldPath};
+use object_patches::{Object, OnConflict};
 use serde_json::Value;
 
-use crate::object::Object;
 use crate::refusal::Refusal;
 use crate::request::Target;
 use crate::selector::Selector;
@@ -101,6 +103,15 @@ impl Options {
         Ok(options)
     }
 
+    /// Limits lists to so many objects, whatever the client asks for.
+    pub(crate) fn cut_at(self, most: Option<NonZeroUsize>) -> Self {
+        let limit = match most.map(NonZeroUsize::get) {
+            Some(most) if self.limit == 0 || self.limit > most => most,
+            _ => self.limit,
+        };
+        Self { limit, ..self }
+    }
+
     /// Takes the options in the body of a delete, which is read instead of the query if there is one.
     ///
     /// # Errors
@@ -136,8 +147,13 @@ impl Options {
         !self.dry_run.is_empty()
     }
 
-    pub(crate) fn is_forced(&self) -> bool {
-        self.force == Some(true)
+    /// Returns true for a delete that leaves what the object owns.
+    pub(crate) fn orphans(&self) -> bool {
+        self.orphans == Some(true) || self.propagation.as_deref() == Some("Orphan")
+    }
+
+    pub(crate) fn on_conflict(&self) -> OnConflict {
+        if self.force == Some(true) { OnConflict::Take } else { OnConflict::Refuse }
     }
 
     pub(crate) fn validation(&self) -> FieldValidation {

@@ -1,11 +1,12 @@
-//! Rules of the kinds that are no devices: nodes, pods, events, leases, namespaces and service accounts.
+//! Rules of the kinds that are no devices: nodes, pods, workloads, events, leases, namespaces and service accounts.
 
 use dra_attrs::{BadValue, FieldError, FieldErrors, FieldPath, NameFormat};
+use object_patches::Object;
 use serde_json::{Value, json};
+use workload_pods::door;
 
 use crate::door::{Attempt, Part, next_generation};
 use crate::metadata::{self, check_format};
-use crate::object::Object;
 use crate::pod_rules;
 
 /// Effects of taints.
@@ -35,10 +36,34 @@ pub(crate) fn check(attempt: Attempt<'_>, object: &mut Value) -> FieldErrors {
         }
         ("Node", old) if attempt.part == Part::Main => node(old, object, &mut errors),
         ("Event", _) => event(object, &mut errors),
+        (kind, old) if door::template_of(kind).is_some() && attempt.part == Part::Main => {
+            workload(kind, old, object, &mut errors);
+        }
         ("Lease", old) => lease(old, attempt.new, object, &mut errors),
         _ => {}
     }
     errors
+}
+
+fn workload(kind: &str, old: Option<&Value>, object: &mut Value, errors: &mut FieldErrors) {
+    if old.is_none_or(|old| old.get("spec") != object.get("spec")) {
+        next_generation(object);
+    }
+    if kind == "Job" && old.is_none() {
+        door::select_pods(object);
+    }
+    for error in &door::problems(kind, old, object) {
+        errors.push(error.clone());
+    }
+    let place = door::template_of(kind).unwrap_or_default();
+    let mut of_pod = FieldErrors::new();
+    pod_rules::create(object.pointer(place).unwrap_or(&Value::Null), &mut of_pod);
+    let outer = place.trim_start_matches('/').replace('/', ".");
+    for error in &of_pod {
+        let mut error = error.clone();
+        error.field = format!("{outer}.{}", error.field);
+        errors.push(error);
+    }
 }
 
 fn node(old: Option<&Value>, node: &Value, errors: &mut FieldErrors) {

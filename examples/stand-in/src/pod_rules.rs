@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use dra_attrs::{BadValue, FieldError, FieldErrors, FieldPath, NameFormat};
+use object_patches::Object;
 use serde_json::Value;
 
 use crate::defaults::CONTAINERS;
 use crate::go_values;
 use crate::metadata::{check_format, check_label};
-use crate::object::Object;
 
 /// Field of a specification with the values that it may have.
 type Choice = (&'static str, &'static [&'static str]);

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -57,6 +58,9 @@ pub(crate) struct Args {
     /// Time that passes before each answer, in milliseconds
     #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_default_value = true)]
     delay_ms: u32,
+    /// Largest number of objects in one answer to a list, whatever the client asks for [default: all]
+    #[arg(long, value_name = "COUNT")]
+    chunk: Option<NonZeroUsize>,
     /// Number of changes that a watch can go back
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     history: usize,
@@ -235,7 +239,7 @@ fn service(args: &Args) -> Result<Service, StartError> {
         .map_err(|refusal| StartError::Begin(refusal.body().to_string()))?;
     let misbehaviour = Misbehaviour::new(&args.misbehave, args.misbehave_percent, faults);
     let delay = Duration::from_millis(args.delay_ms.into());
-    Ok(Service::new(api, misbehaviour, (ServerVersion::of(door.profile), served), delay))
+    Ok(Service::new(api, misbehaviour, (ServerVersion::of(door.profile), served), (delay, args.chunk)))
 }
 
 fn rights(args: &Args) -> Result<Option<Arc<Rights>>, StartError> {

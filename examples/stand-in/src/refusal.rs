@@ -1,11 +1,10 @@
 //! Answers that are a "no": a `Status` with code, reason and details, in the words of Kubernetes.
 
 use dra_attrs::FieldErrors;
+use object_patches::{Conflict, Object, PatchError};
 use serde_json::{Value, json};
 
-use crate::apply::Conflict;
 use crate::kinds::Kind;
-use crate::object::Object;
 use crate::request::Target;
 
 /// Largest number of causes in an answer.
@@ -233,6 +232,18 @@ impl Refusal {
             body.set_metadata("continue", &**token);
         }
         body
+    }
+}
+
+impl From<PatchError> for Refusal {
+    fn from(error: PatchError) -> Self {
+        let message = error.to_string();
+        match error {
+            PatchError::MediaType => Self::unsupported(&message),
+            PatchError::Body(_) => Self::bad_request(message),
+            PatchError::Operations => Self::new(413, "RequestEntityTooLarge", message),
+            _ => Self::new(422, "Invalid", message),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
+use crate::scale::SCALED;
 use crate::served::Served;
 
 /// Object, or objects, that a request is about.
@@ -20,6 +21,7 @@ pub(crate) enum Subresource {
     Status,
     Binding,
     Eviction,
+    Scale,
 }
 
 impl Subresource {
@@ -30,6 +32,7 @@ impl Subresource {
             Self::Status => "status",
             Self::Binding => "binding",
             Self::Eviction => "eviction",
+            Self::Scale => "scale",
         }
     }
 }
@@ -48,6 +51,7 @@ impl Target {
             [plural] => (*plural, None, Subresource::None),
             [plural, name] => (*plural, Some(*name), Subresource::None),
             [plural, name, "status"] => (*plural, Some(*name), Subresource::Status),
+            [plural, name, "scale"] => (*plural, Some(*name), Subresource::Scale),
             ["pods", name, "binding"] => ("pods", Some(*name), Subresource::Binding),
             ["pods", name, "eviction"] => ("pods", Some(*name), Subresource::Eviction),
             _ => return Err(Refusal::no_path()),
@@ -57,7 +61,12 @@ impl Target {
             Some(_) => kind.is_namespaced(),
             None => !kind.is_namespaced() || name.is_none(),
         };
-        if !fits || (subresource == Subresource::Status && !kind.has_status()) {
+        let has_subresource = match subresource {
+            Subresource::Status => kind.has_status(),
+            Subresource::Scale => SCALED.contains(&kind.name),
+            _ => true,
+        };
+        if !fits || !has_subresource {
             return Err(Refusal::no_path());
         }
         Ok(Self { kind, namespace: namespace.map(str::to_owned), name: name.map(str::to_owned), subresource })

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use dra_attrs::{FieldError, FieldErrors, FieldPath};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject};
+use object_patches::Object;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::object::Object;
 use crate::refusal::Refusal;
 use crate::request::Target;
 

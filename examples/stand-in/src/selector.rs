@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use dra_attrs::label_selector_matches;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+use object_patches::Object;
 use serde_json::Value;
 
 use crate::kinds::Kind;
-use crate::object::Object;
 use crate::refusal::Refusal;
 
 /// Objects that a list or watch is about.

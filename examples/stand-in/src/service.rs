@@ -1,6 +1,7 @@
 //! Server: requests over HTTP, answered from the store.
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
+use object_patches::managed_fields::manager_name;
+use object_patches::{Object, Patch};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -22,12 +25,9 @@ use crate::bodies::{bytes_of, read, read_object, read_yaml};
 use crate::chunk::Chunk;
 use crate::discovery::{self, ServerVersion};
 use crate::gate_metrics::gate_metrics;
-use crate::managed_fields::manager_name;
 use crate::media;
 use crate::misbehave::{Fault, Misbehaviour, Moment};
-use crate::object::Object;
 use crate::options::{Options, OptionsOf};
-use crate::patch::Patch;
 use crate::refusal::Refusal;
 use crate::request::{Subresource, Target};
 use crate::rights::{Rights, User};
@@ -48,6 +48,8 @@ pub(crate) struct Service {
     rights: Option<Arc<Rights>>,
     /// Time that passes before each answer.
     delay: Duration,
+    /// Largest number of objects in one answer to a list.
+    chunk: Option<NonZeroUsize>,
 }
 
 /// Request as far as a verb needs it.
@@ -81,13 +83,14 @@ impl Service {
         api: Api,
         misbehaviour: Misbehaviour,
         (version, served): (ServerVersion, Served),
-        delay: Duration,
+        (delay, chunk): (Duration, Option<NonZeroUsize>),
     ) -> Self {
         let changed = watch::Sender::new(api.store.revision());
         let (profile, rights) = (api.door.profile, api.rights.clone());
         Self {
             rights,
             delay,
+            chunk,
             api: Mutex::new(api),
             misbehaviour: Mutex::new(misbehaviour),
             version,
@@ -193,7 +196,7 @@ impl Service {
             _ => return Err(Refusal::no_path()),
         };
         let form = media::accepted(header(ACCEPT), head.method == Method::GET)?;
-        let options = Options::parse(head.uri.query().unwrap_or_default())?;
+        let options = Options::parse(head.uri.query().unwrap_or_default())?.cut_at(self.chunk);
         if let Some((rights, user)) = granted {
             rights.check_request(user, verb(&head.method, &target, &options), &target)?;
         }
@@ -231,6 +234,10 @@ impl Service {
                 let api = self.api();
                 let found = api.store.get(&place(target, name)).ok_or_else(|| Refusal::not_found(target.kind, name))?;
                 Ok(self.answered(call, 200, found, &[]))
+            }
+            ("GET", Some(name), Subresource::Scale) => {
+                let scale = self.api().scale(target, name)?;
+                Ok(self.answered(call, 200, &scale, &[]))
             }
             _ => {
                 let mut api = self.api();
@@ -350,9 +357,15 @@ fn write(api: &mut Api, call: &Call) -> Option<Result<Answer, Refusal>> {
         ("PUT", Some(name), Subresource::None | Subresource::Status) => {
             object(OptionsOf::Update).and_then(|body| api.update(context, name, body))
         }
-        ("PATCH", Some(name), Subresource::None | Subresource::Status) => {
-            Patch::parse(content_type, body).and_then(|patch| {
+        ("PUT", Some(name), Subresource::Scale) => {
+            object(OptionsOf::Update).and_then(|body| api.set_scale(context, name, &body))
+        }
+        ("PATCH", Some(name), Subresource::None | Subresource::Status | Subresource::Scale) => {
+            Patch::parse(content_type, body).map_err(Refusal::from).and_then(|patch| {
                 options.check(OptionsOf::Patch { is_apply: matches!(patch, Patch::Apply(_)) })?;
+                if target.subresource == Subresource::Scale {
+                    return api.patch_scale(context, name, patch);
+                }
                 api.patch(context, name, patch)
             })
         }

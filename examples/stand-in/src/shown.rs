@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use dra_attrs::NodeAllocatableForm;
 use dra_attrs::Profile;
+use object_patches::Object;
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Kind, RESOURCE};
-use crate::object::Object;
 
 /// Object as it is written into an answer. The text of its `managedFields` is taken over as it is.
 #[derive(Clone, Debug)]

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use object_patches::Object;
 use serde_json::Value;
 
 use crate::kinds::Kind;
-use crate::object::Object;
 use crate::refusal::Refusal;
 
 /// Largest object in bytes, as in etcd.

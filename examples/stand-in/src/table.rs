@@ -1,10 +1,10 @@
 //! Tables, which `kubectl get` asks for.
 
 use k8s_openapi::jiff::Timestamp;
+use object_patches::Object;
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
-use crate::object::Object;
 
 /// Returns a cell of an object.
 type Cell = fn(&Value, Timestamp) -> Value;
@@ -45,6 +45,29 @@ fn columns(kind: &Kind) -> &'static [Column] {
             }),
             ("Message", Always, |event, _| shown(event, "/message")),
         ],
+        "Deployment" => &[
+            ("Ready", Always, |it, _| of_wanted(it, "/status/readyReplicas", "/spec/replicas")),
+            ("Up-to-date", Always, |it, _| number(it, "/status/updatedReplicas")),
+            ("Available", Always, |it, _| number(it, "/status/availableReplicas")),
+        ],
+        "ReplicaSet" => &[
+            ("Desired", Always, |it, _| number(it, "/spec/replicas")),
+            ("Current", Always, |it, _| number(it, "/status/replicas")),
+            ("Ready", Always, |it, _| number(it, "/status/readyReplicas")),
+        ],
+        "StatefulSet" => &[("Ready", Always, |it, _| of_wanted(it, "/status/readyReplicas", "/spec/replicas"))],
+        "DaemonSet" => &[
+            ("Desired", Always, |it, _| number(it, "/status/desiredNumberScheduled")),
+            ("Current", Always, |it, _| number(it, "/status/currentNumberScheduled")),
+            ("Ready", Always, |it, _| number(it, "/status/numberReady")),
+            ("Up-to-date", Always, |it, _| number(it, "/status/updatedNumberScheduled")),
+            ("Available", Always, |it, _| number(it, "/status/numberAvailable")),
+        ],
+        "Job" => &[
+            ("Status", Always, job_status),
+            ("Completions", Always, |it, _| of_wanted(it, "/status/succeeded", "/spec/completions")),
+        ],
+        "CronJob" => &[("Schedule", Always, |it, _| shown(it, "/spec/schedule"))],
         "Lease" => &[("Holder", Always, |lease, _| shown(lease, "/spec/holderIdentity"))],
         "ResourceClaim" => &[("State", Always, claim_state)],
         "ResourceSlice" => &[
@@ -106,6 +129,23 @@ fn shown(object: &Value, pointer: &str) -> Value {
         "" => json!("<none>"),
         text => json!(text),
     }
+}
+
+/// Returns a number; an absent one is 0.
+fn number(object: &Value, pointer: &str) -> Value {
+    object.pointer(pointer).cloned().unwrap_or_else(|| json!(0))
+}
+
+/// Returns a number beside the one that is wanted.
+fn of_wanted(object: &Value, pointer: &str, wanted: &str) -> Value {
+    json!(format!("{}/{}", number(object, pointer), object.pointer(wanted).unwrap_or(&json!(1))))
+}
+
+fn job_status(job: &Value, _: Timestamp) -> Value {
+    let conditions = job.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+    let mut ended = conditions.map(|it| it.text("/type")).filter(|kind| ["Complete", "Failed"].contains(kind));
+    let is_held = job.pointer("/spec/suspend") == Some(&Value::Bool(true));
+    json!(ended.next().unwrap_or(if is_held { "Suspended" } else { "Running" }))
 }
 
 fn node_status(node: &Value, _: Timestamp) -> Value {

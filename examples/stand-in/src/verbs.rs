@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use dra_attrs::{FieldError, FieldPath, Profile};
+use object_patches::managed_fields::{self, Operation, managers_of};
+use object_patches::{ApplyError, Object, Patch, apply};
 use serde_json::{Value, json};
 
 use crate::admission::{self, Newcomer};
 use crate::api::{Answer, Api, Context, check_kind, place, seconds};
-use crate::apply::{ApplyError, apply};
 use crate::defaults;
 use crate::door::Part;
 use crate::kinds::Kind;
-use crate::managed_fields::{self, Operation, managers_of};
-use crate::object::Object;
-use crate::patch::Patch;
 use crate::refusal::Refusal;
 use crate::request::Subresource;
 use crate::shown::shown;
@@ -140,7 +138,7 @@ impl Api {
             let old = self.found(target, name)?;
             let mut before = shown(target.kind, self.door.profile, &old).into_owned();
             before.set_metadata("managedFields", managed_fields::shown(&old));
-            let mut new = patch.patched(target.kind, &before)?;
+            let mut new = patch.patched(target.kind.name, &before)?;
             check_kind(target, &mut new)?;
             check_name(&new, name)?;
             return self.replace(context, name, &old, new);
@@ -163,10 +161,10 @@ impl Api {
         let before = old.as_deref().map(|old| shown(kind, self.door.profile, old).into_owned());
         let mut new = before.unwrap_or_else(|| json!({}));
         new.keep_metadata("managedFields", &Value::Null);
-        let wanted = apply(kind.name, &mut new, &config, (manager, options.is_forced()), &mut entries);
+        let wanted = apply(kind.name, &mut new, &config, (manager, options.on_conflict()), &mut entries);
         let wanted = wanted.map_err(|error| match &error {
             ApplyError::Conflicts(conflicts) => Refusal::apply_conflicts(error.to_string(), conflicts),
-            ApplyError::Managers => Refusal::new(422, "Invalid", error.to_string()),
+            _ => Refusal::new(422, "Invalid", error.to_string()),
         })?;
         let manage = |kind: &str, object: &mut Value, context: Context<'_>| {
             let writer = context.writer(Operation::Apply);

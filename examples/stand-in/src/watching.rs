@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::program::now;
 use futures_util::stream::{Stream, unfold};
 use hyper::body::{Bytes, Frame};
+use object_patches::Object;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use crate::answers::{Form, metadata_of};
 use crate::misbehave::{Fault, Moment};
-use crate::object::Object;
 use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::request::Target;

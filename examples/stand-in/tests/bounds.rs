@@ -57,3 +57,21 @@ fn an_answer_waits_as_long_as_it_shall() {
     let took = begin.elapsed();
     assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(2), "{took:?}");
 }
+
+#[test]
+fn a_list_is_cut_at_the_chunk_whatever_is_asked() {
+    let server = started(&["--chunk", "2"]);
+    for name in ["a", "b", "c"] {
+        assert_eq!(ask(&server, "POST", CLAIMS, &claim(name)).code, 201);
+    }
+    for (query, length) in [("", 2), ("?limit=500", 2), ("?limit=1", 1)] {
+        let list = ask(&server, "GET", &format!("{CLAIMS}{query}"), &Value::Null).body;
+        assert_eq!(list["items"].as_array().unwrap().len(), length, "{query}");
+        assert_eq!(list["metadata"]["remainingItemCount"], json!(3 - length));
+    }
+    let token = ask(&server, "GET", CLAIMS, &Value::Null).text("/metadata/continue").to_owned();
+    let rest = ask(&server, "GET", &format!("{CLAIMS}?continue={token}"), &Value::Null).body;
+    assert_eq!(rest["items"][0]["metadata"]["name"], "c");
+    assert_eq!(rest["metadata"].get("continue"), None);
+    assert_eq!(ask(&server, "DELETE", CLAIMS, &Value::Null).body["items"].as_array().unwrap().len(), 3);
+}

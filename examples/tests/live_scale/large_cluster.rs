@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 
-use super::stand_in::StandIn;
+use super::stand_in::{StandIn, listed};
 
 const POST: PostParams = PostParams { dry_run: false, field_manager: None };
 /// Drivers with a slice on each node.
@@ -205,7 +205,7 @@ impl LargeCluster {
 
     pub(crate) async fn delete_slices(&self, driver: &str) {
         let own = ListParams::default().fields(&format!("spec.driver={driver}"));
-        for slice in self.slices.list(&own).await.unwrap() {
+        for slice in listed(&self.slices, &own).await.unwrap() {
             self.slices.delete(&slice.metadata.name.unwrap(), &DeleteParams::default()).await.unwrap();
         }
     }

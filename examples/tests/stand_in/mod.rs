@@ -5,11 +5,14 @@ pub(crate) mod background;
 pub(crate) mod fake_driver;
 pub(crate) mod pods;
 
+use std::fmt::Debug;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use kube::{Client, Config};
+use kube::api::ListParams;
+use kube::{Api, Client, Config};
+use serde::de::DeserializeOwned;
 
 /// Running server.
 pub(crate) struct StandIn {
@@ -35,6 +38,10 @@ impl StandIn {
         // Nobody here makes service accounts, or calls nodes ready.
         if !args.iter().any(|arg| arg.starts_with("--disable-admission-plugins")) {
             command.args(["--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"]);
+        }
+        // Lists come in pieces, as a real server may send them.
+        if !args.contains(&"--chunk") {
+            command.args(["--chunk", "50"]);
         }
         command.args(["--port", "0"]).args(args).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
@@ -63,6 +70,22 @@ impl StandIn {
         );
         std::fs::write(&path, text).unwrap();
         path
+    }
+}
+
+/// Returns all objects that a selection has, which come in pieces.
+pub(crate) async fn listed<K>(api: &Api<K>, selection: &ListParams) -> Result<Vec<K>, kube::Error>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let (mut objects, mut page) = (Vec::new(), selection.clone());
+    loop {
+        let list = api.list(&page).await?;
+        objects.extend(list.items);
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(objects),
+        }
     }
 }
 

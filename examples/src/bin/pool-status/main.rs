@@ -48,8 +48,6 @@ pub(crate) enum PoolStatusError {
     Gates(#[from] GateError),
     #[error(transparent)]
     Driver(#[from] RefusedDriver),
-    #[error("--controller: the API of the KEP's text is served nowhere; it answers in the form of --profile v1.37")]
-    KepController,
     #[error(transparent)]
     Live(#[from] live::LiveError),
     #[error(transparent)]
@@ -58,7 +56,7 @@ pub(crate) enum PoolStatusError {
 
 impl Trouble for PoolStatusError {
     fn is_usage(&self) -> bool {
-        matches!(self, Self::Gates(_) | Self::Driver(_) | Self::KepController)
+        matches!(self, Self::Gates(_) | Self::Driver(_))
     }
 }
 
@@ -73,10 +71,6 @@ fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
     }
     let question = args.question()?;
     if args.server.live {
-        match args.rules.profile.pool_status_form() {
-            PoolStatusForm::Kep if args.controller => return Err(PoolStatusError::KepController),
-            PoolStatusForm::Kep | PoolStatusForm::V1alpha3 => {}
-        }
         question.check_drivers()?;
         return Ok(live::run(args, &question).map(|()| ExitCode::SUCCESS)?);
     }

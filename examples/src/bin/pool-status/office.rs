@@ -92,7 +92,7 @@ impl<'a> Office<'a> {
 
     /// Creates, processes or deletes a request, as its state wants it.
     pub(crate) fn answer(&mut self, request: &PoolStatusRequest) -> Answer {
-        let view = view(request);
+        let view = request.view();
         let name = format!("ResourcePoolStatusRequest {}", name_of(view.metadata()));
         if self.controller.decide(view) == RequestDecision::Inaccessible {
             let gate = Gate::ResourcePoolStatus.name(view.profile());
@@ -109,7 +109,7 @@ impl<'a> Office<'a> {
                 return Answer::refused(format!("{name}: too many requests, try again in {wait:?}"));
             }
         }
-        match self.is_expired(request) {
+        match request.is_expired(self.now) {
             Err(reason) => return Answer::refused(format!("{name}: {reason}")),
             Ok(true) => return Answer { notes: vec![format!("{name}: expired, deleted")], ..Answer::default() },
             Ok(false) => {}
@@ -151,7 +151,7 @@ impl<'a> Office<'a> {
 
     /// Computes the status of a request.
     fn process(&mut self, request: &PoolStatusRequest, name: &str) -> Answer {
-        let view = view(request);
+        let view = request.view();
         let query = match Query::from_request(view) {
             Ok(query) => query,
             Err(errors) => return Answer::refused(format!("{name}: {errors}")),
@@ -201,7 +201,7 @@ impl<'a> Office<'a> {
 
     /// Answers a request whose objects can't be listed.
     fn unlisted(&self, request: &PoolStatusRequest, name: &str, kind: InputKind, driver: &str) -> Answer {
-        let profile = view(request).profile();
+        let profile = request.view().profile();
         let lines = self.metrics(&MetricIncrements::from_list_error(driver, profile), profile);
         let outcome = RequestOutcome::from_list_error(kind, "the server could not be reached", self.now);
         match request {
@@ -214,13 +214,6 @@ impl<'a> Office<'a> {
                 let notes = vec![format!("{name}: pending: {} can't be listed", kind.name())];
                 Answer { object: Some(object(request)), notes, lines, ..Answer::default() }
             }
-        }
-    }
-
-    fn is_expired(&self, request: &PoolStatusRequest) -> Result<bool, String> {
-        match request {
-            PoolStatusRequest::Kep(request) => request.is_ttl_expired(self.now).map_err(|error| error.to_string()),
-            PoolStatusRequest::V1alpha3(_) => Ok(view(request).is_retention_expired(self.now)),
         }
     }
 
@@ -272,13 +265,6 @@ fn index(manifests: &Manifests, controllers: Component) -> Result<PoolIndex, Inv
     index.replace_claims(manifests.claims.iter().cloned())?;
     index.replace_taint_rules(manifests.taint_rules.iter().cloned())?;
     Ok(index)
-}
-
-fn view(request: &PoolStatusRequest) -> StatusRequest<'_> {
-    match request {
-        PoolStatusRequest::Kep(request) => request.as_ref().into(),
-        PoolStatusRequest::V1alpha3(request) => request.as_ref().into(),
-    }
 }
 
 fn object(request: &PoolStatusRequest) -> Value {

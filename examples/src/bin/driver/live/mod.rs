@@ -8,6 +8,7 @@ use dra_alloc::kubelet::ClaimRef;
 use examples::live::claim_calls;
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError as ClusterError, Trouble, text, trouble};
+use examples::live::listing::list_selected;
 use examples::live::retry::answered;
 use examples::live::stop::told_to_stop;
 use examples::live::vitals::Vitals;
@@ -130,7 +131,7 @@ async fn withdraw(cluster: &Cluster, driver: &str, node: &str) -> Result<(), Liv
     let slices: Api<ResourceSlice> = Api::all(cluster.client.clone());
     let own = ListParams::default().fields(&format!("spec.driver={driver},spec.nodeName={node}"));
     let failed = |verb| move |error: kube::Error| ClusterError::from_call(verb, "resourceslices", &error);
-    let found = answered(|| slices.list(&own)).await.outcome.map_err(failed("list"))?;
+    let found = list_selected(&slices, &own).await.map_err(failed("list"))?;
     for slice in found {
         let name = slice.metadata.name.unwrap_or_default();
         let params =

@@ -11,12 +11,13 @@ use examples::live::pool_request_calls::{StatusWritten, delete, write_status};
 use examples::live::pool_view::{PoolView, Seen, watch_pools, watch_requests};
 use examples::live::vitals::Vitals;
 use examples::live::watching::{Change, Watches};
+use examples::manifest::PoolStatusRequest;
 use examples::output::{Format, LineForm, put_line, say};
 use examples::pool_question::Question;
-use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
+use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequestStatus;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::lifecycle::{RateLimiter, RequestController, RequestDecision};
-use poolstatus::{Query, RequestOutcome, StatusRequest};
+use poolstatus::{AvailabilityReport, Query, RequestOutcome};
 use tokio::time::Instant;
 
 use super::super::args::Args;
@@ -78,7 +79,7 @@ impl<'a> Controller<'a> {
         let cluster = self.cluster;
         let answer = async || {
             let mut watches = watch_pools(cluster);
-            watch_requests(cluster, &mut watches);
+            watch_requests(cluster, &mut watches, self.profile);
             put_line(self.form, &Line::Answers { server: cluster.url.clone() })?;
             self.work(&mut watches).await
         };
@@ -133,8 +134,8 @@ impl<'a> Controller<'a> {
             }
             Seen::Request(name) => self.consider(&name),
             Seen::RequestDeleted(request) => {
-                self.pending.remove(request.metadata.name.as_deref().unwrap_or_default());
-                self.decisions.forget(request.metadata.uid.as_deref().unwrap_or_default());
+                self.pending.remove(request.view().metadata().name.as_deref().unwrap_or_default());
+                self.decisions.forget(request.view().metadata().uid.as_deref().unwrap_or_default());
             }
             _ => {}
         }
@@ -144,7 +145,7 @@ impl<'a> Controller<'a> {
     /// Puts a request among those that are pending, or takes it away.
     fn consider(&mut self, name: &str) {
         let Some(request) = self.view.requests.get(name) else { return };
-        if self.decisions.decide(request.into()) == RequestDecision::Processed {
+        if self.decisions.decide(request.view()) == RequestDecision::Processed {
             self.pending.remove(name);
         } else {
             self.pending.add(name);
@@ -155,7 +156,7 @@ impl<'a> Controller<'a> {
     async fn answer(&mut self, name: &str) -> Result<(), LiveError> {
         let request = self.view.requests.get(name).cloned();
         let Some(mut request) =
-            request.filter(|request| self.decisions.decide(request.into()) == RequestDecision::Process)
+            request.filter(|request| self.decisions.decide(request.view()) == RequestDecision::Process)
         else {
             self.pending.remove(name);
             return Ok(());
@@ -164,7 +165,7 @@ impl<'a> Controller<'a> {
             self.pending.hold_all(wait);
             return Ok(());
         }
-        let query = match Query::from_request((&request).into()) {
+        let query = match Query::from_request(request.view()) {
             Ok(query) => query,
             Err(errors) => {
                 self.pending.put_off(name, &errors.to_string());
@@ -175,12 +176,13 @@ impl<'a> Controller<'a> {
         // A status has whole seconds.
         let time = Timestamp::from_second(now().as_second()).unwrap_or_default();
         let report = self.view.index.report(&query, time);
-        let outcome = report.to_v1alpha3();
-        if let RequestOutcome::Incomplete { pools, .. } = &outcome {
-            self.pending.put_off(name, &format!("no status while pools are incomplete: {}", listed(pools)));
-            return Ok(());
-        }
-        request.status = outcome.status().cloned();
+        let counts = match fill(&mut request, &report) {
+            Ok(counts) => counts,
+            Err(pools) => {
+                self.pending.put_off(name, &format!("no status while pools are incomplete: {}", listed(&pools)));
+                return Ok(());
+            }
+        };
         let written = write_status(&self.cluster.client, &request).await;
         let increments = report.metric_increments(self.profile);
         let increments = match &written {
@@ -188,19 +190,17 @@ impl<'a> Controller<'a> {
             _ => increments,
         };
         self.counts.add(&increments, begin.elapsed());
-        self.note(name, &request, written)
+        self.note(name, &request, counts, written)
     }
 
     fn note(
         &mut self,
         name: &str,
-        answered: &ResourcePoolStatusRequest,
+        answered: &PoolStatusRequest,
+        (pools, listed): (i32, usize),
         written: StatusWritten,
     ) -> Result<(), LiveError> {
         let request = name.to_owned();
-        let status = answered.status.as_ref();
-        let pools = status.map_or(0, |status| status.pool_count);
-        let listed = status.and_then(|status| status.pools.as_ref()).map_or(0, Vec::len);
         let line = match written {
             StatusWritten::Stored => Line::Answered { request, pools, listed, seen: self.view.versions() },
             StatusWritten::ByOther => Line::AnsweredByOther { request },
@@ -210,7 +210,7 @@ impl<'a> Controller<'a> {
                 return Ok(());
             }
         };
-        self.decisions.mark_written(answered.metadata.uid.as_deref().unwrap_or_default());
+        self.decisions.mark_written(answered.view().metadata().uid.as_deref().unwrap_or_default());
         self.pending.remove(name);
         Ok(put_line(self.form, &line)?)
     }
@@ -219,7 +219,8 @@ impl<'a> Controller<'a> {
     async fn clean_up(&mut self) -> Result<(), LiveError> {
         let begin = now();
         for (name, request) in &self.view.requests {
-            if StatusRequest::from(request).is_retention_expired(begin) {
+            // A time that is none is refused when the request is made.
+            if request.is_expired(begin).unwrap_or_default() {
                 match delete(&self.cluster.client, request).await {
                     Ok(()) => put_line(self.form, &Line::Expired { request: name.clone() })?,
                     Err(reason) => say(&format_args!("pool-status: {name}: expired, not deleted: {reason}")),
@@ -229,6 +230,28 @@ impl<'a> Controller<'a> {
         self.limiter.forget_idle(begin);
         self.cleanup = soon(RequestController::CLEANUP_INTERVAL);
         Ok(())
+    }
+}
+
+/// Writes the status of a report into a request. Returns the number of matching pools and of those that are listed; or the
+/// names of incomplete pools, while which there is no status.
+fn fill(request: &mut PoolStatusRequest, report: &AvailabilityReport) -> Result<(i32, usize), Vec<String>> {
+    match request {
+        PoolStatusRequest::Kep(request) => {
+            request.status = report.to_kep();
+            Ok((request.status.total_matching_pools, request.status.pools.len()))
+        }
+        PoolStatusRequest::V1alpha3(request) => {
+            let outcome = report.to_v1alpha3();
+            if let RequestOutcome::Incomplete { pools, .. } = outcome {
+                return Err(pools);
+            }
+            request.status = outcome.status().cloned();
+            let counts = |status: &ResourcePoolStatusRequestStatus| {
+                (status.pool_count, status.pools.as_ref().map_or(0, Vec::len))
+            };
+            Ok(request.status.as_ref().map(counts).unwrap_or_default())
+        }
     }
 }
 

@@ -20,30 +20,45 @@ const LONGEST_NAME: usize = 128;
 
 /// Way of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Operation {
+#[expect(clippy::exhaustive_enums, reason = "an API server has these two")]
+pub enum Operation {
+    /// A server-side apply.
     Apply,
+    /// Any other write.
     Update,
 }
 
 /// Who writes, and how.
 #[derive(Clone, Debug)]
-pub(crate) struct Writer {
-    pub(crate) manager: String,
-    pub(crate) operation: Operation,
-    pub(crate) api_version: String,
-    pub(crate) subresource: String,
-    pub(crate) now: Timestamp,
+#[expect(clippy::exhaustive_structs, reason = "the caller says all of it")]
+pub struct Writer {
+    /// Name of the writer, as [`manager_name`] gives it.
+    pub manager: String,
+    /// Way of the write.
+    pub operation: Operation,
+    /// Version in which the object was sent.
+    pub api_version: String,
+    /// Subresource that was written; empty for the object itself.
+    pub subresource: String,
+    /// Time of the write.
+    pub now: Timestamp,
 }
 
 /// Fields of a manager.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
-    pub(crate) manager: String,
-    pub(crate) operation: Operation,
-    pub(crate) api_version: String,
-    pub(crate) subresource: String,
+#[non_exhaustive]
+pub struct Entry {
+    /// Name of the manager.
+    pub manager: String,
+    /// Way in which it has written.
+    pub operation: Operation,
+    /// Version in which it has sent the object.
+    pub api_version: String,
+    /// Subresource that it has written; empty for the object itself.
+    pub subresource: String,
     time: String,
-    pub(crate) fields: FieldSet,
+    /// Its fields.
+    pub fields: FieldSet,
 }
 
 /// Entry as JSON.
@@ -65,7 +80,7 @@ struct Written {
 
 impl Entry {
     /// Returns the manager as a conflict names it.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
             text = format!("{text} with subresource {:?}", self.subresource);
@@ -83,12 +98,12 @@ impl Entry {
 }
 
 /// Returns the managers that a stored object has as values, as clients see them.
-pub(crate) fn shown(object: &Value) -> Value {
+pub fn shown(object: &Value) -> Value {
     serde_json::from_str(object.metadata("managedFields")).unwrap_or_default()
 }
 
 /// Returns the managers that an update begins with: those that the client sends, or else those of the stored object.
-pub(crate) fn sent_or_stored(sent: Option<&Value>, old: &Value) -> Vec<Entry> {
+pub fn sent_or_stored(sent: Option<&Value>, old: &Value) -> Vec<Entry> {
     match sent {
         Some(Value::Array(list)) if list.iter().all(|entry| entry == &json!({})) => Vec::new(),
         Some(sent) if *sent != shown(old) => {
@@ -99,7 +114,7 @@ pub(crate) fn sent_or_stored(sent: Option<&Value>, old: &Value) -> Vec<Entry> {
 }
 
 /// Reads the managers of a stored object.
-pub(crate) fn managers_of(object: &Value) -> Vec<Entry> {
+pub fn managers_of(object: &Value) -> Vec<Entry> {
     entries(serde_json::from_str(object.metadata("managedFields")).unwrap_or_default())
 }
 
@@ -133,8 +148,20 @@ fn set_managers(object: &mut Value, entries: Vec<Entry>) {
     }
 }
 
-/// Takes an update into the managers: what it changes is the writer's, and what it removes is nobody's.
-pub(crate) fn updated(kind: &str, old: Option<&Value>, mut entries: Vec<Entry>, new: &mut Value, writer: &Writer) {
+/// Takes an update into the managers: what it changes is the writer's, and what it removes is nobody's. `old` is the object
+/// before, `entries` are its managers; the new ones are written into `new`.
+///
+/// ```
+/// use k8s_openapi::jiff::Timestamp;
+/// use object_patches::managed_fields::{Operation, Writer, managers_of, updated};
+/// let mut node = serde_json::json!({"metadata": {"name": "n", "labels": {"rack": "a"}}});
+/// let writer = Writer { manager: "me".to_owned(), operation: Operation::Update, api_version: "v1".to_owned(),
+///     subresource: String::new(), now: Timestamp::UNIX_EPOCH };
+/// updated("Node", None, Vec::new(), &mut node, &writer);
+/// let managers = managers_of(&node);
+/// assert_eq!((managers.len(), managers[0].manager.as_str()), (1, "me"));
+/// ```
+pub fn updated(kind: &str, old: Option<&Value>, mut entries: Vec<Entry>, new: &mut Value, writer: &Writer) {
     let all = fields_of(kind, new);
     let changed = written_by(writer, changed_fields(kind, old.unwrap_or(&Value::Null), new));
     for entry in &mut entries {
@@ -145,8 +172,8 @@ pub(crate) fn updated(kind: &str, old: Option<&Value>, mut entries: Vec<Entry>, 
     set_managers(new, entries);
 }
 
-/// Takes an apply into the managers: the writer has what its configuration has, and no more.
-pub(crate) fn applied(kind: &str, mut entries: Vec<Entry>, new: &mut Value, wanted: FieldSet, writer: &Writer) {
+/// Takes an apply into the managers: the writer has what its configuration has (`wanted`), and no more.
+pub fn applied(kind: &str, mut entries: Vec<Entry>, new: &mut Value, wanted: FieldSet, writer: &Writer) {
     let all = fields_of(kind, new);
     for entry in &mut entries {
         entry.fields.retain(|path| all.contains(path));
@@ -202,7 +229,7 @@ fn join_oldest(entries: &mut Vec<Entry>) {
 }
 
 /// Returns the name of a writer: what it calls itself, or else its program, the part of `User-Agent` before a slash.
-pub(crate) fn manager_name(wanted: &str, user_agent: &str) -> String {
+pub fn manager_name(wanted: &str, user_agent: &str) -> String {
     let name = if wanted.is_empty() { user_agent.split('/').next().unwrap_or_default() } else { wanted };
     let name: String = name.chars().filter(|character| !character.is_control()).take(LONGEST_NAME).collect();
     if name.is_empty() { "unknown".to_owned() } else { name }

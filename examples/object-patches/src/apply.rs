@@ -12,20 +12,36 @@ use crate::object::Object;
 /// Largest number of managers of an object.
 const MAX_MANAGERS: usize = 32;
 
+/// Answer to another manager's value of a field that is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a client sends `force`, or does not")]
+pub enum OnConflict {
+    /// Nothing is applied.
+    Refuse,
+    /// The field is taken from the other manager.
+    Take,
+}
+
 /// Reason that nothing was applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ApplyError {
+#[non_exhaustive]
+pub enum ApplyError {
+    /// Other managers have other values of fields.
     #[error("{}", message(.0))]
     Conflicts(Vec<Conflict>),
+    /// The object has as many managers as it may have.
     #[error("more than {MAX_MANAGERS} managers have written fields of the object")]
     Managers,
 }
 
 /// Field that another manager has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Conflict {
-    pub(crate) manager: String,
-    pub(crate) field: String,
+#[non_exhaustive]
+pub struct Conflict {
+    /// The manager in quotes, with its way of writing.
+    pub manager: String,
+    /// Path of the field, such as `.spec.replicas`.
+    pub field: String,
 }
 
 fn message(conflicts: &[Conflict]) -> String {
@@ -44,15 +60,33 @@ fn message(conflicts: &[Conflict]) -> String {
     format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
 
-/// Applies the configuration of a manager to an object. Returns the fields that it has now.
+/// Applies the configuration of a manager to an object of a kind: what the manager applied before and no longer wants goes, unless
+/// another one wants it. Returns the fields that the manager has now; its new entry is made by [`applied`].
+///
+/// `entries` are the managers of the object. A field that is taken from one of them leaves its entry. The time is n log n in the
+/// fields of object, configuration and entries, for each entry.
 ///
 /// # Errors
-/// Another manager has another value of a field, and `is_forced` is false.
-pub(crate) fn apply(
+/// Another manager has another value of a field, and `on_conflict` says to refuse; or there are too many managers. The object
+/// is as it was after a conflict.
+///
+/// ```
+/// use object_patches::{OnConflict, apply};
+/// use serde_json::json;
+/// let mut node = json!({"kind": "Node", "metadata": {"name": "n"}});
+/// let config = json!({"kind": "Node", "metadata": {"name": "n", "labels": {"rack": "a"}}});
+/// let fields = apply("Node", &mut node, &config, ("me", OnConflict::Refuse), &mut [])?;
+/// assert_eq!(node, config);
+/// assert_eq!(fields.len(), 2, "the map that was made, and the label");
+/// # Ok::<(), object_patches::ApplyError>(())
+/// ```
+///
+/// [`applied`]: crate::managed_fields::applied
+pub fn apply(
     kind: &str,
     object: &mut Value,
     config: &Value,
-    (manager, is_forced): (&str, bool),
+    (manager, on_conflict): (&str, OnConflict),
     entries: &mut [Entry],
 ) -> Result<FieldSet, ApplyError> {
     let wanted = fields_of(kind, config);
@@ -65,7 +99,7 @@ pub(crate) fn apply(
         conflicts.extend(taken.iter().map(|path| Conflict { manager: manager.clone(), field: field_set::shown(path) }));
         entry.fields.retain(|path| !taken.contains(path));
     }
-    if !conflicts.is_empty() && !is_forced {
+    if !conflicts.is_empty() && on_conflict == OnConflict::Refuse {
         conflicts.sort();
         return Err(ApplyError::Conflicts(conflicts));
     }

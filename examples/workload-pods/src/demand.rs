@@ -1,37 +1,51 @@
 //! Pods that each kind of workload asks for: their number and names, or the reason that there are none.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job, JobSpec, JobStatus};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use crate::manifest::TemplatedObject;
+use crate::indexes::Indexes;
+use crate::revision::template_hash;
 
-/// Largest number of pods that are made of one workload, and of all.
-pub(super) const MOST_PODS: usize = 10_000;
-pub(super) const MOST_IN_ALL: usize = 20_000;
+/// Largest number of pods that are made of one workload.
+pub const MOST_PODS: usize = 10_000;
 
 /// Workload with the pods that it asks for.
-pub(super) struct Demand<'m> {
-    pub(super) kind: &'m str,
-    pub(super) metadata: &'m ObjectMeta,
-    pub(super) template: Option<&'m PodTemplateSpec>,
-    pub(super) pods: Pods,
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Demand<'m> {
+    /// Kind of the object.
+    pub kind: &'m str,
+    /// Version of its kind; empty if the caller does not know it.
+    pub(crate) api_version: &'static str,
+    /// Metadata of the object.
+    pub metadata: &'m ObjectMeta,
+    /// Template of its pods.
+    pub template: Option<&'m PodTemplateSpec>,
+    /// Pods that it asks for.
+    pub pods: Pods,
     /// Number of pods above the largest number that is made.
-    pub(super) left_out: usize,
+    pub left_out: usize,
     /// Number of pods of a job that are made when the first ones have ended.
-    pub(super) later: usize,
+    pub later: usize,
+    /// Mark of the template in its pods, where pods of an earlier template are replaced.
+    pub(crate) revision: Option<String>,
 }
 
 /// Pods that a workload asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Pods {
+#[expect(clippy::exhaustive_enums, reason = "the ways in which Kubernetes makes pods")]
+pub enum Pods {
     /// Pods that are alike, some of which may be there.
     Alike(usize),
-    /// Pods with numbers in their fixed names. One after the other: the next one is made when the one before is ready.
-    Numbered { numbers: Vec<usize>, one_by_one: bool },
+    /// Pods with numbers in their fixed names.
+    Numbered {
+        /// The numbers.
+        numbers: Vec<usize>,
+        /// The next one is made when the one before is ready.
+        one_by_one: bool,
+    },
     /// Pods for indexes of a job, whose names begin with them.
     Indexed(Vec<usize>),
     /// One pod on each node that may run it.
@@ -42,7 +56,8 @@ pub(super) enum Pods {
 
 impl Pods {
     /// Returns the number of pods, as far as the workload alone tells it.
-    pub(super) fn count(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         match self {
             Self::Alike(count) => *count,
             Self::Numbered { numbers: all, .. } | Self::Indexed(all) => all.len(),
@@ -102,9 +117,20 @@ pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
 }
 
 impl<'m> Demand<'m> {
-    fn new(kind: &'m str, metadata: &'m ObjectMeta, template: Option<&'m PodTemplateSpec>, pods: Pods) -> Self {
+    fn new(
+        (api_version, kind): (&'static str, &'m str),
+        metadata: &'m ObjectMeta,
+        template: Option<&'m PodTemplateSpec>,
+        pods: Pods,
+    ) -> Self {
         let pods = if metadata.deletion_timestamp.is_some() { Pods::None(Idle::Deleted) } else { pods };
-        Self { kind, metadata, template, pods, left_out: 0, later: 0 }
+        Self { kind, api_version, metadata, template, pods, left_out: 0, later: 0, revision: None }
+    }
+
+    /// Marks pods with their template, unless they are replaced by hand alone.
+    fn marked(self, strategy: Option<&str>) -> Self {
+        let revision = self.template.filter(|_| strategy != Some("OnDelete")).map(template_hash);
+        Self { revision, ..self }
     }
 
     fn wanting(self, count: usize) -> Self {
@@ -118,19 +144,26 @@ impl<'m> Demand<'m> {
         Self { later, ..self.wanting(spec.map_or(0, at_a_time)) }
     }
 
-    pub(super) fn of_daemon_set(set: &'m DaemonSet) -> Self {
-        Self::new("DaemonSet", &set.metadata, Some(&set.spec.template), Pods::EachNode)
+    /// Reads a daemon set: a pod on each node that may run it.
+    #[must_use]
+    pub fn of_daemon_set(set: &'m DaemonSet) -> Self {
+        let strategy = set.spec.update_strategy.as_ref().and_then(|strategy| strategy.type_.as_deref());
+        Self::new(("apps/v1", "DaemonSet"), &set.metadata, Some(&set.spec.template), Pods::EachNode).marked(strategy)
     }
 
-    pub(super) fn of_deployment(deployment: &'m Deployment) -> Self {
+    /// Reads a deployment, as if it made its pods without a replica set.
+    #[must_use]
+    pub fn of_deployment(deployment: &'m Deployment) -> Self {
         let spec = &deployment.spec;
         let is_paused = spec.paused == Some(true);
         let pods = if is_paused { Pods::None(Idle::Paused) } else { alike(number(spec.replicas)) };
-        Self::new("Deployment", &deployment.metadata, Some(&spec.template), pods).wanting(number(spec.replicas))
+        Self::new(("apps/v1", "Deployment"), &deployment.metadata, Some(&spec.template), pods)
+            .wanting(number(spec.replicas))
     }
 
-    /// A set that a deployment of the manifests owns makes nothing: the deployment does.
-    pub(super) fn of_replica_set(set: &'m ReplicaSet, deployments: &[Deployment]) -> Self {
+    /// Reads a replica set. One that is owned by one of `deployments` makes nothing: the deployment does.
+    #[must_use]
+    pub fn of_replica_set(set: &'m ReplicaSet, deployments: &[Deployment]) -> Self {
         let is_owner = |owner: &OwnerReference, deployment: &Deployment| {
             owner.kind == "Deployment"
                 && deployment.metadata.name.as_ref() == Some(&owner.name)
@@ -140,10 +173,12 @@ impl<'m> Demand<'m> {
         let has_owner = owner.is_some_and(|owner| deployments.iter().any(|deployment| is_owner(owner, deployment)));
         let pods = if has_owner { Pods::None(Idle::Owned) } else { alike(number(set.spec.replicas)) };
         let template = set.spec.template.as_ref();
-        Self::new("ReplicaSet", &set.metadata, template, pods).wanting(number(set.spec.replicas))
+        Self::new(("apps/v1", "ReplicaSet"), &set.metadata, template, pods).wanting(number(set.spec.replicas))
     }
 
-    pub(super) fn of_stateful_set(set: &'m StatefulSet) -> Self {
+    /// Reads a stateful set.
+    #[must_use]
+    pub fn of_stateful_set(set: &'m StatefulSet) -> Self {
         let spec = &set.spec;
         let replicas = number(spec.replicas).min(MOST_PODS);
         let start = spec.ordinals.as_ref().and_then(|ordinals| ordinals.start).unwrap_or_default();
@@ -153,29 +188,36 @@ impl<'m> Demand<'m> {
             0 => Pods::None(Idle::NonePlanned),
             _ => Pods::Numbered { numbers: (start..start.saturating_add(replicas)).collect(), one_by_one },
         };
-        Self::new("StatefulSet", &set.metadata, Some(&spec.template), pods).wanting(number(spec.replicas))
+        let strategy = spec.update_strategy.as_ref().and_then(|strategy| strategy.type_.as_deref());
+        let demand = Self::new(("apps/v1", "StatefulSet"), &set.metadata, Some(&spec.template), pods);
+        demand.marked(strategy).wanting(number(spec.replicas))
     }
 
-    pub(super) fn of_job(job: &'m Job) -> Self {
+    /// Reads a job with what its status says of pods that have ended.
+    #[must_use]
+    pub fn of_job(job: &'m Job) -> Self {
         let spec = job.spec.as_ref();
         let pods = spec.map_or(Pods::None(Idle::NonePlanned), |spec| job_pods(spec, job.status.as_ref()));
-        Self::new("Job", &job.metadata, spec.map(|spec| &spec.template), pods).of_run(spec, job.status.as_ref())
+        Self::new(("batch/v1", "Job"), &job.metadata, spec.map(|spec| &spec.template), pods)
+            .of_run(spec, job.status.as_ref())
     }
 
-    /// One run.
-    pub(super) fn of_cron_job(cron: &'m CronJob) -> Self {
+    /// Reads a cron job: one run.
+    #[must_use]
+    pub fn of_cron_job(cron: &'m CronJob) -> Self {
         let job = cron.spec.job_template.spec.as_ref();
         let pods = match job {
             _ if cron.spec.suspend == Some(true) => Pods::None(Idle::Suspended),
             Some(job) => job_pods(job, None),
             None => Pods::None(Idle::NonePlanned),
         };
-        Self::new("CronJob", &cron.metadata, job.map(|job| &job.template), pods).of_run(job, None)
+        Self::new(("batch/v1", "CronJob"), &cron.metadata, job.map(|job| &job.template), pods).of_run(job, None)
     }
 
-    pub(super) fn of_other(object: &'m TemplatedObject) -> Self {
-        let count = usize::try_from(object.pods).unwrap_or(usize::MAX);
-        Self::new(&object.kind, &object.metadata, Some(&object.template), alike(count)).wanting(count)
+    /// Reads an object of any kind with a pod template, which asks for so many pods.
+    #[must_use]
+    pub fn of_template(kind: &'m str, metadata: &'m ObjectMeta, template: &'m PodTemplateSpec, count: usize) -> Self {
+        Self::new(("", kind), metadata, Some(template), alike(count)).wanting(count)
     }
 }
 
@@ -236,31 +278,6 @@ fn open_indexes(closed: &[Indexes], end: usize, most: usize) -> Vec<usize> {
         }
     }
     open
-}
-
-/// Set of indexes, as their first and last ones.
-struct Indexes(BTreeMap<usize, usize>);
-
-impl Indexes {
-    /// Reads a list such as `1,3-5`.
-    fn parse(text: &str) -> Self {
-        let range = |part: &str| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
-        };
-        Self(text.split(',').filter_map(range).collect())
-    }
-
-    fn count(&self) -> usize {
-        let parts = self.0.iter().map(|(first, last)| last.saturating_sub(*first).saturating_add(1));
-        parts.fold(0, usize::saturating_add)
-    }
-
-    /// Returns the last index of the part that has an index.
-    fn last_with(&self, index: usize) -> Option<usize> {
-        let (_, last) = self.0.range(..=index).next_back()?;
-        (*last >= index).then_some(*last)
-    }
 }
 
 #[cfg(test)]

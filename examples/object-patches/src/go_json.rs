@@ -3,8 +3,15 @@
 /// Deepest nesting that Go reads.
 const DEEPEST: usize = 10_000;
 
-/// Returns the error of Go for a text, if it is no JSON.
-pub(crate) fn syntax_error(text: &[u8]) -> Option<String> {
+/// Returns the error of Go for a text, if it is no JSON. The time is linear, and the depth does not use the stack.
+///
+/// ```
+/// use object_patches::syntax_error;
+/// assert_eq!(syntax_error(b"{}"), None);
+/// assert_eq!(syntax_error(b"[1,]").as_deref(), Some("invalid character ']' looking for beginning of value"));
+/// ```
+#[must_use]
+pub fn syntax_error(text: &[u8]) -> Option<String> {
     let mut scan = Scan { text, at: 0 };
     scan.document().err()
 }

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{
     Affinity, Node, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Toleration,
 };
 
-use crate::candidates::is_kept_off;
+use crate::node_rule::{NodeRefusal, node_refusal};
 
 /// Taints that the pods of daemon sets tolerate, with their effects.
 const TOLERATED: [(&str, &str); 6] = [
@@ -20,7 +20,7 @@ const TOLERATED: [(&str, &str); 6] = [
 const NETWORK: (&str, &str) = ("node.kubernetes.io/network-unavailable", "NoSchedule");
 
 /// Adds the tolerations of the controller to the pod of a daemon set.
-pub(super) fn tolerate(pod: &mut Pod) {
+pub(crate) fn tolerate(pod: &mut Pod) {
     let Some(spec) = &mut pod.spec else { return };
     let network = (spec.host_network == Some(true)).then_some(NETWORK);
     let added = TOLERATED.into_iter().chain(network).map(|(key, effect)| Toleration {
@@ -34,12 +34,12 @@ pub(super) fn tolerate(pod: &mut Pod) {
 
 /// Returns true if a daemon set has a pod on a node, whose pods look like this one. Room does not count: the pod is made,
 /// and waits.
-pub(super) fn is_for(pod: &Pod, node: &Node) -> bool {
-    !is_kept_off(pod, node)
+pub(crate) fn is_for(pod: &Pod, node: &Node) -> bool {
+    matches!(node_refusal(pod, node), None | Some(NodeRefusal::Cordoned))
 }
 
 /// Binds the pod of a daemon set to a node, as the controller does: in place of its own node affinity, the name alone.
-pub(super) fn bind(pod: &mut Pod, node: &str) {
+pub(crate) fn bind(pod: &mut Pod, node: &str) {
     let requirement = NodeSelectorRequirement {
         key: "metadata.name".to_owned(),
         operator: "In".to_owned(),

@@ -7,8 +7,17 @@ use serde_json::Value;
 /// Largest number of unknown fields that are named.
 const MOST: usize = 10;
 
-/// Returns the paths of fields that an object has and that are missing after it was read and written again.
-pub(crate) fn unknown_fields(sent: &Value, read: &Value) -> Vec<String> {
+/// Returns sentences about the fields that an object has and that are missing after it was read and written again, ten at the
+/// most.
+///
+/// ```
+/// use object_patches::unknown_fields;
+/// use serde_json::json;
+/// let sent = json!({"spec": {"nodes": [{"nam": "a"}]}});
+/// assert_eq!(unknown_fields(&sent, &json!({"spec": {"nodes": [{}]}})), ["unknown field \"spec.nodes[0].nam\""]);
+/// ```
+#[must_use]
+pub fn unknown_fields(sent: &Value, read: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare(sent, read, &mut String::new(), &mut found);
     found

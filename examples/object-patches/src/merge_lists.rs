@@ -44,9 +44,15 @@ static MERGE_LISTS: [MergeList; 19] = [
     MergeList { kind: "ResourceClaim", path: "status.devices.conditions", strategic: None, applied: Some(&["type"]) },
 ];
 
+/// Places of pod templates in workloads: what is in them is merged as in a pod.
+const TEMPLATES: [&[&str]; 2] = [&["spec", "template"], &["spec", "jobTemplate", "spec", "template"]];
+
 impl MergeList {
     /// Returns the row of a list, if it is merged.
     pub(crate) fn find(kind: &str, path: &[&str]) -> Option<&'static Self> {
+        if let Some(in_template) = TEMPLATES.iter().find_map(|template| path.strip_prefix(*template)) {
+            return Self::find("Pod", in_template);
+        }
         let is_at =
             |row: &&Self| (row.kind.is_empty() || row.kind == kind) && row.path.split('.').eq(path.iter().copied());
         MERGE_LISTS.iter().find(is_at)

@@ -8,13 +8,13 @@ use crate::merge_lists::MergeList;
 use crate::object::Object;
 
 /// Path to a field. A step is `f:FIELD`, `k:{KEYS}` for an entry of a merged list, or `v:VALUE` for one of a set.
-pub(crate) type Path = Vec<String>;
+pub type Path = Vec<String>;
 
 /// Fields of an object. An entry of a list and a map that a writer has made are members beside what is in them.
-pub(crate) type FieldSet = BTreeSet<Path>;
+pub type FieldSet = BTreeSet<Path>;
 
 /// Fields with maps whose keys clients choose: whoever makes one has the map itself.
-pub(crate) const MAPS: [&str; 9] = [
+pub const MAPS: [&str; 9] = [
     "labels",
     "annotations",
     "nodeSelector",

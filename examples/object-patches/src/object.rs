@@ -3,18 +3,22 @@
 use serde_json::{Map, Value, json};
 
 /// Object as JSON.
-pub(crate) trait Object {
+pub trait Object {
     /// Returns the text at a pointer, such as `/spec/nodeName`; empty if there is none.
     fn text(&self, pointer: &str) -> &str;
+    /// Returns the text of a field of the metadata; empty if there is none.
     fn metadata(&self, field: &str) -> &str;
     /// Sets a field of the metadata.
     fn set_metadata(&mut self, field: &str, value: impl Into<Value>);
     /// Takes a field of the metadata from another object, where it may be absent.
     fn keep_metadata(&mut self, field: &str, from: &Value);
+    /// Returns true for an object that is being deleted.
     fn is_terminating(&self) -> bool;
+    /// Returns true for an object that stays until somebody has taken its finalizers.
     fn has_finalizers(&self) -> bool;
     /// Returns the fields; an object that has none gets them.
     fn fields(&mut self) -> &mut Map<String, Value>;
+    /// Sets a field; an object that has none gets it.
     fn set_field(&mut self, field: &str, value: impl Into<Value>);
 }
 
