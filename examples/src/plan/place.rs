@@ -483,7 +483,7 @@ fn help(explanation: &mut PodExplanation, own: usize) -> Vec<String> {
         let unit = if change.nodes == 1 { "node" } else { "nodes" };
         let own = match change.change {
             Suggestion::Release if own > 0 => {
-                format!("; {} of this workload above are among them", counted(own, "pod"))
+                format!("; among them {} of this workload above", counted(own, "pod"))
             }
             _ => String::new(),
         };
