@@ -43,7 +43,7 @@ const WITHOUT_USER: [(&str, &str); 5] = [
 ];
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Index<T>`.
-const COUNTS: [&str; 76] = [
+const COUNTS: [&str; 79] = [
     "advanced_devices",
     "affected",
     "allocated",
@@ -92,6 +92,7 @@ const COUNTS: [&str; 76] = [
     "most",
     "nodes",
     "number_of_nodes",
+    "observe",
     "observed",
     "of_class",
     "of_device",
@@ -101,6 +102,7 @@ const COUNTS: [&str; 76] = [
     "pools",
     "published",
     "refuted",
+    "remembered",
     "risky",
     "rounds",
     "saturate_times",
@@ -119,6 +121,7 @@ const COUNTS: [&str; 76] = [
     "usable",
     "values",
     "violations",
+    "wake",
     "wanted",
 ];
 

@@ -44,7 +44,7 @@ struct Ended {
     /// Number of the unit.
     number: u64,
     begin: u64,
-    /// What has changed in the pods since the begin.
+    /// Changes of the pods since the begin.
     own: BTreeSet<Remedy>,
     is_activated: bool,
 }

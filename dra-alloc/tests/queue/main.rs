@@ -4,6 +4,7 @@
 
 mod exploration;
 mod histories;
+mod limits;
 mod missed_events;
 mod model;
 mod objects;

@@ -237,7 +237,7 @@ fn a_stopped_search_is_repeated_after_a_pause() {
     assert!(queue.pop(at(2_000), |_| Ok(())).is_some());
 }
 
-/// What an attempt gives back helps those that wait for its claim, its devices or its room.
+/// An attempt that gives back helps those that wait for its claim, its devices or its room.
 #[test]
 fn an_attempt_tells_what_it_gives_back() {
     let options = PodOptions::new(Profile::V1_37);
