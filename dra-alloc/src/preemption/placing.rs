@@ -1,7 +1,8 @@
 //! Places: which member gets which node.
 //!
 //! The members get nodes one after the other, each the first that serves it together with those that are there already: the claims
-//! of all members on a node are allocated together. If a member finds no node, the search goes back and tries the next node of the one before.
+//! of all members on a node are allocated together. If a member finds no node, the search goes back and tries the next node of the
+//! one before.
 //!
 //! Where no pool is seen by two of the nodes, the search is complete: no order of members and no other choice of devices would find
 //! more. Members that are alike are placed in the order of the nodes, since one stands in for the other; and if all that are left are
@@ -260,7 +261,7 @@ impl<'s, 'q> Search<'s, 'q> {
 
     /// Returns the allocation that a claim got for a member on another node.
     fn allocated_elsewhere(&self, claim: usize, node: usize) -> Option<&AllocationResult> {
-        if self.placing.is_kept(claim) {
+        if !self.placing.asked.shares_claims || self.placing.is_kept(claim) {
             return None;
         }
         let elsewhere = self.on_node.iter().enumerate().filter(|(other, _)| *other != node);

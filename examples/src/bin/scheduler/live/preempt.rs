@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{ClaimLookup, PodIdentity};
+use dra_alloc::pods::{ClaimLookup, FitQuestion, PodIdentity};
 use dra_alloc::preemption::{
     Eligibility, Holds, InMemoryPlace, InMemoryStage, Preemption, PreemptionAnswer, PreemptionView, PreemptorSituation,
     Room, VictimDevices, may_preempt,
@@ -95,10 +95,12 @@ impl LiveScheduler<'_> {
     fn room_for(&self, pod: &Pod, rule: Preempt, budgets: &[PodDisruptionBudget]) -> Result<PreemptionAnswer, String> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
         let view = self.preemption_view(budgets);
-        let kept_off = self.view.nodes.iter().filter(|(_, node)| refusal(pod, node).is_some());
-        let preemption = Preemption::new(&allocator, self.view.claims.state(), &view, now())
-            .with_harm(rule.into())
-            .with_unresolvable(kept_off.map(|(name, _)| name.as_str()));
+        let fit = |question: &FitQuestion<'_>| match refusal(question.pod(), question.node()) {
+            Some(reason) => Err(reason.to_owned()),
+            None => Ok(()),
+        };
+        let preemption = Preemption::new(&allocator, self.view.claims.state(), &view, now());
+        let preemption = preemption.with_harm(rule.into()).with_fit(&fit);
         let answer = with_deadline(|budget: Budget<'_>| preemption.make_room(pod, budget));
         answer.map_err(|error| error.to_string())
     }
