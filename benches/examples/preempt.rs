@@ -111,7 +111,7 @@ fn main() {
                 println!(
                     "{}",
                     json!({"nodes": nodes, "wanted": wanted, "rule": rule, "us": time.as_micros(), "index_us": indexed.as_micros(),
-                        "node": room.node, "victims": room.victims.len(), "proof": format!("{:?}", room.proof)})
+                        "node": room.node(), "victims": room.victims.len(), "proof": format!("{:?}", room.proof)})
                 );
             }
         }

@@ -18,6 +18,7 @@ use super::cycle::{GroupRound, PodCycle};
 use super::explanation::{GangHolding, PodExplanation};
 use super::filter::{FilterVerdict, NodeFilterError};
 use super::identity::PodIdentity;
+use super::node_fit::{FitQuestion, NodeFit};
 use super::options::PodOptions;
 use super::reserve::ReserveError;
 use super::status_code::StatusCode;
@@ -25,22 +26,6 @@ use super::tracker::ClaimTracker;
 use crate::allocator::Allocator;
 use crate::cluster::classes::Classes;
 use crate::search::budget::Budget;
-
-/// Check of a node for a pod by what has nothing to do with claims, such as CPU or affinity: given the pods that the gang
-/// has placed so far. The error is the reason, in few words.
-pub trait GangFit {
-    /// Checks that a pod fits on a node beside the pods placed so far.
-    ///
-    /// # Errors
-    /// The reason, in words that are the same on all nodes with that reason.
-    fn fits(&self, pod: &Pod, node: &Node, placed: &[GangPlacement]) -> Result<(), String>;
-}
-
-impl<F: Fn(&Pod, &Node, &[GangPlacement]) -> Result<(), String>> GangFit for F {
-    fn fits(&self, pod: &Pod, node: &Node, placed: &[GangPlacement]) -> Result<(), String> {
-        self(pod, node, placed)
-    }
-}
 
 /// Context in which a gang is placed: the allocator, the nodes, and everything else that a cycle needs.
 pub struct GangSearch<'s> {
@@ -50,7 +35,7 @@ pub struct GangSearch<'s> {
     options: PodOptions,
     now: Timestamp,
     budget: Budget<'s>,
-    fit: Option<&'s dyn GangFit>,
+    fit: Option<&'s dyn NodeFit>,
 }
 
 /// A pod of a gang with its node. Its allocations are in flight.
@@ -126,7 +111,7 @@ impl<'s> GangSearch<'s> {
 
     /// Sets the check of nodes by what has nothing to do with claims.
     #[must_use]
-    pub fn with_fit(self, fit: &'s dyn GangFit) -> Self {
+    pub fn with_fit(self, fit: &'s dyn NodeFit) -> Self {
         Self { fit: Some(fit), ..self }
     }
 
@@ -179,7 +164,8 @@ impl<'s> GangSearch<'s> {
         let mut best: Option<(&str, FilterVerdict)> = None;
         for node in self.nodes.iter().copied() {
             let name = node.metadata.name.as_deref().unwrap_or_default();
-            if let Some(Err(reason)) = self.fit.map(|fit| fit.fits(pod, node, placed)) {
+            if let Some(Err(reason)) = self.fit.map(|fit| fit.fits(&FitQuestion::new(pod, node).with_in_flight(placed)))
+            {
                 explanation.add_other(name, reason);
                 continue;
             }

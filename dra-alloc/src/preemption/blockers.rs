@@ -1,6 +1,6 @@
 //! Blockers: who is in the way of a pod and may not go.
 //!
-//! On a node where the pod fits with every claim out, all who hold devices there are taken out, also those who may not go.
+//! On a node, or on the nodes of a gang, where the pods fit with every claim out, all who hold devices there are taken out, also those who may not go.
 //! Then these are put back, the most important first, for as long as the pod fits. Who can't be put back is in the way.
 
 use std::cmp::Reverse;
@@ -17,6 +17,7 @@ use super::halt::{Halt, PreemptionError, Unanswered};
 use super::held_claim::{HeldClaim, User};
 use super::node_search::least_set;
 use super::occupant::Occupant;
+use super::placing::{Fitting, Placing};
 use super::question::Harm;
 use super::reach::Reach;
 use super::room::identity;
@@ -32,15 +33,15 @@ enum Holder<'s, 'q> {
     Nominated(&'s NominatedPod<'q>),
 }
 
-/// Returns the reason why nobody makes room on any of some nodes.
+/// Returns the reason why nobody makes room on any of some sets of nodes.
 pub(super) fn no_room<'q>(
     asked: &Asked<'q>,
-    nodes: &[&'q Node],
+    sites: &[&[&'q Node]],
     mut unanswered: Unanswered,
 ) -> Result<NoRoom, PreemptionError> {
     let mut fewest: Option<Vec<Blocker>> = None;
-    for node in nodes {
-        match blockers(asked, node) {
+    for nodes in sites {
+        match blockers(asked, nodes) {
             Ok(Some(found)) if fewest.as_ref().is_none_or(|fewest| found.len() < fewest.len()) => {
                 let is_least = found.len() <= 1;
                 fewest = Some(found);
@@ -57,6 +58,9 @@ pub(super) fn no_room<'q>(
             }
         }
     }
+    if unanswered.is_open {
+        return Ok(NoRoom::Open);
+    }
     let is_stopped = unanswered.is_stopped;
     match (fewest, unanswered.into_error()) {
         (Some(by), None) if !is_stopped => Ok(NoRoom::Blocked { by }),
@@ -67,25 +71,29 @@ pub(super) fn no_room<'q>(
     }
 }
 
-/// Returns those in the way on a node; `None` if the pod would not fit there without anybody.
-fn blockers<'q>(asked: &Asked<'q>, node: &'q Node) -> Result<Option<Vec<Blocker>>, Halt> {
-    if !asked.fits(&empty_state(asked)?, node)? {
-        return Ok(None);
+/// Returns those in the way on nodes; `None` if the members would not fit there without anybody.
+fn blockers<'q>(asked: &Asked<'q>, nodes: &[&'q Node]) -> Result<Option<Vec<Blocker>>, Halt> {
+    let reach = Reach::new(asked.rules.allocator, nodes)?;
+    let empty = empty_state(asked)?;
+    match (Placing { asked, reach: &reach, state: &empty, gone: None }).fitting()? {
+        Fitting::Yes => {}
+        Fitting::No => return Ok(None),
+        Fitting::Open => return Err(Halt::Open),
     }
-    let reach = Reach::new(asked.rules.allocator, node)?;
     let site = match asked.rules.harm {
-        Harm::Kube => Site::of_pods(asked, node, &reach)?,
-        Harm::KubeExact | Harm::Cost => site_of_units(asked, node, &reach)?,
+        Harm::Kube => Site::of_pods(asked, reach)?,
+        Harm::KubeExact | Harm::Cost => site_of_units(asked, reach)?,
     };
-    let site = site.counted(&reach);
+    let site = site.counted();
     let trial = Trial::new(asked, &site)?;
-    if asked.rules.budgets == BudgetPolicy::Never && asked.rules.harm != Harm::Kube && trial.fits()? {
+    let keeps_budgets = asked.rules.budgets == BudgetPolicy::Never && asked.rules.harm != Harm::Kube;
+    if keeps_budgets && trial.fits()? == Fitting::Yes {
         return budgets_in_the_way(asked, &site);
     }
     let mut state = trial.state().clone();
     let freed: BTreeSet<*const HeldClaim<'_>> = trial.freed().map(|claim| std::ptr::from_ref(claim.held)).collect();
     let mut holders: Vec<Holder<'_, '_>> = site.nominated.iter().map(Holder::Nominated).collect();
-    let positions = claims_in_reach(asked, &reach)?;
+    let positions = claims_in_reach(asked, &site.reach)?;
     for held in positions.into_iter().filter_map(|position| site.held_by_others(asked, position)) {
         if !freed.contains(&std::ptr::from_ref(held)) {
             state.forget(held.claim);
@@ -94,8 +102,12 @@ fn blockers<'q>(asked: &Asked<'q>, node: &'q Node) -> Result<Option<Vec<Blocker>
     }
     holders.sort_by_cached_key(|holder| (Reverse(holder.priority(asked)), holder.name()));
     let mut by = Vec::new();
-    for holder in put_back(asked, node, state, &holders)? {
-        by.extend(holder.reasons(asked, node, &reach));
+    for holder in put_back(asked, &site.reach, state, &holders)? {
+        by.extend(holder.reasons(asked, &site.reach));
+    }
+    if let Some(gone) = trial.gone() {
+        let placing = Placing { asked, reach: &site.reach, state: &empty, gone: Some(&gone) };
+        by.extend(placing.refusals()?.into_iter().map(|reason| Blocker::Fit { reason }));
     }
     by.sort_unstable();
     by.dedup();
@@ -121,7 +133,7 @@ fn budgets_in_the_way<'q>(asked: &Asked<'q>, site: &Site<'q>) -> Result<Option<V
 /// Returns the devices in use if nobody but the preemptor holds one.
 fn empty_state(asked: &Asked<'_>) -> Result<AllocatedState, Halt> {
     let mut state = AllocatedState::new(asked.rules.allocator.scheduler());
-    for claim in &asked.own {
+    for claim in asked.own() {
         if let Some(allocation) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) {
             state.assume(claim, allocation)?;
         }
@@ -131,8 +143,8 @@ fn empty_state(asked: &Asked<'_>) -> Result<AllocatedState, Halt> {
 
 /// Puts holders back in their order for as long as the preemptor fits. Returns the others.
 fn put_back<'h, 's, 'q>(
-    asked: &Asked<'_>,
-    node: &Node,
+    asked: &Asked<'q>,
+    reach: &Reach<'q>,
     mut state: AllocatedState,
     holders: &'h [Holder<'s, 'q>],
 ) -> Result<Vec<&'h Holder<'s, 'q>>, Halt> {
@@ -143,8 +155,9 @@ fn put_back<'h, 's, 'q>(
             Holder::Claim(held) => drop(state.assume(held.claim, held.allocation)?),
             Holder::Nominated(pod) => nominated.push(pod),
         }
-        let beside = with_nominated(asked, &state, node, nominated.iter().copied())?;
-        if beside.map(|state| asked.fits(&state, node)).transpose()? == Some(true) {
+        let beside = with_nominated(asked, &state, reach, nominated.iter().copied())?;
+        let fitting = |state: &AllocatedState| Placing { asked, reach, state, gone: None }.fitting();
+        if beside.map(|state| fitting(&state)).transpose()? == Some(Fitting::Yes) {
             continue;
         }
         match holder {
@@ -179,15 +192,15 @@ impl<'q> Holder<'_, 'q> {
     }
 
     /// Returns the reasons why a holder may not go.
-    fn reasons(&self, asked: &Asked<'_>, node: &Node, reach: &Reach<'_>) -> Vec<Blocker> {
+    fn reasons(&self, asked: &Asked<'_>, reach: &Reach<'_>) -> Vec<Blocker> {
         match self {
             Self::Nominated(pod) => vec![important(asked, pod.occupant, None)],
-            Self::Claim(held) => reasons_of_claim(asked, node, reach, held),
+            Self::Claim(held) => reasons_of_claim(asked, reach, held),
         }
     }
 }
 
-fn reasons_of_claim(asked: &Asked<'_>, node: &Node, reach: &Reach<'_>, held: &HeldClaim<'_>) -> Vec<Blocker> {
+fn reasons_of_claim(asked: &Asked<'_>, reach: &Reach<'_>, held: &HeldClaim<'_>) -> Vec<Blocker> {
     let claim = ClaimKey::from_metadata(&held.claim.metadata);
     let is_kube = asked.rules.harm == Harm::Kube;
     let mut reasons = Vec::new();
@@ -197,7 +210,7 @@ fn reasons_of_claim(asked: &Asked<'_>, node: &Node, reach: &Reach<'_>, held: &He
             User::Pod(pod) => {
                 if let Some(pod) = asked.rules.view.pod(*pod) {
                     let shared = (held.users.len() > 1).then(|| claim.clone());
-                    reasons.extend(reason_of_pod(asked, node, pod, &claim, shared));
+                    reasons.extend(reason_of_pod(asked, reach, pod, &claim, shared));
                 }
             }
             User::Group(uid) => reasons.extend(reasons_of_group(asked, uid, &claim)),
@@ -218,20 +231,20 @@ fn reasons_of_claim(asked: &Asked<'_>, node: &Node, reach: &Reach<'_>, held: &He
 /// Returns the reason why a user of a claim may not go, if there is one.
 fn reason_of_pod(
     asked: &Asked<'_>,
-    node: &Node,
+    reach: &Reach<'_>,
     pod: &Occupant<'_>,
     claim: &ClaimKey,
     shared: Option<ClaimKey>,
 ) -> Option<Blocker> {
-    let is_on_node = pod.node().is_some() && pod.node() == node.metadata.name.as_deref();
+    let is_on_node = pod.node().is_some_and(|node| reach.has(node));
     let has_place = if asked.rules.harm == Harm::Kube { is_on_node } else { pod.node().is_some() };
-    if pod.priority >= asked.preemptor.priority {
+    if pod.priority >= asked.priority {
         Some(important(asked, pod, shared))
     } else if !has_place {
         Some(Blocker::Consumer { claim: claim.clone(), uid: pod.pod.metadata.uid.clone().unwrap_or_default() })
     } else if let Some(group) = pod.group() {
         let members = asked.rules.view.members(group).filter_map(|member| asked.rules.view.pod(member));
-        let important_members = members.filter(|member| member.priority >= asked.preemptor.priority);
+        let important_members = members.filter(|member| member.priority >= asked.priority);
         // The first of them, whatever the order of the pods.
         let first = important_members.min_by_key(|member| member.importance());
         Some(match first.filter(|_| asked.rules.harm != Harm::Kube) {
@@ -247,7 +260,7 @@ fn reason_of_pod(
 fn reasons_of_group(asked: &Asked<'_>, uid: &str, claim: &ClaimKey) -> Vec<Blocker> {
     let view = asked.rules.view;
     let members = view.group(uid).into_iter().flat_map(|group| view.members(group)).filter_map(|pod| view.pod(pod));
-    let is_important = |pod: &&Occupant<'_>| asked.rules.harm != Harm::Kube && pod.priority >= asked.preemptor.priority;
+    let is_important = |pod: &&Occupant<'_>| asked.rules.harm != Harm::Kube && pod.priority >= asked.priority;
     let reasons: Vec<Blocker> =
         members.filter(is_important).map(|pod| important(asked, pod, Some(claim.clone()))).collect();
     if reasons.is_empty() { vec![Blocker::Group { claim: claim.clone() }] } else { reasons }

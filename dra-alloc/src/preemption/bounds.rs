@@ -11,6 +11,7 @@ use k8s_openapi::api::resource::v1::{DeviceRequest, DeviceSubRequest, ResourceCl
 use super::asked::Asked;
 use super::disruption::{BudgetPolicy, Covering};
 use super::harm_value::{HarmValue, cost, start, weight};
+use super::member::is_allocated;
 use super::occupant::Occupant;
 use super::question::Harm;
 use super::site::Site;
@@ -75,10 +76,11 @@ impl<'b, 'q> Bounds<'b, 'q> {
                 }
             })
             .collect();
-        let wanted = wanted_devices(&asked.own);
+        let wanted = asked.wanted_devices();
         let of_nobody = harms.iter().filter(|unit| unit.pods.is_empty()).map(|unit| unit.devices).sum::<usize>();
         let missing = site.free.map(|free| wanted.saturating_sub(free.saturating_add(of_nobody)));
-        let sorted = |harm: fn(&UnitHarm<'_>) -> i64| sorted_by_rate(&harms, harm);
+        let helps = |unit: &UnitHarm<'_>| unit.devices > 0 || asked.is_checked();
+        let sorted = |harm: fn(&UnitHarm<'_>) -> i64| sorted_by_rate(&harms, helps, harm);
         let (by_sum, by_count) = (sorted(|unit| unit.sum), sorted(|unit| unit.count));
         let mut by_priority = by_sum.clone();
         by_priority.sort_by_key(|unit| harms.get(*unit).map(|unit| unit.highest));
@@ -171,7 +173,10 @@ impl<'b, 'q> Bounds<'b, 'q> {
                 Some(HarmValue::new(bound.collect()))
             }
             (_, numbers) => {
-                let threshold = threshold(&open(&self.by_priority), need)?;
+                let threshold = match missing {
+                    Missing::Counted => threshold(&open(&self.by_priority), need)?,
+                    Missing::OneUnit => open(&self.by_priority).first()?.highest,
+                };
                 let (violations, highest, of_pods, pods, latest) = match numbers {
                     [violations, highest, of_pods, pods, latest] => {
                         (*violations, *highest, *of_pods, *pods, Some(*latest))
@@ -199,12 +204,19 @@ impl<'b, 'q> Bounds<'b, 'q> {
     }
 }
 
-/// Returns the units that free devices, those first with the least harm for a device.
-fn sorted_by_rate(units: &[UnitHarm<'_>], harm: fn(&UnitHarm<'_>) -> i64) -> Vec<usize> {
-    let mut sorted: Vec<(usize, &UnitHarm<'_>)> =
-        units.iter().enumerate().filter(|(_, unit)| unit.devices > 0).collect();
+/// Returns the units that may help, those first with the least harm for a device, and those last that free none.
+fn sorted_by_rate<'q>(
+    units: &[UnitHarm<'q>],
+    helps: impl Fn(&UnitHarm<'q>) -> bool,
+    harm: fn(&UnitHarm<'_>) -> i64,
+) -> Vec<usize> {
+    let mut sorted: Vec<(usize, &UnitHarm<'_>)> = units.iter().enumerate().filter(|(_, unit)| helps(unit)).collect();
     let product = |unit: &UnitHarm<'_>, other: &UnitHarm<'_>| i128::from(harm(unit)) * wide(other.devices);
-    sorted.sort_by(|(_, left), (_, right)| product(left, right).cmp(&product(right, left)));
+    sorted.sort_by_key(|(_, unit)| unit.devices == 0);
+    let freeing = sorted.partition_point(|(_, unit)| unit.devices > 0);
+    if let Some(freeing) = sorted.get_mut(..freeing) {
+        freeing.sort_by(|(_, left), (_, right)| product(left, right).cmp(&product(right, left)));
+    }
     sorted.into_iter().map(|(unit, _)| unit).collect()
 }
 
@@ -212,7 +224,7 @@ fn sorted_by_rate(units: &[UnitHarm<'_>], harm: fn(&UnitHarm<'_>) -> i64) -> Vec
 /// `None` if all units together free fewer.
 fn cover(units: &[&UnitHarm<'_>], need: usize, harm: fn(&UnitHarm<'_>) -> i64) -> Option<i64> {
     let (mut total, mut left) = (0_i64, need);
-    for unit in units {
+    for unit in units.iter().filter(|unit| unit.devices > 0) {
         if unit.devices >= left {
             let devices = wide(unit.devices.max(1));
             let part = (i128::from(harm(unit)) * wide(left) + devices - 1) / devices;
@@ -237,14 +249,9 @@ fn wide(count: usize) -> i128 {
     i128::try_from(count).unwrap_or(i128::MAX)
 }
 
-/// Returns the number of devices that claims need at least, of those that can't be shared.
-pub(super) fn wanted_devices(claims: &[&ResourceClaim]) -> usize {
-    claims.iter().map(|claim| least_devices(claim)).fold(0, usize::saturating_add)
-}
-
-/// Returns the number of devices that a claim needs at least, if it has no allocation yet.
-fn least_devices(claim: &ResourceClaim) -> usize {
-    if claim.status.as_ref().is_some_and(|status| status.allocation.is_some()) {
+/// Returns the number of devices that a claim needs at least, of those that can't be shared, if it has no allocation yet.
+pub(super) fn least_devices(claim: &ResourceClaim) -> usize {
+    if is_allocated(claim) {
         return 0;
     }
     let requests = claim

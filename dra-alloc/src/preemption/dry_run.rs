@@ -1,4 +1,4 @@
-//! Dry run of a preemption on one node: kube-scheduler's own choice of victims.
+//! Dry run of a preemption on one node, or on the nodes of a gang: kube-scheduler's own choice of victims.
 //!
 //! All pods of lower priority are taken out. If the preemptor fits then, they are put back one by one for as long as it fits:
 //! first those that a disruption budget protects, then the others, each from the most important on. Who can't be put back is
@@ -8,9 +8,9 @@
 //! Source: `SelectVictimsOnNode`, kube-scheduler 1.37.
 
 use super::asked::Asked;
-use super::bounds::wanted_devices;
 use super::halt::Halt;
 use super::occupant::Occupant;
+use super::placing::Fitting;
 use super::site::Site;
 use super::trial::{Effect, Trial};
 use crate::cluster::bits::Bits;
@@ -29,30 +29,38 @@ pub(super) fn dry_run<'q>(asked: &Asked<'q>, site: &Site<'q>) -> Result<Option<D
         return Ok(None);
     }
     let mut trial = Trial::new(asked, site)?;
-    if !trial.fits()? {
-        return Ok(None);
+    match trial.fits()? {
+        Fitting::Yes => {}
+        Fitting::No => return Ok(None),
+        Fitting::Open => return Err(Halt::Open),
     }
     let mut spare = spare_devices(asked, site);
     let (violating, others) = split_by_budgets(asked, site);
     let mut violations = 0;
     for unit in &violating {
-        violations += usize::from(stays_out(&mut trial, *unit, &mut spare)?);
+        violations += usize::from(stays_out(asked, &mut trial, *unit, &mut spare)?);
     }
     let mut victims = violations;
     for unit in others {
-        victims += usize::from(stays_out(&mut trial, unit, &mut spare)?);
+        victims += usize::from(stays_out(asked, &mut trial, unit, &mut spare)?);
     }
     Ok((victims > 0).then(|| DryRun { out: trial.out().clone(), violations }))
 }
 
 /// Puts a unit back if the preemptor fits with it. Returns true if it is a victim. Where devices can be counted, too few of them
-/// are an answer without a test.
-fn stays_out(trial: &mut Trial<'_, '_>, unit: usize, spare: &mut Option<usize>) -> Result<bool, Halt> {
+/// are an answer without a test; so is a unit without any, unless the caller checks nodes by more than devices.
+fn stays_out(
+    asked: &Asked<'_>,
+    trial: &mut Trial<'_, '_>,
+    unit: usize,
+    spare: &mut Option<usize>,
+) -> Result<bool, Halt> {
     let devices = trial.devices_of(unit);
     if spare.is_some_and(|spare| spare < devices) {
         return Ok(true);
     }
-    if trial.set(unit, false)? == Effect::None || trial.fits()? {
+    let effect = trial.set(unit, false)?;
+    if effect == Effect::None && !asked.is_checked() || trial.fits()? == Fitting::Yes {
         *spare = spare.map(|spare| spare.saturating_sub(devices));
         return Ok(false);
     }
@@ -63,7 +71,7 @@ fn stays_out(trial: &mut Trial<'_, '_>, unit: usize, spare: &mut Option<usize>) 
 /// Returns the number of free devices beyond those that the preemptor needs, with all units out; `None` if that can't be counted.
 fn spare_devices(asked: &Asked<'_>, site: &Site<'_>) -> Option<usize> {
     let freed: usize = site.claims.iter().map(|claim| claim.devices).sum();
-    site.free?.checked_add(freed)?.checked_sub(wanted_devices(&asked.own))
+    site.free?.checked_add(freed)?.checked_sub(asked.wanted_devices())
 }
 
 /// Returns the units with a pod that a budget does not allow to evict if all are charged in their order, and the others.

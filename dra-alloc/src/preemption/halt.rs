@@ -19,6 +19,22 @@ pub enum PreemptionError {
         /// The claim.
         claim: ClaimKey,
     },
+    /// A gang has fewer members than have to fit, or none.
+    #[error("quorum: {quorum} of {members} members have to fit")]
+    TooFewMembers {
+        /// Number of members.
+        members: usize,
+        /// Number of members that have to fit.
+        quorum: usize,
+    },
+    /// A pod is a member of a gang twice.
+    #[error("members: pod {namespace}/{name} is there twice")]
+    MemberTwice {
+        /// Namespace of the pod.
+        namespace: String,
+        /// Name of the pod.
+        name: String,
+    },
     /// The claims can't be allocated on any node that was tried, since something in them or in a device is invalid.
     #[error(transparent)]
     Allocate(Box<AllocateError>),
@@ -38,6 +54,8 @@ impl From<AllocateError> for PreemptionError {
 pub(super) enum Halt {
     Failed(PreemptionError),
     Stopped(Limit),
+    /// No places were found, and others may be there.
+    Open,
 }
 
 impl<E: Into<PreemptionError>> From<E> for Halt {
@@ -53,6 +71,8 @@ pub(super) struct Unanswered {
     error: Option<PreemptionError>,
     /// True if the work on a node was stopped.
     pub(super) is_stopped: bool,
+    /// True if no places were found on nodes, and others may be there.
+    pub(super) is_open: bool,
 }
 
 impl Unanswered {
@@ -66,6 +86,10 @@ impl Unanswered {
             }
             Halt::Stopped(Limit::Node) => {
                 self.is_stopped = true;
+                Ok(())
+            }
+            Halt::Open => {
+                self.is_open = true;
                 Ok(())
             }
             Halt::Stopped(limit) => Err(limit),

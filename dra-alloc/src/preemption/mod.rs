@@ -5,6 +5,7 @@
 //! - [`may_preempt`] says if a pod may preempt others;
 //! - [`Preemption::make_room`] chooses victims and a node, by kube-scheduler's own rule ([`Harm::Kube`]) or with the least
 //!   harm ([`Harm::KubeExact`], [`Harm::Cost`]), and says who is in the way if nobody helps;
+//! - [`Preemption::make_room_for_gang`] does so for all pods of a gang at once, over several nodes;
 //! - [`Holds`] are the devices that wait for a pod from its preemption on until it runs.
 //!
 //! The answer is a plan as data: evictions, deallocations, the node to nominate. The `nnn` crate announces it.
@@ -19,14 +20,17 @@ mod candidates;
 mod disruption;
 mod dry_run;
 mod eligibility;
+mod gang;
 mod halt;
 mod harm_value;
 mod held_claim;
 mod holds;
 mod least;
 mod make_room;
+mod member;
 mod node_search;
 mod occupant;
+mod placing;
 mod question;
 mod reach;
 mod room;
@@ -36,9 +40,10 @@ mod units;
 mod view;
 mod work;
 
-pub use answer::{Blocker, HarmProof, NoRoom, PreemptionAnswer, PreemptionCandidate, Room};
+pub use answer::{Blocker, HarmProof, NoRoom, PodPlace, PreemptionAnswer, PreemptionCandidate, Room};
 pub use disruption::BudgetPolicy;
 pub use eligibility::{Eligibility, GroupPreemption, PreemptorSituation, VictimDevices, may_preempt};
+pub use gang::{PreemptingGang, PreemptingMember};
 pub use halt::PreemptionError;
 pub use harm_value::HarmValue;
 pub use holds::{Hold, Holds};

@@ -1,4 +1,4 @@
-//! Search of the least harm on one node: branch and bound over the units that go.
+//! Search of the least harm on one node, or on the nodes of a gang: branch and bound over the units that go.
 //!
 //! Units are decided one after the other, the most important first: a unit stays if the preemptor can fit without it, and goes
 //! otherwise; afterwards the search comes back and lets units go that could stay. A branch ends where its bound is no less than
@@ -13,6 +13,7 @@ use super::asked::Asked;
 use super::bounds::{Bounds, Missing};
 use super::halt::Halt;
 use super::harm_value::HarmValue;
+use super::placing::Fitting;
 use super::site::Site;
 use super::trial::Trial;
 use crate::cluster::bits::Bits;
@@ -62,8 +63,10 @@ pub(super) fn least_set<'q>(
     is_worse: &dyn Fn(&HarmValue) -> bool,
 ) -> Result<Option<LeastSet>, Halt> {
     let trial = Trial::new(asked, site)?;
-    if !trial.fits()? {
-        return Ok(None);
+    match trial.fits()? {
+        Fitting::Yes => {}
+        Fitting::No => return Ok(None),
+        Fitting::Open => return Err(Halt::Open),
     }
     let (free, order) = ((0..site.units.len()).filter(|unit| bounds.is_free(*unit)).collect(), bounds.order());
     let (path, chosen) = (Vec::with_capacity(order.len()), Vec::new());
@@ -151,15 +154,15 @@ impl NodeSearch<'_, '_> {
         self.test(&out)
     }
 
-    /// Tests the preemptor with some units out. A test that was stopped counts as a no, and nothing is proved.
+    /// Tests the members with some units out. A test without an answer counts as a no, and nothing is proved.
     fn test(&mut self, out: &Bits) -> Result<bool, Halt> {
         self.trial.set_to(out)?;
         match self.trial.fits() {
-            Err(Halt::Stopped(Limit::Node)) => {
+            Err(Halt::Stopped(Limit::Node)) | Ok(Fitting::Open) => {
                 self.is_proven = false;
                 Ok(false)
             }
-            answer => answer,
+            answer => Ok(answer? == Fitting::Yes),
         }
     }
 

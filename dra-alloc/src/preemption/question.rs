@@ -12,8 +12,9 @@ use super::disruption::BudgetPolicy;
 use super::view::PreemptionView;
 use crate::allocator::Allocator;
 use crate::cluster::state::AllocatedState;
+use crate::pods::NodeFit;
 
-/// Decides which pods give up their devices for a pod: [`Preemption::make_room`].
+/// Decides which pods give up their devices for a pod, or for a gang: [`Preemption::make_room`], [`Preemption::make_room_for_gang`].
 ///
 /// ```
 /// use dra_alloc::preemption::{Harm, Preemption, PreemptionAnswer, PreemptionView};
@@ -47,7 +48,7 @@ use crate::cluster::state::AllocatedState;
 /// let view = PreemptionView::new([&node], [&notebook], &claims);
 /// let preemption = Preemption::new(&allocator, &state, &view, Timestamp::UNIX_EPOCH).with_harm(Harm::KubeExact);
 /// let PreemptionAnswer::Room(room) = preemption.make_room(&training, Budget::default())? else { panic!("no room") };
-/// assert_eq!((room.node.as_str(), room.victims[0].name.as_str()), ("node-1", "notebook"));
+/// assert_eq!((room.node(), room.victims[0].name.as_str()), ("node-1", "notebook"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -62,6 +63,7 @@ pub struct Preemption<'p> {
     pub(super) candidates: Option<CandidateLimit>,
     pub(super) unresolvable: BTreeSet<&'p str>,
     pub(super) cost: Option<&'p dyn Fn(&Pod) -> u64>,
+    pub(super) fit: Option<&'p dyn NodeFit>,
 }
 
 /// Rule by which victims are chosen.
@@ -125,6 +127,7 @@ impl<'p> Preemption<'p> {
             candidates: None,
             unresolvable: BTreeSet::new(),
             cost: None,
+            fit: None,
         }
     }
 
@@ -163,6 +166,13 @@ impl<'p> Preemption<'p> {
     #[must_use]
     pub fn with_costs(self, cost: &'p dyn Fn(&Pod) -> u64) -> Self {
         Self { cost: Some(cost), ..self }
+    }
+
+    /// Sets the check of nodes by what has nothing to do with claims, such as CPU, taints and ports. It is asked with the pods that
+    /// would be gone, and with the members of a gang that have a node already; pods that hold no devices may go for it, too.
+    #[must_use]
+    pub fn with_fit(self, fit: &'p dyn NodeFit) -> Self {
+        Self { fit: Some(fit), ..self }
     }
 }
 

@@ -1,35 +1,74 @@
-//! Devices that a node sees.
+//! Nodes, and the devices that they see.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_device::internal::of_allocation;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult};
+use smallvec::SmallVec;
 
+use super::view::node_name;
 use crate::allocator::Allocator;
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::view::View;
 use crate::cluster::state::AllocatedState;
 use crate::search::allocate_error::AllocateError;
 
-/// Devices that a node sees.
-pub(super) struct Reach<'a>(View<'a>);
+/// Nodes, and the devices that they see.
+pub(super) struct Reach<'q> {
+    nodes: SmallVec<[&'q Node; 1]>,
+    /// Devices of each node.
+    views: SmallVec<[View<'q>; 1]>,
+    /// Pools that an earlier node sees, too, by node and position.
+    repeated: BTreeSet<(usize, usize)>,
+    /// True if all nodes that see a pool see the same devices of it.
+    is_alike: bool,
+}
 
-impl<'a> Reach<'a> {
-    pub(super) fn new(allocator: &Allocator<'a>, node: &Node) -> Result<Self, AllocateError> {
-        allocator.view(node).map(Self)
+impl<'q> Reach<'q> {
+    pub(super) fn new(allocator: &Allocator<'q>, nodes: &[&'q Node]) -> Result<Self, AllocateError> {
+        let views: SmallVec<[View<'q>; 1]> = nodes.iter().map(|node| allocator.view(node)).collect::<Result<_, _>>()?;
+        let (repeated, is_alike) = if views.len() > 1 { repeated(&views) } else { (BTreeSet::new(), true) };
+        Ok(Self { nodes: SmallVec::from_slice(nodes), views, repeated, is_alike })
     }
 
+    pub(super) fn nodes(&self) -> &[&'q Node] {
+        &self.nodes
+    }
+
+    /// Returns true if no pool is seen by two of the nodes, so that what is taken on one leaves the others as they are.
+    pub(super) fn is_divided(&self) -> bool {
+        self.repeated.is_empty()
+    }
+
+    /// Returns the pools, each once.
     pub(super) fn pools(&self) -> impl Iterator<Item = &Pool> {
-        self.0.pools()
+        let all =
+            self.views.iter().enumerate().flat_map(|(view, pools)| {
+                pools.pools().enumerate().map(move |(position, pool)| ((view, position), pool))
+            });
+        all.filter(|(place, _)| !self.repeated.contains(place)).map(|(_, pool)| pool)
     }
 
-    /// Returns true if all devices of an allocation are bound to the node by its name: they are devices of the node's slices,
-    /// and each of them, or its slice, has a `nodeName`.
+    /// Returns true if a node sees the pool of a device.
+    pub(super) fn sees(&self, node: usize, result: &DeviceRequestAllocationResult) -> bool {
+        self.views.get(node).is_some_and(|view| view.pools().any(|pool| is_of(pool, result)))
+    }
+
+    /// Returns true if one of the nodes has that name.
+    pub(super) fn has(&self, node: &str) -> bool {
+        self.nodes.binary_search_by_key(&node, |node| node_name(node)).is_ok()
+    }
+
+    /// Returns true if all devices of an allocation are bound to one of the nodes by its name: they are devices of the nodes'
+    /// slices, and each of them, or its slice, has a `nodeName`.
     pub(super) fn binds_all(&self, allocation: &AllocationResult) -> bool {
         of_allocation(allocation).iter().all(|result| self.binds(result))
     }
 
     fn binds(&self, result: &DeviceRequestAllocationResult) -> bool {
-        let mut pools = self.pools().filter(|pool| pool.driver() == result.driver && pool.name() == result.pool);
+        let mut pools = self.views.iter().flat_map(View::pools).filter(|pool| is_of(pool, result));
         pools.any(|pool| {
             let mut devices = pool.devices().with_slices();
             let found = devices.find(|(_, device)| device.name == result.device);
@@ -37,17 +76,16 @@ impl<'a> Reach<'a> {
         })
     }
 
-    /// Returns the number of devices in the pools of the node that an allocation holds.
+    /// Returns the number of devices in the pools of the nodes that an allocation holds.
     pub(super) fn held_by(&self, allocation: &AllocationResult) -> usize {
         let is_held = |result: &&DeviceRequestAllocationResult| {
-            result.admin_access != Some(true)
-                && self.pools().any(|pool| pool.driver() == result.driver && pool.name() == result.pool)
+            result.admin_access != Some(true) && self.views.iter().flat_map(View::pools).any(|pool| is_of(pool, result))
         };
         of_allocation(allocation).iter().filter(is_held).count()
     }
 
     /// Returns the number of free devices; `None` if that says nothing about what can be allocated, since devices can be
-    /// shared, consume counters, or are held twice.
+    /// shared, consume counters, are held twice, or are not the same for all nodes.
     pub(super) fn free(&self, state: &AllocatedState) -> Option<usize> {
         let free = |pool: &Pool| {
             let used = state.pool_hashed(pool.hash(), pool.driver(), pool.name());
@@ -55,6 +93,28 @@ impl<'a> Reach<'a> {
             let used = used.map_or(0, |used| used.occupancy(pool.devices()).used_count());
             is_clear.then(|| pool.len().saturating_sub(used))
         };
-        self.pools().map(free).sum()
+        if self.is_alike { self.pools().map(free).sum() } else { None }
     }
+}
+
+fn is_of(pool: &Pool, result: &DeviceRequestAllocationResult) -> bool {
+    pool.driver() == result.driver && pool.name() == result.pool
+}
+
+/// Returns the pools that an earlier view has, too, and true if they are the same there.
+fn repeated(views: &[View<'_>]) -> (BTreeSet<(usize, usize)>, bool) {
+    let mut known: BTreeMap<[&str; 2], &Pool> = BTreeMap::new();
+    let (mut repeated, mut is_alike) = (BTreeSet::new(), true);
+    for (index, view) in views.iter().enumerate() {
+        for (position, pool) in view.pools().enumerate() {
+            match known.entry([pool.driver(), pool.name()]) {
+                Entry::Vacant(new) => drop(new.insert(pool)),
+                Entry::Occupied(first) => {
+                    repeated.insert((index, position));
+                    is_alike &= std::ptr::eq(*first.get(), pool);
+                }
+            }
+        }
+    }
+    (repeated, is_alike)
 }

@@ -2,17 +2,18 @@
 
 use dra_device::claims::ClaimKey;
 
-use super::answer::{HarmProof, Room};
+use super::answer::{HarmProof, PodPlace, Room};
 use super::asked::Asked;
 use super::halt::Halt;
 use super::held_claim::{HeldClaim, User};
 use super::occupant::Occupant;
 use super::site::Site;
 use super::trial::Trial;
+use super::view::node_name;
 use crate::cluster::bits::Bits;
 use crate::pods::{PodIdentity, PodOptions};
 
-/// Describes the room on a site with some of its units out; `None` if the preemptor does not fit.
+/// Describes the room on a site with some of its units out; `None` if the members do not fit.
 pub(super) fn room<'q>(
     asked: &Asked<'q>,
     site: &Site<'q>,
@@ -21,7 +22,7 @@ pub(super) fn room<'q>(
 ) -> Result<Option<Room>, Halt> {
     let mut trial = Trial::new(asked, site)?;
     trial.set_to(out)?;
-    let Some(results) = trial.allocate()? else { return Ok(None) };
+    let Some(places) = trial.places()? else { return Ok(None) };
     let (mut freed, mut idle, mut deallocate) = (Vec::new(), Vec::new(), Vec::new());
     for claim in trial.freed() {
         let key = ClaimKey::from_metadata(&claim.held.claim.metadata);
@@ -38,15 +39,23 @@ pub(super) fn room<'q>(
     for keys in [&mut freed, &mut idle, &mut deallocate] {
         keys.sort_unstable();
     }
-    let own = asked.own.iter().map(|claim| ClaimKey::from_metadata(&claim.metadata));
+    let nodes = asked.members.all.iter().zip(&places.nodes);
+    let placed = nodes.filter_map(|(member, node)| {
+        let node = site.reach.nodes().get((*node)?)?;
+        Some(PodPlace { pod: member.identity.clone(), node: node_name(node).to_owned() })
+    });
+    let results = places.results.into_iter().filter_map(|(claim, result)| {
+        let claim = asked.own().get(claim)?;
+        Some((ClaimKey::from_metadata(&claim.metadata), result))
+    });
     Ok(Some(Room {
-        node: site.name().to_owned(),
+        places: placed.collect(),
         victims: victims(site, out).into_iter().map(|pod| identity(asked, pod)).collect(),
         violations,
         freed,
         idle,
         deallocate,
-        results: own.zip(results).collect(),
+        results: results.collect(),
         value: None,
         candidates: Vec::new(),
         proof: HarmProof::Greedy,

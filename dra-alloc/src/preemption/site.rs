@@ -1,27 +1,30 @@
-//! Sites: a node with the units that may be taken out of it, and the claims that they free.
+//! Sites: a node, or the nodes of a gang, with the units that may be taken out, and the claims that they free.
 
-use k8s_openapi::api::core::v1::Node;
+use dra_device::internal::of_allocation;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use smallvec::SmallVec;
 
 use super::asked::Asked;
 use super::halt::Halt;
 use super::held_claim::{HeldClaim, User};
+use super::member::is_allocated;
 use super::occupant::Occupant;
 use super::reach::Reach;
 use super::view::{claims_of, node_name};
 use crate::allocator::Attempt;
 use crate::cluster::state::AllocatedState;
 
-/// A node with the units that may be taken out, and the claims that they free.
+/// Nodes with the units that may be taken out, and the claims that they free.
 pub(super) struct Site<'q> {
-    pub(super) node: &'q Node,
+    pub(super) reach: Reach<'q>,
     /// Units, the most important first.
     pub(super) units: Vec<Unit<'q>>,
     /// Claims that some units free.
     pub(super) claims: Vec<FreedClaim<'q>>,
-    /// Pods that are nominated for the node and not less important than the preemptor, the most important first.
+    /// Pods that are nominated for the nodes and not less important than the preemptor, on each node the most important first.
     pub(super) nominated: Vec<NominatedPod<'q>>,
+    /// Positions of the claims that earlier preemptions free for these.
+    releasing: Vec<usize>,
     /// Devices in use, with the claims that units free or without them.
     pub(super) state: AllocatedState,
     /// True if the state is without the claims that units free.
@@ -42,7 +45,7 @@ pub(super) struct Unit<'q> {
 pub(super) struct FreedClaim<'q> {
     pub(super) held: &'q HeldClaim<'q>,
     pub(super) needs: Needs,
-    /// Number of devices in reach of the node that the claim holds.
+    /// Number of devices in reach of the nodes that the claim holds.
     pub(super) devices: usize,
 }
 
@@ -56,6 +59,8 @@ pub(super) enum Needs {
 
 /// Claims of a nominated pod that are not allocated yet.
 pub(super) struct NominatedPod<'q> {
+    /// Position of the node.
+    pub(super) node: usize,
     pub(super) occupant: &'q Occupant<'q>,
     pub(super) claims: Vec<&'q ResourceClaim>,
     pub(super) attempt: Attempt<'q>,
@@ -84,14 +89,13 @@ impl<'q> Unit<'q> {
 }
 
 impl<'q> Site<'q> {
-    /// Reads a node as kube-scheduler's rule does: each pod on it with a lower priority is a unit.
-    pub(super) fn of_pods(asked: &Asked<'q>, node: &'q Node, reach: &Reach<'_>) -> Result<Self, Halt> {
+    /// Reads nodes as kube-scheduler's rule does: each pod on them with a lower priority is a unit.
+    pub(super) fn of_pods(asked: &Asked<'q>, reach: Reach<'q>) -> Result<Self, Halt> {
         let view = asked.rules.view;
-        let on_node =
-            view.pods_on(node_name(node)).iter().filter_map(|position| Some((*position, view.pod(*position)?)));
-        let may_go =
-            |pod: &Occupant<'_>| pod.priority < asked.preemptor.priority && !pod.is_done() && !asked.is_preemptor(pod);
-        let mut lower: Vec<(usize, &Occupant<'_>)> = on_node.filter(|(_, pod)| may_go(pod)).collect();
+        let positions = reach.nodes().iter().flat_map(|node| view.pods_on(node_name(node)));
+        let on_nodes = positions.filter_map(|position| Some((*position, view.pod(*position)?)));
+        let may_go = |pod: &Occupant<'_>| pod.priority < asked.priority && !pod.is_done() && !asked.is_preemptor(pod);
+        let mut lower: Vec<(usize, &Occupant<'_>)> = on_nodes.filter(|(_, pod)| may_go(pod)).collect();
         asked.work.count(lower.len())?;
         lower.sort_by_cached_key(|(_, pod)| pod.importance());
         let mut positions: Vec<(usize, usize)> =
@@ -101,14 +105,14 @@ impl<'q> Site<'q> {
             let found = positions.binary_search_by_key(&pod, |(position, _)| *position).ok()?;
             positions.get(found).map(|(_, unit)| *unit)
         };
-        let mut site = Self::new(asked, node, lower.iter().map(|(_, pod)| Unit::new([*pod])).collect())?;
+        let mut site = Self::new(asked, reach, lower.iter().map(|(_, pod)| Unit::new([*pod])).collect())?;
         let mut claims: Vec<usize> = lower.iter().flat_map(|(_, pod)| pod.claims.iter().copied()).collect();
         claims.sort_unstable();
         claims.dedup();
         for position in claims {
             let Some(held) = site.held_by_others(asked, position) else { continue };
             if let Some(needs) = needs_of_pods(asked, held, &unit_of)
-                && reach.binds_all(held.allocation)
+                && site.reach.binds_all(held.allocation)
             {
                 site.add_claim(held, needs);
             }
@@ -117,41 +121,38 @@ impl<'q> Site<'q> {
     }
 
     /// Builds a site with units that free no claim yet.
-    pub(super) fn new(asked: &Asked<'q>, node: &'q Node, units: Vec<Unit<'q>>) -> Result<Self, Halt> {
-        let nominated = nominated_pods(asked, node)?;
+    pub(super) fn new(asked: &Asked<'q>, reach: Reach<'q>, units: Vec<Unit<'q>>) -> Result<Self, Halt> {
+        let nominated = nominated_pods(asked, &reach)?;
+        let releasing = releasing(asked, &reach, &nominated);
         let mut state = asked.rules.state.clone();
-        if !nominated.is_empty() {
-            for position in asked.rules.view.releasing() {
-                if let Some(held) = asked.rules.view.held(*position).filter(|held| !asked.is_own(held.claim)) {
-                    state.forget(held.claim);
-                }
-            }
+        for held in releasing.iter().filter_map(|position| asked.rules.view.held(*position)) {
+            state.forget(held.claim);
         }
-        Ok(Self { node, units, claims: Vec::new(), nominated, state, is_emptied: false, free: None })
+        Ok(Self { reach, units, claims: Vec::new(), nominated, releasing, state, is_emptied: false, free: None })
     }
 
     /// Returns an allocated claim by its position, unless it is the preemptor's or counts as free already.
     pub(super) fn held_by_others(&self, asked: &Asked<'q>, position: usize) -> Option<&'q HeldClaim<'q>> {
-        let counts_as_free = !self.nominated.is_empty() && asked.rules.view.releasing().contains(&position);
+        let counts_as_free = self.releasing.contains(&position);
         asked.rules.view.held(position).filter(|held| !counts_as_free && !asked.is_own(held.claim))
     }
 
     /// Counts devices: those that are free, and those that claims give back.
-    pub(super) fn counted(mut self, reach: &Reach<'_>) -> Self {
+    pub(super) fn counted(mut self) -> Self {
         if self.nominated.is_empty() {
-            self.free = reach.free(&self.state);
+            self.free = self.reach.free(&self.state);
         }
         for claim in &mut self.claims {
-            claim.devices = reach.held_by(claim.held.allocation);
+            claim.devices = self.reach.held_by(claim.held.allocation);
         }
         self
     }
 
-    /// Counts devices, and leaves out all that neither the node's devices nor the units depend on, so that units go and come
+    /// Counts devices, and leaves out all that neither the nodes' devices nor the units depend on, so that units go and come
     /// back at little cost.
-    pub(super) fn narrowed(self, reach: &Reach<'_>) -> Self {
-        let mut site = self.counted(reach);
-        let pools = || reach.pools().map(|pool| (pool.hash(), pool.driver(), pool.name()));
+    pub(super) fn narrowed(self) -> Self {
+        let mut site = self.counted();
+        let pools = || site.reach.pools().map(|pool| (pool.hash(), pool.driver(), pool.name()));
         let claims = site.claims.iter().map(|claim| (claim.held.claim, claim.held.allocation));
         site.is_emptied = site.state.is_used_by(pools(), claims);
         site.state = if site.is_emptied {
@@ -169,10 +170,6 @@ impl<'q> Site<'q> {
             }
         }
         self.claims.push(FreedClaim { held, needs, devices: 0 });
-    }
-
-    pub(super) fn name(&self) -> &'q str {
-        node_name(self.node)
     }
 }
 
@@ -197,29 +194,45 @@ fn needs_of_pods(asked: &Asked<'_>, held: &HeldClaim<'_>, unit_of: &impl Fn(usiz
     Some(Needs::All(units))
 }
 
-/// Returns the pods that are nominated for a node, have claims to allocate, and are not less important than the preemptor.
-fn nominated_pods<'q>(asked: &Asked<'q>, node: &'q Node) -> Result<Vec<NominatedPod<'q>>, Halt> {
-    let (view, priority) = (asked.rules.view, asked.preemptor.priority);
+/// Returns the positions of the claims that earlier preemptions free, and that count as free beside the pods they are freed for. On
+/// one node these are all of them.
+fn releasing(asked: &Asked<'_>, reach: &Reach<'_>, nominated: &[NominatedPod<'_>]) -> Vec<usize> {
+    let view = asked.rules.view;
+    let is_for = |pod: &NominatedPod<'_>, held: &HeldClaim<'_>| {
+        reach.nodes().len() == 1 || of_allocation(held.allocation).iter().any(|result| reach.sees(pod.node, result))
+    };
+    let is_free = |position: &&usize| {
+        let held = view.held(**position).filter(|held| !asked.is_own(held.claim));
+        held.is_some_and(|held| nominated.iter().any(|pod| is_for(pod, held)))
+    };
+    view.releasing().iter().filter(is_free).copied().collect()
+}
+
+/// Returns the pods that are nominated for nodes, have claims to allocate, and are not less important than the preemptor.
+fn nominated_pods<'q>(asked: &Asked<'q>, reach: &Reach<'q>) -> Result<Vec<NominatedPod<'q>>, Halt> {
+    let (view, priority) = (asked.rules.view, asked.priority);
     let counts = |pod: &&Occupant<'_>| pod.priority >= priority && !pod.is_done() && !asked.is_preemptor(pod);
-    let mut pods: Vec<&Occupant<'_>> = view.nominated(node_name(node)).filter(counts).collect();
+    let mut pods: Vec<(usize, &Occupant<'_>)> = Vec::new();
+    for (position, node) in reach.nodes().iter().enumerate() {
+        pods.extend(view.nominated(node_name(node)).filter(counts).map(|pod| (position, pod)));
+    }
     asked.work.count(pods.len())?;
-    pods.sort_by_cached_key(|pod| pod.importance());
+    pods.sort_by_cached_key(|(node, pod)| (*node, pod.importance()));
     let mut taken: Vec<&ResourceClaim> = Vec::new();
     let mut nominated = Vec::new();
-    for occupant in pods {
+    for (node, occupant) in pods {
         let named = claims_of(occupant.pod).filter_map(|named| view.claim(&named.claim));
         let mut claims = Vec::new();
         for claim in named {
-            let is_allocated = claim.status.as_ref().is_some_and(|status| status.allocation.is_some());
             let is_taken = taken.iter().any(|other| std::ptr::eq(*other, claim));
-            if !is_allocated && !is_taken && !asked.is_own(claim) {
+            if !is_allocated(claim) && !is_taken && !asked.is_own(claim) {
                 claims.push(claim);
                 taken.push(claim);
             }
         }
         if !claims.is_empty() {
             let attempt = asked.rules.allocator.attempt(asked.rules.state, claims.iter().copied());
-            nominated.push(NominatedPod { occupant, claims, attempt });
+            nominated.push(NominatedPod { node, occupant, claims, attempt });
         }
     }
     Ok(nominated)

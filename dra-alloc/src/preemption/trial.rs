@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::AllocationResult;
+use k8s_openapi::api::core::v1::Pod;
 
 use super::asked::Asked;
 use super::halt::Halt;
+use super::placing::{Fitting, Places, Placing};
+use super::reach::Reach;
 use super::site::{FreedClaim, NominatedPod, Site};
 use crate::cluster::bits::Bits;
 use crate::cluster::state::AllocatedState;
@@ -89,21 +90,30 @@ impl<'t, 'q> Trial<'t, 'q> {
         (0..self.site.units.len()).try_for_each(|unit| self.set(unit, out.contains(unit)).map(drop))
     }
 
-    /// Tells if the preemptor fits now, with the nominated pods beside it.
-    pub(super) fn fits(&self) -> Result<bool, Halt> {
+    /// Tells if the members fit now, with the nominated pods beside them.
+    pub(super) fn fits(&self) -> Result<Fitting, Halt> {
         self.asked.work.count(1)?;
-        match self.with_nominated()? {
-            Some(state) => self.asked.fits(&state, self.site.node),
-            None => Ok(false),
-        }
+        let Some(state) = self.with_nominated()? else { return Ok(Fitting::No) };
+        let gone = self.gone();
+        self.placing(&state, gone.as_deref()).fitting()
     }
 
-    /// Allocates the preemptor's claims; `None` if it does not fit.
-    pub(super) fn allocate(&self) -> Result<Option<Vec<AllocationResult>>, Halt> {
-        match self.with_nominated()? {
-            Some(state) => self.asked.allocate(&state, self.site.node),
-            None => Ok(None),
-        }
+    /// Finds places for the members; `None` if they do not fit.
+    pub(super) fn places(&self) -> Result<Option<Places>, Halt> {
+        let Some(state) = self.with_nominated()? else { return Ok(None) };
+        let gone = self.gone();
+        self.placing(&state, gone.as_deref()).places()
+    }
+
+    /// Returns the pods that are out, if the caller's check of nodes wants to know.
+    pub(super) fn gone(&self) -> Option<Vec<&'q Pod>> {
+        self.asked.rules.fit?;
+        let units = self.site.units.iter().enumerate().filter(|(unit, _)| self.out.contains(*unit));
+        Some(units.flat_map(|(_, unit)| &unit.pods).map(|pod| pod.pod).collect())
+    }
+
+    fn placing<'s>(&'s self, state: &'s AllocatedState, gone: Option<&'s [&'q Pod]>) -> Placing<'s, 'q> {
+        Placing { asked: self.asked, reach: &self.site.reach, state, gone }
     }
 
     /// Returns the claims that the units out free.
@@ -113,7 +123,7 @@ impl<'t, 'q> Trial<'t, 'q> {
     }
 
     fn with_nominated(&self) -> Result<Option<Cow<'_, AllocatedState>>, Halt> {
-        with_nominated(self.asked, &self.state, self.site.node, &self.site.nominated)
+        with_nominated(self.asked, &self.state, &self.site.reach, &self.site.nominated)
     }
 }
 
@@ -122,11 +132,12 @@ impl<'t, 'q> Trial<'t, 'q> {
 pub(super) fn with_nominated<'s, 'p, 'q: 'p>(
     asked: &Asked<'_>,
     state: &'s AllocatedState,
-    node: &Node,
+    reach: &Reach<'_>,
     pods: impl IntoIterator<Item = &'p NominatedPod<'q>>,
 ) -> Result<Option<Cow<'s, AllocatedState>>, Halt> {
     let mut state = Cow::Borrowed(state);
     for pod in pods {
+        let Some(node) = reach.nodes().get(pod.node) else { return Ok(None) };
         let Some(results) = asked.work.allocate(&pod.attempt, &state, node)? else { return Ok(None) };
         for (claim, result) in pod.claims.iter().zip(&results) {
             state.to_mut().assume(claim, result)?;

@@ -1,12 +1,11 @@
-//! Units in reach of a node: the pods that may go for the least harm, alone or as a group, and idle claims.
+//! Units in reach of nodes: the pods that may go for the least harm, alone or as a group, and idle claims.
 //!
-//! A pod is in reach if it is on the node, or if one of its claims holds a device of a pool that the node sees. All pods of a
+//! A pod is in reach if it is on one of the nodes, or if one of its claims holds a device of a pool that one of them sees. All pods of a
 //! group go together. A unit goes only if all of its pods are in reach and less important than the preemptor. Units that free
-//! no claim in reach are left out: taking them would help nobody.
+//! no claim in reach are left out, unless the caller checks nodes by more than devices: taking them would help nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::Node;
 use smallvec::{SmallVec, smallvec};
 
 use super::asked::Asked;
@@ -26,20 +25,24 @@ enum UnitKey<'q> {
     Group([&'q str; 2]),
 }
 
-/// Reads a node with the units in reach. Idle claims come last.
-pub(super) fn site_of_units<'q>(asked: &Asked<'q>, node: &'q Node, reach: &Reach<'_>) -> Result<Site<'q>, Halt> {
+/// Reads nodes with the units in reach. Idle claims come last.
+pub(super) fn site_of_units<'q>(asked: &Asked<'q>, reach: Reach<'q>) -> Result<Site<'q>, Halt> {
     let view = asked.rules.view;
-    let mut site = Site::new(asked, node, Vec::new())?;
-    let mut positions = claims_in_reach(asked, reach)?;
+    let mut site = Site::new(asked, reach, Vec::new())?;
+    let mut positions = claims_in_reach(asked, &site.reach)?;
     let held: Vec<&HeldClaim<'_>> =
         positions.iter().filter_map(|position| site.held_by_others(asked, *position)).collect();
-    let touching: BTreeSet<usize> = held.iter().flat_map(|held| users_of(view, held)).collect();
+    let mut touching: BTreeSet<usize> = held.iter().flat_map(|held| users_of(view, held)).collect();
+    if asked.rules.fit.is_some() {
+        touching.extend(pods_on(view, &site.reach));
+    }
     asked.work.count(touching.len())?;
     let keys: BTreeSet<UnitKey<'_>> = touching.iter().filter_map(|pod| key_of(view, *pod)).collect();
-    let is_in_reach =
-        |position: usize, pod: &Occupant<'_>| pod.node() == Some(node_name(node)) || touching.contains(&position);
+    let is_in_reach = |position: usize, pod: &Occupant<'_>| {
+        touching.contains(&position) || pod.node().is_some_and(|node| site.reach.has(node))
+    };
     let may_go = |(position, pod): &(usize, &Occupant<'_>)| {
-        pod.priority < asked.preemptor.priority && !asked.is_preemptor(pod) && is_in_reach(*position, pod)
+        pod.priority < asked.priority && !asked.is_preemptor(pod) && is_in_reach(*position, pod)
     };
     let mut units: Vec<Vec<(usize, &Occupant<'_>)>> =
         keys.into_iter().map(|key| placed_members(view, key)).filter(|unit| unit.iter().all(may_go)).collect();
@@ -69,7 +72,7 @@ pub(super) fn site_of_units<'q>(asked: &Asked<'q>, node: &'q Node, reach: &Reach
     Ok(site)
 }
 
-/// Returns the positions of the allocated claims that hold a device of a pool which a node sees.
+/// Returns the positions of the allocated claims that hold a device of a pool which one of the nodes sees.
 pub(super) fn claims_in_reach(asked: &Asked<'_>, reach: &Reach<'_>) -> Result<Vec<usize>, Halt> {
     let mut claims: Vec<usize> =
         reach.pools().flat_map(|pool| asked.rules.view.claims_in_pool(pool.hash()).iter().copied()).collect();
@@ -77,6 +80,12 @@ pub(super) fn claims_in_reach(asked: &Asked<'_>, reach: &Reach<'_>) -> Result<Ve
     claims.dedup();
     asked.work.count(claims.len())?;
     Ok(claims)
+}
+
+/// Returns the positions of the living pods on nodes.
+fn pods_on(view: &PreemptionView<'_>, reach: &Reach<'_>) -> Vec<usize> {
+    let on_nodes = reach.nodes().iter().flat_map(|node| view.pods_on(node_name(node))).copied();
+    on_nodes.filter(|pod| view.pod(*pod).is_some_and(|pod| !pod.is_done())).collect()
 }
 
 /// Returns the positions of the living pods that use a claim, or name it if nobody does.

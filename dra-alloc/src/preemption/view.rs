@@ -274,6 +274,11 @@ pub(super) fn node_name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
+/// Returns the name of the first of some nodes.
+pub(super) fn first_name<'q>(nodes: &[&'q Node]) -> &'q str {
+    nodes.first().map(|node| node_name(node)).unwrap_or_default()
+}
+
 /// Returns namespace and name of a claim.
 pub(super) fn names_of(claim: &ResourceClaim) -> [&str; 2] {
     [&claim.metadata.namespace, &claim.metadata.name].map(|text| text.as_deref().unwrap_or_default())

@@ -26,6 +26,8 @@ mod oracle_laws;
 mod packages;
 mod pods;
 mod preemption;
+mod preemption_gang_rules;
+mod preemption_gangs;
 mod preemption_rules;
 mod releases;
 mod scale_down;

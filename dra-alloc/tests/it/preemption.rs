@@ -16,46 +16,46 @@ use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 
-const NODES: usize = 2;
-const PREEMPTOR: i32 = 100;
+pub(crate) const NODES: usize = 2;
+pub(crate) const PREEMPTOR: i32 = 100;
 
 /// A random cluster, as indexes and numbers.
 #[derive(Clone, Debug)]
-struct Cluster {
+pub(crate) struct Cluster {
     /// Devices of each node.
-    gpus: [usize; NODES],
+    pub(crate) gpus: [usize; NODES],
     /// Devices that all nodes see.
-    nets: usize,
-    pods: Vec<OnePod>,
-    claims: Vec<OneClaim>,
+    pub(crate) nets: usize,
+    pub(crate) pods: Vec<OnePod>,
+    pub(crate) claims: Vec<OneClaim>,
     /// Disruptions that the budget of each label allows.
-    allowed: Vec<i32>,
-    wanted_gpus: usize,
-    wanted_nets: usize,
+    pub(crate) allowed: Vec<i32>,
+    pub(crate) wanted_gpus: usize,
+    pub(crate) wanted_nets: usize,
 }
 
 #[derive(Clone, Debug)]
-struct OnePod {
-    node: usize,
-    priority: i32,
-    start: i64,
-    is_leaving: bool,
-    cost: u64,
-    label: usize,
+pub(crate) struct OnePod {
+    pub(crate) node: usize,
+    pub(crate) priority: i32,
+    pub(crate) start: i64,
+    pub(crate) is_leaving: bool,
+    pub(crate) cost: u64,
+    pub(crate) label: usize,
     /// The pod is one of a group, all pods of which go together.
-    is_grouped: bool,
+    pub(crate) is_grouped: bool,
 }
 
 #[derive(Clone, Debug)]
-struct OneClaim {
+pub(crate) struct OneClaim {
     /// Pod that uses the claim and says on which node its devices are.
-    user: usize,
+    pub(crate) user: usize,
     /// A further user.
-    other: Option<usize>,
+    pub(crate) other: Option<usize>,
     /// Nobody uses the claim.
-    is_idle: bool,
-    gpus: usize,
-    nets: usize,
+    pub(crate) is_idle: bool,
+    pub(crate) gpus: usize,
+    pub(crate) nets: usize,
 }
 
 fn a_pod() -> impl Strategy<Value = OnePod> {
@@ -84,7 +84,7 @@ fn a_claim(pods: usize) -> impl Strategy<Value = OneClaim> {
     })
 }
 
-fn a_cluster() -> impl Strategy<Value = Cluster> {
+pub(crate) fn a_cluster() -> impl Strategy<Value = Cluster> {
     let pods = prop::collection::vec(a_pod(), 1..8);
     let claims = pods.prop_flat_map(|pods| {
         let claims = prop::collection::vec(a_claim(pods.len()), 1..10);
@@ -105,7 +105,7 @@ fn a_cluster() -> impl Strategy<Value = Cluster> {
 }
 
 /// Claims with the devices that they hold: those for which there are enough devices.
-fn held(cluster: &Cluster) -> Vec<(usize, Vec<String>)> {
+pub(crate) fn held(cluster: &Cluster) -> Vec<(usize, Vec<String>)> {
     let (mut gpus, mut nets) = ([0; NODES], 0);
     let mut held = Vec::new();
     for (index, claim) in cluster.claims.iter().enumerate() {
@@ -124,17 +124,17 @@ fn held(cluster: &Cluster) -> Vec<(usize, Vec<String>)> {
 }
 
 /// Objects of a cluster.
-struct Objects {
-    nodes: Vec<Node>,
-    slices: Vec<ResourceSlice>,
-    pods: Vec<Pod>,
-    claims: Vec<ResourceClaim>,
-    budgets: Vec<PodDisruptionBudget>,
-    groups: Vec<PodGroup>,
-    preemptor: Pod,
+pub(crate) struct Objects {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) slices: Vec<ResourceSlice>,
+    pub(crate) pods: Vec<Pod>,
+    pub(crate) claims: Vec<ResourceClaim>,
+    pub(crate) budgets: Vec<PodDisruptionBudget>,
+    pub(crate) groups: Vec<PodGroup>,
+    pub(crate) preemptor: Pod,
 }
 
-fn requests(gpus: usize, nets: usize) -> Value {
+pub(crate) fn requests(gpus: usize, nets: usize) -> Value {
     let request =
         |class: &str, count: usize| json!({"name": class, "exactly": {"deviceClassName": class, "count": count}});
     let all = [("gpu", gpus), ("net", nets)].into_iter().filter(|(_, count)| *count > 0);
@@ -148,7 +148,7 @@ fn slice(driver: &str, pool: &str, scope: (&str, Value), devices: Vec<Value>) ->
     from_value(json!({"metadata": {"name": pool}, "spec": spec})).unwrap()
 }
 
-fn objects(cluster: &Cluster) -> Objects {
+pub(crate) fn objects(cluster: &Cluster) -> Objects {
     let devices = |letter: &str, count: usize| (0..count).map(|n| json!({"name": format!("{letter}{n}")})).collect();
     let own = (0..NODES).map(|node| {
         let name = format!("n{node}");
@@ -207,7 +207,7 @@ fn objects(cluster: &Cluster) -> Objects {
     }
 }
 
-fn classes() -> Classes {
+pub(crate) fn classes() -> Classes {
     Classes::new(["gpu", "net"].map(|name| -> DeviceClass {
         let expression = format!("device.driver == '{name}'");
         from_value(json!({"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}))
@@ -230,16 +230,16 @@ fn asked(cluster: &Cluster, objects: &Objects, harm: Harm, policy: BudgetPolicy)
     preemption.make_room(&objects.preemptor, Budget::default()).unwrap()
 }
 
-fn position(pod: &str) -> usize {
+pub(crate) fn position(pod: &str) -> usize {
     pod[1..].parse().unwrap()
 }
 
-fn victims(room: &Room) -> BTreeSet<usize> {
+pub(crate) fn victims(room: &Room) -> BTreeSet<usize> {
     room.victims.iter().map(|victim: &PodIdentity| position(&victim.name)).collect()
 }
 
 /// Claims that are free once pods are out, by the oracle's own count.
-fn freed(cluster: &Cluster, out: &BTreeSet<usize>) -> BTreeSet<usize> {
+pub(crate) fn freed(cluster: &Cluster, out: &BTreeSet<usize>) -> BTreeSet<usize> {
     let is_freed =
         |claim: &OneClaim| !claim.is_idle && out.contains(&claim.user) && claim.other.is_none_or(|p| out.contains(&p));
     let claims = cluster.claims.iter().enumerate();
@@ -260,7 +260,7 @@ fn fits(cluster: &Cluster, node: usize, gone: &BTreeSet<usize>) -> bool {
 }
 
 /// Units in reach of a node: pods on it, pods whose claims hold a device that all nodes see, the group as one.
-fn units(cluster: &Cluster, node: usize) -> Vec<BTreeSet<usize>> {
+pub(crate) fn units(cluster: &Cluster, node: usize) -> Vec<BTreeSet<usize>> {
     let held = held(cluster);
     let touches = |pod: usize| {
         held.iter().any(|(index, devices)| {
@@ -283,7 +283,7 @@ fn units(cluster: &Cluster, node: usize) -> Vec<BTreeSet<usize>> {
 }
 
 /// Harm of a set of pods, by the oracle's own count; `None` if a budget forbids it.
-fn value(cluster: &Cluster, out: &BTreeSet<usize>, harm: Harm, policy: BudgetPolicy) -> Option<Vec<i64>> {
+pub(crate) fn value(cluster: &Cluster, out: &BTreeSet<usize>, harm: Harm, policy: BudgetPolicy) -> Option<Vec<i64>> {
     let mut pods: Vec<(usize, &OnePod)> = out.iter().map(|pod| (*pod, &cluster.pods[*pod])).collect();
     pods.retain(|(_, pod)| !pod.is_leaving);
     pods.sort_by_key(|(index, pod)| (-pod.priority, pod.start, format!("p{index}")));
@@ -316,7 +316,7 @@ fn value(cluster: &Cluster, out: &BTreeSet<usize>, harm: Harm, policy: BudgetPol
     Some(vec![violations, i64::from(first.priority), sum, count, -start.unwrap()])
 }
 
-fn idle(cluster: &Cluster) -> BTreeSet<usize> {
+pub(crate) fn idle(cluster: &Cluster) -> BTreeSet<usize> {
     (0..cluster.claims.len()).filter(|claim| cluster.claims[*claim].is_idle).collect()
 }
 
@@ -340,12 +340,12 @@ fn least_by_force(cluster: &Cluster, harm: Harm, policy: BudgetPolicy) -> Option
     least
 }
 
-fn a_rule() -> impl Strategy<Value = (Harm, BudgetPolicy)> {
+pub(crate) fn a_rule() -> impl Strategy<Value = (Harm, BudgetPolicy)> {
     let policy = prop_oneof![Just(BudgetPolicy::LastResort), Just(BudgetPolicy::Never), Just(BudgetPolicy::Ignore)];
     (prop_oneof![Just(Harm::KubeExact), Just(Harm::Cost)], policy)
 }
 
-fn any_rule() -> impl Strategy<Value = (Harm, BudgetPolicy)> {
+pub(crate) fn any_rule() -> impl Strategy<Value = (Harm, BudgetPolicy)> {
     prop_oneof![a_rule(), Just((Harm::Kube, BudgetPolicy::LastResort))]
 }
 
@@ -365,7 +365,7 @@ proptest! {
         let state = AllocatedState::from_claims(left, Component::of(Profile::V1_37)).unwrap();
         let (inventory, classes) = (Inventory::new(objects.slices.clone()), classes());
         let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
-        let node = objects.nodes.iter().find(|node| node.metadata.name.as_deref() == Some(&room.node)).unwrap();
+        let node = objects.nodes.iter().find(|node| node.metadata.name.as_deref() == Some(room.node())).unwrap();
         let wanted = objects.claims.last().unwrap();
         let verdict = allocator.allocate(&state, node, [wanted], Budget::default()).unwrap();
         let Outcome::Allocated(results) = verdict.outcome else { panic!("{:?}", verdict.outcome) };
@@ -376,7 +376,7 @@ proptest! {
     fn no_victim_can_be_left_out(cluster in a_cluster(), (harm, policy) in any_rule()) {
         let objects = objects(&cluster);
         let PreemptionAnswer::Room(room) = asked(&cluster, &objects, harm, policy) else { return Ok(()) };
-        let (out, node) = (victims(&room), position(&room.node));
+        let (out, node) = (victims(&room), position(room.node()));
         let of_kube = |out: &BTreeSet<usize>| freed_by_kube(&cluster, node, out);
         let gone = |out: &BTreeSet<usize>| if harm == Harm::Kube { of_kube(out) } else { freed(&cluster, out) };
         let idle = keys(&room.idle);

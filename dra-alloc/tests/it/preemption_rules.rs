@@ -25,21 +25,21 @@ type Victims = Option<&'static [&'static str]>;
 
 /// Objects of a cluster with devices of one driver.
 #[derive(Clone, Default)]
-struct World {
-    nodes: Vec<Node>,
-    slices: Vec<ResourceSlice>,
-    pods: Vec<Pod>,
-    claims: Vec<ResourceClaim>,
-    budgets: Vec<PodDisruptionBudget>,
-    groups: Vec<PodGroup>,
-    in_memory: Vec<(String, String)>,
-    releasing: Vec<ClaimKey>,
-    unresolvable: Vec<String>,
+pub(crate) struct World {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) slices: Vec<ResourceSlice>,
+    pub(crate) pods: Vec<Pod>,
+    pub(crate) claims: Vec<ResourceClaim>,
+    pub(crate) budgets: Vec<PodDisruptionBudget>,
+    pub(crate) groups: Vec<PodGroup>,
+    pub(crate) in_memory: Vec<(String, String)>,
+    pub(crate) releasing: Vec<ClaimKey>,
+    pub(crate) unresolvable: Vec<String>,
 }
 
 impl World {
     /// A world of nodes with a number of devices each.
-    fn of_nodes(nodes: &[(&str, usize)]) -> Self {
+    pub(crate) fn of_nodes(nodes: &[(&str, usize)]) -> Self {
         let slice = |name: &str, devices: usize| {
             let devices: Vec<Value> = (0..devices).map(|device| json!({"name": format!("g{device}")})).collect();
             slice(name, json!({"nodeName": name, "devices": devices}))
@@ -52,41 +52,41 @@ impl World {
     }
 
     /// Adds a pod on a node, with a claim of its own that holds devices of the pool that is named like the node.
-    fn with(self, name: &str, priority: i32, node: &str, devices: &[&str]) -> Self {
+    pub(crate) fn with(self, name: &str, priority: i32, node: &str, devices: &[&str]) -> Self {
         let claim = held(&format!("{name}-c"), node, devices, &[name]);
         self.with_pod(name, priority, node, &[&format!("{name}-c")]).with_claim(claim)
     }
 
-    fn with_pod(mut self, name: &str, priority: i32, node: &str, claims: &[&str]) -> Self {
+    pub(crate) fn with_pod(mut self, name: &str, priority: i32, node: &str, claims: &[&str]) -> Self {
         self.pods.push(pod(name, priority, Some(node), claims));
         self
     }
 
-    fn with_claim(mut self, claim: Value) -> Self {
+    pub(crate) fn with_claim(mut self, claim: Value) -> Self {
         self.claims.push(from_value(claim).unwrap());
         self
     }
 
     /// Adds a pod that waits, with a claim for a number of devices.
-    fn with_waiting(mut self, name: &str, priority: i32, devices: usize, nominated: Option<&str>) -> Self {
+    pub(crate) fn with_waiting(mut self, name: &str, priority: i32, devices: usize, nominated: Option<&str>) -> Self {
         let mut waiting = pod(name, priority, None, &[&format!("{name}-c")]);
         waiting.status.get_or_insert_default().nominated_node_name = nominated.map(str::to_owned);
         self.pods.push(waiting);
         self.with_claim(open(&format!("{name}-c"), devices))
     }
 
-    fn ask(&self, preemptor: &str, harm: Harm) -> PreemptionAnswer {
+    pub(crate) fn ask(&self, preemptor: &str, harm: Harm) -> PreemptionAnswer {
         self.asked(preemptor, |preemption| preemption.with_harm(harm))
     }
 
-    fn room(&self, preemptor: &str, harm: Harm) -> Room {
+    pub(crate) fn room(&self, preemptor: &str, harm: Harm) -> Room {
         match self.ask(preemptor, harm) {
             PreemptionAnswer::Room(room) => *room,
             PreemptionAnswer::NoRoom(reason) => panic!("{reason:?}"),
         }
     }
 
-    fn reason(&self, preemptor: &str, harm: Harm) -> NoRoom {
+    pub(crate) fn reason(&self, preemptor: &str, harm: Harm) -> NoRoom {
         match self.ask(preemptor, harm) {
             PreemptionAnswer::NoRoom(reason) => reason,
             PreemptionAnswer::Room(room) => panic!("{room:?}"),
@@ -98,7 +98,7 @@ impl World {
         self.with_preemption(|preemption| rules(preemption).make_room(pod, Budget::default()).unwrap())
     }
 
-    fn with_preemption<T>(&self, ask: impl Fn(Preemption<'_>) -> T) -> T {
+    pub(crate) fn with_preemption<T>(&self, ask: impl Fn(Preemption<'_>) -> T) -> T {
         let (inventory, classes) = (Inventory::new(self.slices.clone()), classes());
         let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
         let state = self.state();
@@ -122,7 +122,7 @@ impl World {
     }
 }
 
-fn slice(pool: &str, spec: Value) -> ResourceSlice {
+pub(crate) fn slice(pool: &str, spec: Value) -> ResourceSlice {
     let mut all = json!({"driver": "gpu", "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1}});
     spec.as_object().unwrap().iter().for_each(|(key, value)| all[key] = value.clone());
     from_value(json!({"metadata": {"name": pool}, "spec": all})).unwrap()
@@ -133,7 +133,7 @@ fn classes() -> Classes {
     Classes::new([class])
 }
 
-fn pod(name: &str, priority: i32, node: Option<&str>, claims: &[&str]) -> Pod {
+pub(crate) fn pod(name: &str, priority: i32, node: Option<&str>, claims: &[&str]) -> Pod {
     let entries: Vec<Value> = claims.iter().map(|claim| json!({"name": claim, "resourceClaimName": claim})).collect();
     from_value(json!({
         "metadata": {"namespace": "ns", "name": name, "uid": name},
@@ -143,12 +143,12 @@ fn pod(name: &str, priority: i32, node: Option<&str>, claims: &[&str]) -> Pod {
     .unwrap()
 }
 
-fn open(name: &str, devices: usize) -> Value {
+pub(crate) fn open(name: &str, devices: usize) -> Value {
     json!({"metadata": {"namespace": "ns", "name": name, "uid": name}, "spec": {"devices": {"requests": [
         {"name": "r", "exactly": {"deviceClassName": "gpu", "count": devices}}]}}})
 }
 
-fn held(name: &str, pool: &str, devices: &[&str], users: &[&str]) -> Value {
+pub(crate) fn held(name: &str, pool: &str, devices: &[&str], users: &[&str]) -> Value {
     let results: Vec<Value> =
         devices.iter().map(|device| json!({"request": "r", "driver": "gpu", "pool": pool, "device": device})).collect();
     let users: Vec<Value> = users.iter().map(|user| json!({"resource": "pods", "name": user, "uid": user})).collect();
@@ -157,11 +157,11 @@ fn held(name: &str, pool: &str, devices: &[&str], users: &[&str]) -> Value {
     claim
 }
 
-fn names(room: &Room) -> Vec<&str> {
+pub(crate) fn names(room: &Room) -> Vec<&str> {
     room.victims.iter().map(|victim| victim.name.as_str()).collect()
 }
 
-fn claim_names(claims: &[ClaimKey]) -> Vec<&str> {
+pub(crate) fn claim_names(claims: &[ClaimKey]) -> Vec<&str> {
     claims.iter().map(|claim| claim.name.as_str()).collect()
 }
 
@@ -327,7 +327,7 @@ fn a_limit_keeps_the_first_candidates() {
             panic!("no room");
         };
         let tried: Vec<String> = room.candidates.iter().map(|candidate| candidate.node.clone()).collect();
-        (room.node, tried.concat())
+        (room.node().to_owned(), tried.concat())
     };
     assert_eq!(from(0, 1), ("a".to_owned(), "a".to_owned()));
     assert_eq!(from(1, 1), ("b".to_owned(), "b".to_owned()));
@@ -335,8 +335,8 @@ fn a_limit_keeps_the_first_candidates() {
     assert_eq!(from(0, 9), ("c".to_owned(), "abc".to_owned()));
     let mut lost = world.clone();
     lost.unresolvable = vec!["c".to_owned()];
-    assert_eq!(lost.room("p", Harm::Kube).node, "b");
-    assert_eq!(lost.room("p", Harm::KubeExact).node, "b");
+    assert_eq!(lost.room("p", Harm::Kube).node(), "b");
+    assert_eq!(lost.room("p", Harm::KubeExact).node(), "b");
 }
 
 #[test]
@@ -455,7 +455,7 @@ impl World {
                     {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]))
                 .unwrap();
             } else if name == preemptor {
-                pod.status.get_or_insert_default().nominated_node_name = Some(room.node.clone());
+                pod.status.get_or_insert_default().nominated_node_name = Some(room.node().to_owned());
             }
         }
     }
@@ -521,7 +521,7 @@ fn holds_are_those_of_a_restart() {
                         world.carry_out(&name, &room);
                         let holds = world.holds();
                         let hold = holds.iter().find(|hold| hold.pod.name == name);
-                        assert!(hold.is_some_and(|hold| hold.node == room.node), "seed {seed}, step {step}");
+                        assert!(hold.is_some_and(|hold| hold.node == room.node()), "seed {seed}, step {step}");
                     }
                 }
                 1 => world.end_somebody(&mut random),

@@ -192,7 +192,7 @@ impl<'c> WhoGoes<'c> {
             return MadeRoom::Unknown { reason: "its claims are not what keeps it off".to_owned() };
         }
         MadeRoom::Room {
-            node: room.node.clone(),
+            node: room.node().to_owned(),
             victims: room.victims.iter().map(|pod| self.victim(pod)).collect(),
             idle: room.idle.iter().map(ClaimKey::to_string).collect(),
             violations: self.has_budgets.then_some(room.violations),

@@ -1,10 +1,10 @@
 //! Explanations for pods: groups over nodes and alternatives, other reasons, suggestions, a gang's own devices.
 
 use dra_alloc::explain::Detail;
-use dra_alloc::pods::{ClaimTracker, GangPlacement, GangSearch, PodExplanation};
+use dra_alloc::pods::{ClaimTracker, FitQuestion, GangSearch, PodExplanation};
 use dra_alloc::{Allocator, Budget, Classes, Inventory, Profile};
 use dra_attrs::Component;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
 
@@ -73,7 +73,7 @@ fn a_gang_names_the_devices_that_it_holds_itself() {
     let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_explanation(Detail::Summary);
     let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
     tracker.replace([claim("c1", 1), claim("c2", 1)], None).unwrap();
-    let fit = |_: &Pod, node: &Node, _: &[GangPlacement]| match node.metadata.name.as_deref() {
+    let fit = |question: &FitQuestion<'_>| match question.node().metadata.name.as_deref() {
         Some("n2") => Err("Insufficient memory".to_owned()),
         _ => Ok(()),
     };

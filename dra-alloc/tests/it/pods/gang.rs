@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::explain::Detail;
-use dra_alloc::pods::{ClaimTracker, GangSearch, MemberError, PodCycle, PodOptions};
+use dra_alloc::pods::{ClaimTracker, FitQuestion, GangSearch, MemberError, PodCycle, PodOptions};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
 use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -127,9 +127,8 @@ fn one_by_one(cluster: &Cluster, order: &[usize], room: usize) -> Option<Placed>
 
 fn as_gang(cluster: &Cluster, tracker: &mut ClaimTracker, room: usize) -> Option<Placed> {
     let allocator = Allocator::new(Profile::V1_37, &cluster.inventory, &cluster.classes);
-    let fit = |_: &Pod, node: &Node, placed: &[dra_alloc::pods::GangPlacement]| {
-        let taken = placed.iter().filter(|placement| Some(&placement.node) == node.metadata.name.as_ref()).count();
-        if taken == room { Err("Too many pods".to_owned()) } else { Ok(()) }
+    let fit = |question: &FitQuestion<'_>| {
+        if question.placed_here().count() == room { Err("Too many pods".to_owned()) } else { Ok(()) }
     };
     let options = PodOptions::new(Profile::V1_37);
     let search = GangSearch::new(&allocator, &cluster.classes, &cluster.nodes, options, NOW).with_fit(&fit);

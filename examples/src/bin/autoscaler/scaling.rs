@@ -11,7 +11,7 @@ use dra_alloc::autoscaler::{
     ScaleUpError, release,
 };
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodCycle, PodOptions};
+use dra_alloc::pods::{ClaimLookup, ClaimTracker, FitQuestion, GangPlacement, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Classes, DeviceId, GateSet, Inventory, StateError, allocated_devices};
 use dra_attrs::{Component, GateError, Profile};
@@ -250,7 +250,7 @@ impl Question<'_> {
         if !self.args.remove_pod.is_empty() {
             return self.released(&cluster).map(Answer::Claims);
         }
-        let fit = |pod: &Pod, node: &Node, _: &[GangPlacement]| match refusal(pod, node) {
+        let fit = |question: &FitQuestion<'_>| match refusal(question.pod(), question.node()) {
             Some(reason) => Err(reason.to_owned()),
             None => Ok(()),
         };

@@ -274,7 +274,7 @@ fn written_room(room: &Room) -> Value {
         _ => json!("least"),
     };
     let mut answer = json!({
-        "outcome": "room", "node": room.node, "victims": names(&room.victims), "violations": room.violations,
+        "outcome": "room", "node": room.node(), "victims": names(&room.victims), "violations": room.violations,
         "freed": texts(&room.freed), "idle": texts(&room.idle), "deallocate": texts(&room.deallocate),
         "results": results, "proof": proof,
     });
@@ -336,6 +336,7 @@ fn blocker(blocker: &Blocker) -> Value {
         }
         Blocker::Budget { namespace, name } => json!({"kind": "budget", "pdb": format!("{namespace}/{name}")}),
         Blocker::InFlight { claim } => json!({"kind": "in_flight", "claim": claim.to_string()}),
+        Blocker::Fit { reason } => json!({"kind": "fit", "fit": reason}),
         _ => json!({"kind": "other"}),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{ClaimLookup, PodIdentity};
+use dra_alloc::pods::{ClaimLookup, FitQuestion, PodIdentity};
 use dra_alloc::preemption::{
     Eligibility, Holds, InMemoryPlace, InMemoryStage, Preemption, PreemptionAnswer, PreemptionView, PreemptorSituation,
     Room, VictimDevices, may_preempt,
@@ -41,7 +41,7 @@ impl LiveScheduler<'_> {
             // Its devices are free already, or it lacks others than those of its claims.
             Ok(PreemptionAnswer::Room(room)) if room.victims.is_empty() && room.deallocate.is_empty() => Ok(()),
             Ok(PreemptionAnswer::Room(room)) if rule == Preempt::Say => {
-                note(format_args!("{key}: would fit on {} if {} went", room.node, names(&room.victims).join(", ")));
+                note(format_args!("{key}: would fit on {} if {} went", room.node(), names(&room.victims).join(", ")));
                 Ok(())
             }
             Ok(PreemptionAnswer::Room(room)) => self.preempt_for(key, &room).await,
@@ -95,10 +95,12 @@ impl LiveScheduler<'_> {
     fn room_for(&self, pod: &Pod, rule: Preempt, budgets: &[PodDisruptionBudget]) -> Result<PreemptionAnswer, String> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
         let view = self.preemption_view(budgets);
-        let kept_off = self.view.nodes.iter().filter(|(_, node)| refusal(pod, node).is_some());
-        let preemption = Preemption::new(&allocator, self.view.claims.state(), &view, now())
-            .with_harm(rule.into())
-            .with_unresolvable(kept_off.map(|(name, _)| name.as_str()));
+        let fit = |question: &FitQuestion<'_>| match refusal(question.pod(), question.node()) {
+            Some(reason) => Err(reason.to_owned()),
+            None => Ok(()),
+        };
+        let preemption = Preemption::new(&allocator, self.view.claims.state(), &view, now());
+        let preemption = preemption.with_harm(rule.into()).with_fit(&fit);
         let answer = with_deadline(|budget: Budget<'_>| preemption.make_room(pod, budget));
         answer.map_err(|error| error.to_string())
     }
@@ -118,18 +120,22 @@ impl LiveScheduler<'_> {
                     note(format_args!("{key}: {pod} is not preempted: {}", text(&error)));
                     return Ok(());
                 }
-                let message = format!("Preempted by pod {} on node {}", key.uid, room.node);
+                let message = format!("Preempted by pod {} on node {}", key.uid, room.node());
                 self.events.normal(client, &pod, "Preempted", &message).await;
             }
         }
         self.counts.victims(room.victims.len());
         self.make(room.calls(&self.view.claims)).await;
-        self.clear_nominations(key, &room.node).await;
-        if let Err(error) = pod_calls::nominate(&self.cluster.client, key, &room.node).await {
-            note(format_args!("{key}: not nominated for {}: {}", room.node, text(&error)));
+        self.clear_nominations(key, room.node()).await;
+        if let Err(error) = pod_calls::nominate(&self.cluster.client, key, room.node()).await {
+            note(format_args!("{key}: not nominated for {}: {}", room.node(), text(&error)));
         }
         self.await_devices(key, room);
-        self.tell(&Line::Preempted { pod: key.to_string(), node: room.node.clone(), victims: names(&room.victims) })?;
+        self.tell(&Line::Preempted {
+            pod: key.to_string(),
+            node: room.node().to_owned(),
+            victims: names(&room.victims),
+        })?;
         Ok(())
     }
 
@@ -140,14 +146,14 @@ impl LiveScheduler<'_> {
         self.awaited.retain(|uid, _| waiting.contains(uid.as_str()));
         self.awaited.insert(key.uid.clone(), room.freed.clone());
         if let Some(known) = self.view.pods.get_mut(&place_of(key)) {
-            known.status.get_or_insert_default().nominated_node_name = Some(room.node.clone());
+            known.status.get_or_insert_default().nominated_node_name = Some(room.node().to_owned());
         }
     }
 
     /// Cancels the binding of a victim that is not bound yet.
     async fn cancel(&mut self, uid: &str, preemptor: &PodKey, room: &Room) {
         let Some(open) = self.open.remove(uid) else { return };
-        let message = format!("Preempted by pod {} on node {} (in kube-scheduler memory).", preemptor.uid, room.node);
+        let message = format!("Preempted by pod {} on node {} (in kube-scheduler memory).", preemptor.uid, room.node());
         self.events.normal(&self.cluster.client, &open.pod, "Preempted", &message).await;
         self.give_up(open, "preempted before it was bound").await;
     }
