@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
 use crate::quantity::QuantityError;
@@ -48,7 +48,7 @@ impl Resources {
 fn is_resized(status: &PodStatus) -> bool {
     let has_amounts =
         |container: &ContainerStatus| container.allocated_resources.is_some() || container.resources.is_some();
-    status.resources.is_some() || is_infeasible(status) || containers(status).any(has_amounts)
+    amounts_of_pod(status).1.is_some() || is_infeasible(status) || containers(status).any(has_amounts)
 }
 
 /// Returns true if the first condition about a resize that waits calls it infeasible.
@@ -61,6 +61,22 @@ fn is_infeasible(status: &PodStatus) -> bool {
 fn containers(status: &PodStatus) -> impl Iterator<Item = &ContainerStatus> {
     let lists = [&status.container_statuses, &status.init_container_statuses];
     lists.into_iter().flat_map(|list| list.iter().flatten())
+}
+
+/// Amounts in the status of a pod as a whole: those that the kubelet has allotted, and those that the pod has.
+type OfPod<'p> = (Option<&'p BTreeMap<String, KubeQuantity>>, Option<&'p ResourceRequirements>);
+
+k8s_openapi::k8s_if_ge_1_37! {
+    const fn amounts_of_pod(status: &PodStatus) -> OfPod<'_> {
+        (status.allocated_resources.as_ref(), status.resources.as_ref())
+    }
+}
+
+k8s_openapi::k8s_if_le_1_36! {
+    /// A stub for a build without the Kubernetes 1.37 types, which is refused.
+    const fn amounts_of_pod(_: &PodStatus) -> OfPod<'_> {
+        (None, None)
+    }
 }
 
 /// Pod with amounts in its status.
@@ -83,8 +99,8 @@ impl<'p> Resizing<'p> {
 
     /// Returns what the kubelet has allotted to the pod as a whole, and what the pod has, if the status tells both.
     fn of_pod(&self) -> Option<Result<(Resources, Resources), QuantityError>> {
-        let allotted = self.status.allocated_resources.as_ref()?;
-        let actual = self.status.resources.as_ref()?.requests.as_ref()?;
+        let (allotted, resources) = amounts_of_pod(self.status);
+        let (allotted, actual) = (allotted?, resources?.requests.as_ref()?);
         Some(Resources::parse(allotted).and_then(|allotted| Ok((allotted, Resources::parse(actual)?))))
     }
 
@@ -92,9 +108,10 @@ impl<'p> Resizing<'p> {
     fn pod_level(&self) -> Result<Resources, QuantityError> {
         let spec = stated(self.spec.resources.as_ref())?;
         let is_set = spec.iter().any(|(name, _)| Resources::is_pod_level(name));
-        let Some(status) = self.status.resources.as_ref().filter(|_| is_set) else { return Ok(spec) };
+        let (allotted, resources) = amounts_of_pod(self.status);
+        let Some(actual) = resources.filter(|_| is_set) else { return Ok(spec) };
         let wanted = if self.wanted { spec } else { Resources::default() };
-        Ok(most(wanted, [&parse(self.status.allocated_resources.as_ref())?, &stated(Some(status))?]))
+        Ok(most(wanted, [&parse(allotted)?, &stated(Some(actual))?]))
     }
 
     fn sum(

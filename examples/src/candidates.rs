@@ -1,15 +1,14 @@
 //! Pods that this scheduler can place, and nodes that they may use apart from devices.
 //!
-//! It is no kube-scheduler: it knows claims, node selectors, taints and cordoned nodes. A pod that asks for more of its node
-//! is refused with an event, and not placed by guess.
+//! It is no kube-scheduler: it knows claims and the rules of `dra_alloc::fit`. A pod that asks for more of its node is refused
+//! with an event, and not placed by guess.
 
 use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
+use dra_alloc::fit::{Misfit, PodRules, UnjudgedRule};
 use dra_alloc::pods::PodExplanation;
-use dra_attrs::node_selector_matches;
-use k8s_openapi::api::core::v1::{Node, Pod, PodSpec, Toleration};
-use readiness::GatedNodeView;
+use k8s_openapi::api::core::v1::{Node, Pod};
 
 /// Returns true for a pod that waits for a node, of one scheduler or of any.
 #[must_use]
@@ -24,25 +23,13 @@ pub fn is_pending(pod: &Pod, scheduler: Option<&str>) -> bool {
         && !matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// Returns a wish of a pod that only a whole scheduler can grant.
+/// Returns why only another scheduler can place a pod; `None` if this one can.
 #[must_use]
-pub fn foreign_wish(pod: &Pod) -> Option<&'static str> {
-    let spec = pod.spec.as_ref()?;
-    let wishes = [
-        (spec.affinity.is_some(), "spec.affinity"),
-        (
-            spec.topology_spread_constraints.as_ref().is_some_and(|list| !list.is_empty()),
-            "spec.topologySpreadConstraints",
-        ),
-        (spec.scheduling_group.is_some(), "spec.schedulingGroup"),
-        (requests_resources(spec), "requests of resources"),
-    ];
-    wishes.into_iter().find(|(is_there, _)| *is_there).map(|(_, wish)| wish)
-}
-
-fn requests_resources(spec: &PodSpec) -> bool {
-    let mut resources = spec.containers.iter().filter_map(|container| container.resources.as_ref());
-    resources.any(|resources| resources.requests.as_ref().is_some_and(|requests| !requests.is_empty()))
+pub fn foreign_wish(pod: &Pod) -> Option<String> {
+    let group = pod.spec.as_ref().and_then(|spec| spec.scheduling_group.as_ref());
+    let mut wishes: Vec<String> = UnjudgedRule::of_pod(pod).iter().map(ToString::to_string).collect();
+    wishes.extend(group.map(|_| "spec.schedulingGroup".to_owned()));
+    (!wishes.is_empty()).then(|| wishes.join(", "))
 }
 
 /// Returns the claims that a pod names, and those that were made for it.
@@ -71,49 +58,14 @@ pub fn candidates<'n>(pod: &Pod, nodes: impl Iterator<Item = &'n Node>) -> (Vec<
     (usable, explanation)
 }
 
-/// Taint of a node that is cordoned.
-const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-
-const CORDONED: &str = "node(s) were unschedulable";
-const NOT_SELECTED: &str = "node(s) didn't match Pod's node affinity/selector";
-const TAINTED: &str = "node(s) had untolerated taint(s)";
-
-/// Returns the reason that a pod may not use a node apart from devices, in kube-scheduler's words.
+/// Returns the reason that a pod may not use a node whatever is in use there, in kube-scheduler's words.
 #[must_use]
-pub fn refusal(pod: &Pod, node: &Node) -> Option<&'static str> {
-    let (pod, spec) = (pod.spec.as_ref()?, node.spec.as_ref());
-    let tolerations = pod.tolerations.as_deref().unwrap_or_default();
-    let is_cordoned = spec.and_then(|spec| spec.unschedulable).unwrap_or_default();
-    if is_cordoned && !tolerations.iter().any(tolerates_cordon) {
-        return Some(CORDONED);
-    }
-    if !is_selected(pod, node) {
-        return Some(NOT_SELECTED);
-    }
-    GatedNodeView::new(node, &[]).first_untolerated_taint(tolerations).map(|_| TAINTED)
+pub fn refusal(pod: &Pod, node: &Node) -> Option<String> {
+    PodRules::new(pod).misfit(node).map(|misfit| misfit.to_string())
 }
 
 /// Returns true if a pod may not use a node for its labels, names and taints, be it cordoned or not.
 #[must_use]
 pub fn is_kept_off(pod: &Pod, node: &Node) -> bool {
-    refusal(pod, node).is_some_and(|reason| reason != CORDONED)
-}
-
-/// Returns true if the node selector and the required node affinity of a pod admit a node. A selector that can't be read
-/// admits none.
-fn is_selected(pod: &PodSpec, node: &Node) -> bool {
-    let labels = node.metadata.labels.as_ref();
-    let has_label = |(key, value): (&String, &String)| labels.and_then(|labels| labels.get(key)) == Some(value);
-    let affinity = pod.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    let required = affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    pod.node_selector.iter().flatten().all(has_label)
-        && required.is_none_or(|required| node_selector_matches(required, node).unwrap_or_default())
-}
-
-fn tolerates_cordon(toleration: &Toleration) -> bool {
-    let key = toleration.key.as_deref().unwrap_or_default();
-    let exists = toleration.operator.as_deref() == Some("Exists");
-    let effect = toleration.effect.as_deref().unwrap_or_default();
-    let is_of_key = key == UNSCHEDULABLE && (exists || toleration.value.as_deref().unwrap_or_default().is_empty());
-    (is_of_key || key.is_empty() && exists) && matches!(effect, "" | "NoSchedule")
+    PodRules::new(pod).misfit(node).is_some_and(|misfit| misfit != Misfit::Unschedulable)
 }

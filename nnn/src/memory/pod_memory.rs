@@ -113,7 +113,9 @@ impl PodMemory {
         first
     }
 
-    /// Assumes a pod on a node: from now on it takes `usage` of it, before anything is written.
+    /// Assumes a pod on a node: from now on it takes `usage` of it, before anything is written. Once the watch shows the pod bound,
+    /// it takes the amounts in its spec and status: what its claims take of the node has to be in its status by then
+    /// (`nodeAllocatableResourceClaimStatuses`, KEP-5517).
     ///
     /// # Errors
     /// The pod is not known, has a node already, or is going.
