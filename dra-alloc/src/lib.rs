@@ -33,6 +33,7 @@
 //!   reasons of a "no".
 //! - **Pods**: [`pods`] decides about a pod with claims at each extension point of a scheduler, from its queue to its binding,
 //!   alone or in a gang; [`claims`] names the claims of a pod.
+//! - **Node rules**: [`fit`] judges nodes for a pod apart from its devices: resources, taints, labels, ports.
 //! - **Queue**: [`queue`] decides which pod is tried next, and which event lets a refused one be tried again.
 //! - **Preemption**: [`preemption`] decides which pods give up their devices for a pod, by kube-scheduler's rule or with the
 //!   least harm (KEP-5690).
@@ -65,6 +66,7 @@ pub mod autoscaler;
 pub mod claim_controller;
 pub mod eviction;
 pub mod explain;
+pub mod fit;
 pub mod objective;
 pub mod pods;
 pub mod preemption;

@@ -29,7 +29,8 @@
 //! - **Constraints** (KEP-4381, KEP-5491): [`MatchState`] and [`DistinctState`] decide `matchAttribute` and
 //!   `distinctAttribute` over [`ValueSet`]s, read leniently as the allocator of kube-scheduler does.
 //! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`Index`] (a position in a list),
-//!   [`Resources`], [`ClaimAmounts`], [`node_selector_matches`], [`label_selector_matches`], [`saturate_times`], and [`NameFormat`] with
+//!   [`Resources`], [`ClaimAmounts`], [`node_selector_matches`], [`node_affinity_matches`], [`first_untolerated_taint`],
+//!   [`label_selector_matches`], [`saturate_times`], and [`NameFormat`] with
 //!   the API server's rules for names.
 //!
 //! # Times after 9999-12-30T22:00Z
@@ -64,6 +65,7 @@ mod format;
 mod gate;
 mod gate_in_release;
 mod gates;
+mod held_resources;
 mod index;
 #[doc(hidden)]
 pub mod internal;
@@ -84,6 +86,7 @@ mod server_version;
 mod standard;
 mod sysfs;
 mod time_range;
+mod toleration;
 mod value;
 mod vendor;
 
@@ -99,7 +102,7 @@ pub use label_selector::{LabelSelectorError, label_selector_matches};
 pub use matching::{DistinctState, ListTypes, MatchError, MatchState, ValueSet};
 pub use name::{FullyQualifiedName, NameError, lookup_by_name};
 pub use name_format::NameFormat;
-pub use node_selector::{NodeSelectorError, node_selector_matches};
+pub use node_selector::{NodeSelectorError, node_affinity_matches, node_selector_matches};
 pub use pci::{PciAddress, PciAddressError, PcieRootError};
 pub use profile::{Profile, ProfileError};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
@@ -110,5 +113,6 @@ pub use server_version::ServerVersionError;
 pub use standard::StandardAttribute;
 pub use sysfs::{Sysfs, SysfsError, SysfsMap};
 pub use time_range::{has_saturated_time, saturate_times};
+pub use toleration::{TolerationOperators, first_untolerated_taint};
 pub use value::{DeviceAttributesError, Scalar, ValueError, check_device_attributes};
 pub use vendor::{VendorDriver, VendorMigration};

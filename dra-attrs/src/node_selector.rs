@@ -55,6 +55,28 @@ pub fn node_selector_matches(selector: &NodeSelector, node: &Node) -> Result<boo
     Ok(any)
 }
 
+/// Returns true if the required node affinity of a pod admits `node`: one of its terms matches. A term with a requirement that
+/// can't be evaluated matches nothing; other terms still count, unlike in [`node_selector_matches`].
+///
+/// # Complexity
+/// Linear in the number of requirements and their values.
+///
+/// ```
+/// use dra_attrs::{node_affinity_matches, node_selector_matches};
+/// use k8s_openapi::api::core::v1::{Node, NodeSelector};
+/// let affinity: NodeSelector = serde_json::from_str(r#"{"nodeSelectorTerms": [
+///     {"matchExpressions": [{"key": "zone", "operator": "Near"}]},
+///     {"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}]}"#)?;
+/// assert!(node_affinity_matches(&affinity, &Node::default()));
+/// assert!(node_selector_matches(&affinity, &Node::default()).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[must_use]
+pub fn node_affinity_matches(affinity: &NodeSelector, node: &Node) -> bool {
+    let mut terms = affinity.node_selector_terms.iter().enumerate();
+    terms.any(|(index, term)| term_matches(term, node, Index::from(index)).unwrap_or(false))
+}
+
 fn term_matches(
     term: &NodeSelectorTerm,
     node: &Node,

@@ -56,17 +56,20 @@ impl Resources {
     /// # Errors
     /// An entry that is not a quantity.
     pub fn requested_with_claims(spec: &PodSpec, claims: &Self) -> Result<Self, QuantityError> {
-        let mut requests = Self::of_containers(spec)?;
-        requests.add(claims);
-        for (name, amount) in stated(spec.resources.as_ref())?.amounts {
-            if Self::is_pod_level(&name) {
-                requests.amounts.insert(name, amount);
-            }
-        }
+        let of_containers = Self::of_containers(spec)?;
+        of_containers.of_pod(spec, claims, stated(spec.resources.as_ref())?)
+    }
+
+    /// Completes what the containers of a pod need to what the pod needs: with what its claims take, its pod-level amounts
+    /// instead, and its overhead on top.
+    pub(crate) fn of_pod(mut self, spec: &PodSpec, claims: &Self, pod_level: Self) -> Result<Self, QuantityError> {
+        self.add(claims);
+        let pod_level = pod_level.amounts.into_iter().filter(|(name, _)| Self::is_pod_level(name));
+        self.amounts.extend(pod_level);
         if let Some(overhead) = &spec.overhead {
-            requests.add(&Self::parse(overhead)?);
+            self.add(&Self::parse(overhead)?);
         }
-        Ok(requests)
+        Ok(self)
     }
 
     /// Returns what the containers of a pod request together: the sum of those that run at the same time, or the largest
@@ -75,13 +78,21 @@ impl Resources {
     /// # Errors
     /// An entry that is not a quantity.
     pub fn of_containers(spec: &PodSpec) -> Result<Self, QuantityError> {
+        Self::of_containers_by(spec, requests)
+    }
+
+    /// Returns what the containers of a pod need together, where `need` is that of one.
+    pub(crate) fn of_containers_by(
+        spec: &PodSpec,
+        need: impl Fn(&Container) -> Result<Self, QuantityError>,
+    ) -> Result<Self, QuantityError> {
         let mut running = Self::default();
         for container in &spec.containers {
-            running.add(&requests(container)?);
+            running.add(&need(container)?);
         }
         let (mut sidecars, mut starting) = (Self::default(), Self::default());
         for container in spec.init_containers.iter().flatten() {
-            let mut now = requests(container)?;
+            let mut now = need(container)?;
             if container.restart_policy.as_deref() == Some("Always") {
                 running.add(&now);
                 sidecars.add(&now);
@@ -104,8 +115,30 @@ impl Resources {
     /// Adds another list, resource by resource. Sums saturate.
     pub fn add(&mut self, other: &Self) {
         for (name, amount) in &other.amounts {
-            let sum = self.quantity(name).saturating_add(*amount);
-            self.amounts.insert(name.clone(), sum);
+            match self.amounts.get_mut(name) {
+                Some(sum) => *sum = sum.saturating_add(*amount),
+                None => drop(self.amounts.insert(name.clone(), *amount)),
+            }
+        }
+    }
+
+    /// Takes another list away again, resource by resource. A resource of which nothing is left has no entry afterwards.
+    ///
+    /// ```
+    /// use dra_attrs::Resources;
+    /// let mut used = Resources::new([("cpu", "3".parse()?), ("memory", "1Gi".parse()?)]);
+    /// used.subtract(&Resources::new([("cpu", "1".parse()?), ("memory", "1Gi".parse()?)]));
+    /// assert_eq!(used, Resources::new([("cpu", "2".parse()?)]));
+    /// # Ok::<(), dra_attrs::QuantityError>(())
+    /// ```
+    pub fn subtract(&mut self, other: &Self) {
+        for (name, amount) in &other.amounts {
+            let rest = self.quantity(name).saturating_sub(*amount);
+            if rest == Quantity::ZERO {
+                self.amounts.remove(name);
+            } else {
+                self.amounts.insert(name.clone(), rest);
+            }
         }
     }
 
@@ -137,7 +170,16 @@ impl Resources {
         self.amounts.iter().all(|(name, amount)| *amount <= Quantity::ZERO || *amount <= free.quantity(name))
     }
 
-    fn raise_to(&mut self, other: &Self) {
+    /// Raises each resource to the quantity that another list has of it, where that is more.
+    ///
+    /// ```
+    /// use dra_attrs::Resources;
+    /// let mut most = Resources::new([("cpu", "1".parse()?)]);
+    /// most.raise_to(&Resources::new([("cpu", "3".parse()?), ("memory", "1Gi".parse()?)]));
+    /// assert_eq!(most, Resources::new([("cpu", "3".parse()?), ("memory", "1Gi".parse()?)]));
+    /// # Ok::<(), dra_attrs::QuantityError>(())
+    /// ```
+    pub fn raise_to(&mut self, other: &Self) {
         for (name, amount) in &other.amounts {
             let larger = self.quantity(name).max(*amount);
             self.amounts.insert(name.clone(), larger);
@@ -145,11 +187,13 @@ impl Resources {
     }
 }
 
-fn requests(container: &Container) -> Result<Resources, QuantityError> {
+/// Returns the requests of one container.
+pub(crate) fn requests(container: &Container) -> Result<Resources, QuantityError> {
     stated(container.resources.as_ref())
 }
 
-fn stated(requirements: Option<&ResourceRequirements>) -> Result<Resources, QuantityError> {
+/// Returns stated requests, of a container or of a pod.
+pub(crate) fn stated(requirements: Option<&ResourceRequirements>) -> Result<Resources, QuantityError> {
     let requests = requirements.and_then(|requirements| requirements.requests.as_ref());
     requests.map_or_else(|| Ok(Resources::default()), Resources::parse)
 }

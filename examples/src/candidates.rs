@@ -1,14 +1,14 @@
 //! Pods that this scheduler can place, and nodes that they may use apart from devices.
 //!
-//! It is no kube-scheduler: it knows claims, node selectors, taints and cordoned nodes. A pod that asks for more of its node
-//! is refused with an event, and not placed by guess.
+//! It is no kube-scheduler: it knows claims and the rules of `dra_alloc::fit`. A pod that asks for more of its node is refused
+//! with an event, and not placed by guess.
 
 use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
+use dra_alloc::fit::{Misfit, PodRules, UnjudgedRule};
 use dra_alloc::pods::PodExplanation;
-use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
-use workload_pods::{NodeRefusal, node_refusal};
+use k8s_openapi::api::core::v1::{Node, Pod};
 
 /// Returns true for a pod that waits for a node, of one scheduler or of any.
 #[must_use]
@@ -23,25 +23,13 @@ pub fn is_pending(pod: &Pod, scheduler: Option<&str>) -> bool {
         && !matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// Returns a wish of a pod that only a whole scheduler can grant.
+/// Returns why only another scheduler can place a pod; `None` if this one can.
 #[must_use]
-pub fn foreign_wish(pod: &Pod) -> Option<&'static str> {
-    let spec = pod.spec.as_ref()?;
-    let wishes = [
-        (spec.affinity.is_some(), "spec.affinity"),
-        (
-            spec.topology_spread_constraints.as_ref().is_some_and(|list| !list.is_empty()),
-            "spec.topologySpreadConstraints",
-        ),
-        (spec.scheduling_group.is_some(), "spec.schedulingGroup"),
-        (requests_resources(spec), "requests of resources"),
-    ];
-    wishes.into_iter().find(|(is_there, _)| *is_there).map(|(_, wish)| wish)
-}
-
-fn requests_resources(spec: &PodSpec) -> bool {
-    let mut resources = spec.containers.iter().filter_map(|container| container.resources.as_ref());
-    resources.any(|resources| resources.requests.as_ref().is_some_and(|requests| !requests.is_empty()))
+pub fn foreign_wish(pod: &Pod) -> Option<String> {
+    let group = pod.spec.as_ref().and_then(|spec| spec.scheduling_group.as_ref());
+    let mut wishes: Vec<String> = UnjudgedRule::of_pod(pod).iter().map(ToString::to_string).collect();
+    wishes.extend(group.map(|_| "spec.schedulingGroup".to_owned()));
+    (!wishes.is_empty()).then(|| wishes.join(", "))
 }
 
 /// Returns the claims that a pod names, and those that were made for it.
@@ -70,14 +58,14 @@ pub fn candidates<'n>(pod: &Pod, nodes: impl Iterator<Item = &'n Node>) -> (Vec<
     (usable, explanation)
 }
 
-/// Returns the reason that a pod may not use a node apart from devices, in kube-scheduler's words.
+/// Returns the reason that a pod may not use a node whatever is in use there, in kube-scheduler's words.
 #[must_use]
-pub fn refusal(pod: &Pod, node: &Node) -> Option<&'static str> {
-    node_refusal(pod, node).map(NodeRefusal::as_str)
+pub fn refusal(pod: &Pod, node: &Node) -> Option<String> {
+    PodRules::new(pod).misfit(node).map(|misfit| misfit.to_string())
 }
 
 /// Returns true if a pod may not use a node for its labels, names and taints, be it cordoned or not.
 #[must_use]
 pub fn is_kept_off(pod: &Pod, node: &Node) -> bool {
-    node_refusal(pod, node).is_some_and(|reason| reason != NodeRefusal::Cordoned)
+    PodRules::new(pod).misfit(node).is_some_and(|misfit| misfit != Misfit::Unschedulable)
 }

@@ -1,31 +1,40 @@
-//! Room of nodes: CPU, memory, pods and what device plugins offer, with the requests of the pods that are there.
+//! Room of nodes apart from devices, with the pods that are there, by the rules of `dra_alloc::fit`.
 //!
-//! Sidecars and init containers count as kube-scheduler counts them. A node that does not say what it has is not checked for
-//! CPU and memory; it has no extended resources.
+//! A node is a manifest: CPU, memory and the number of pods are unlimited where it does not state them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use dra_alloc::fit::{Allocatable, AllocatableError};
 use dra_alloc::pods::{CycleClaim, PodCycle, PodNodeResources};
 use dra_alloc::{Classes, Inventory};
-use dra_attrs::{Quantity, QuantityError, QuantityFormat, Resources};
 use k8s_openapi::api::core::v1::{Node, Pod, PodExtendedResourceClaimStatus};
+use nnn::PodError;
+use nnn::memory::{NodeUsage, PodUsage};
 
-/// Resource that limits the number of pods.
-const PODS: &str = "pods";
+use crate::manifest::name_of;
 
 /// Room of the nodes of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Room {
-    nodes: BTreeMap<String, NodeRoom>,
+    nodes: BTreeMap<String, (Allocatable, NodeUsage)>,
 }
 
-#[derive(Clone, Debug, Default)]
-struct NodeRoom {
-    allocatable: Resources,
-    says_what_it_has: bool,
-    requested: Resources,
-    pods: u32,
+/// Error of an object with an amount that is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RoomError {
+    /// A node.
+    #[error(transparent)]
+    Node(#[from] AllocatableError),
+    /// A pod that is bound to a node.
+    #[error("pod {pod}: {source}")]
+    Pod {
+        /// Namespace and name of the pod.
+        pod: String,
+        /// Reason why the pod can't be read.
+        source: PodError,
+    },
 }
 
 impl Room {
@@ -33,64 +42,50 @@ impl Room {
     ///
     /// # Errors
     /// An amount that is not a quantity.
-    pub fn new<'p>(nodes: &[Node], pods: impl IntoIterator<Item = &'p Pod>) -> Result<Self, QuantityError> {
+    pub fn new<'p>(nodes: &[Node], pods: impl IntoIterator<Item = &'p Pod>) -> Result<Self, RoomError> {
         let mut room = Self::default();
         for node in nodes {
-            let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
-            let own = NodeRoom {
-                allocatable: allocatable.map(Resources::parse).transpose()?.unwrap_or_default(),
-                says_what_it_has: allocatable.is_some_and(|list| !list.is_empty()),
-                ..NodeRoom::default()
-            };
-            room.nodes.insert(node.metadata.name.clone().unwrap_or_default(), own);
+            let has = Allocatable::new(node)?.without_unstated_limits();
+            room.nodes.insert(node.metadata.name.clone().unwrap_or_default(), (has, NodeUsage::default()));
         }
         for pod in pods {
-            let Some(spec) = pod.spec.as_ref() else { continue };
             let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-            if let Some(node) = spec.node_name.as_deref().filter(|_| !matches!(phase, Some("Succeeded" | "Failed"))) {
-                room.take(node, &Resources::requested_by(spec)?);
+            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+            if let Some(node) = node.filter(|_| !matches!(phase, Some("Succeeded" | "Failed"))) {
+                let name = || name_of(&pod.metadata);
+                let usage = PodUsage::held_by(pod).map_err(|source| RoomError::Pod { pod: name(), source })?;
+                room.take(node, &usage);
             }
         }
         Ok(room)
     }
 
-    /// Counts the requests of one more pod on a node.
-    pub fn take(&mut self, node: &str, demand: &Resources) {
-        if let Some(node) = self.nodes.get_mut(node) {
-            node.requested.add(demand);
-            node.pods = node.pods.saturating_add(1);
+    /// Counts what one more pod takes of a node.
+    pub fn take(&mut self, node: &str, pod: &PodUsage) {
+        if let Some((_, usage)) = self.nodes.get_mut(node) {
+            usage.add(pod);
         }
     }
 
-    /// Returns the reason why a node has no room for a pod with these requests, in kube-scheduler's words. Resources that a
-    /// device class serves are left to the allocation of devices, unless the node has them from a device plugin.
+    /// Returns the first reason why a node has no room for a pod, in kube-scheduler's words.
     ///
     /// ```
     /// use dra_alloc::Classes;
-    /// use dra_attrs::Resources;
     /// use examples::room::Room;
-    /// use k8s_openapi::api::core::v1::Node;
+    /// use k8s_openapi::api::core::v1::{Node, Pod};
+    /// use nnn::memory::PodUsage;
     /// let node: Node = serde_json::from_str(r#"{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "2"}}}"#)?;
+    /// let pod: Pod = serde_json::from_str(r#"{"spec": {"containers": [
+    ///     {"name": "c", "resources": {"requests": {"cpu": "3"}}}]}}"#)?;
     /// let room = Room::new(&[node], [])?;
-    /// let demand = Resources::new([("cpu", "3".parse()?)]);
-    /// assert_eq!(room.refusal("n", &demand, &Classes::default()).as_deref(), Some("Insufficient cpu"));
+    /// let refusal = room.refusal("n", &PodUsage::wanted_by(&pod)?, &Classes::default());
+    /// assert_eq!(refusal.as_deref(), Some("Insufficient cpu"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn refusal(&self, node: &str, demand: &Resources, classes: &Classes) -> Option<String> {
-        let node = self.nodes.get(node)?;
-        let has = |resource: &str| node.allocatable.quantity(resource) > Quantity::ZERO;
-        let pods = Quantity::from_units(node.pods.into(), QuantityFormat::DecimalSi);
-        if has(PODS) && pods >= node.allocatable.quantity(PODS) {
-            return Some("Too many pods".to_owned());
-        }
-        let is_short = |(resource, amount): &(&str, Quantity)| {
-            let is_served = resource.contains('/') && classes.of_extended_resource(resource).is_some();
-            let is_checked = if resource.contains('/') { has(resource) || !is_served } else { node.says_what_it_has };
-            let left = node.allocatable.quantity(resource).saturating_sub(node.requested.quantity(resource));
-            is_checked && *amount > Quantity::ZERO && *amount > left
-        };
-        demand.iter().find(is_short).map(|(resource, _)| format!("Insufficient {resource}"))
+    pub fn refusal(&self, node: &str, pod: &PodUsage, classes: &Classes) -> Option<String> {
+        let (has, usage) = self.nodes.get(node)?;
+        has.misfits(pod, usage, classes).first().map(ToString::to_string)
     }
 }
 
@@ -98,16 +93,13 @@ impl Room {
 ///
 /// # Errors
 /// The amounts can't be determined, in kube-scheduler's words.
-pub fn demand_with_devices(
-    pod: &Pod,
-    cycle: &PodCycle,
-    inventory: &Inventory,
-    node: &Node,
-) -> Result<Resources, String> {
+pub fn usage_with_devices(pod: &Pod, cycle: &PodCycle, inventory: &Inventory, node: &Node) -> Result<PodUsage, String> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let pod = &with_extended_resources(pod, cycle, name);
     let taken = PodNodeResources::new(pod, cycle.allocations_on(name), inventory, node);
-    taken.map(|taken| taken.demand).map_err(|error| error.to_string())
+    let taken = taken.map_err(|error| error.to_string())?;
+    let wanted = PodUsage::wanted_by(pod).map_err(|error| error.to_string())?;
+    Ok(wanted.with_resources(&taken.demand))
 }
 
 /// Returns a pod with the status that a scheduler writes for its extended resources on a node, before it is written.

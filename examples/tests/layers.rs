@@ -16,8 +16,13 @@ use syn::{Attribute, Item, Visibility};
 /// Rooms of one crate, the lowest layer first. Rooms of one layer do not import each other.
 type Layers = &'static [&'static [&'static str]];
 
-const NNN: Layers =
-    &[&["pod", "config"], &["nomination", "view"], &["commands"], &["scheduling", "binding", "external"], &["tracker"]];
+const NNN: Layers = &[
+    &["pod", "config"],
+    &["nomination", "view", "memory"],
+    &["commands"],
+    &["scheduling", "binding", "external"],
+    &["tracker"],
+];
 
 const READINESS: Layers = &[
     &["words"],
@@ -32,7 +37,7 @@ const READINESS: Layers = &[
 
 const DRA_ALLOC: Layers = &[
     &["cluster"],
-    &["search"],
+    &["search", "fit"],
     &["objective"],
     &["explain"],
     &["allocator"],

@@ -277,7 +277,7 @@ async fn two_copies(server: &StandIn) -> Vec<String> {
         }
     }
     let all = async || loop {
-        if let Ok(list) = listed(requests, &ListParams::default()).await {
+        if let Ok(list) = listed(&requests, &ListParams::default()).await {
             return list;
         }
     };

@@ -27,6 +27,7 @@
 //!   and [`PodSnapshot::fits_unreserved_resources`] judge a node with the room that nominations reserve.
 //! - **Decision tables**, pure functions for schedulers with a cache of their own: [`scheduling`] (first node to try,
 //!   result of a cycle, preemption) and [`binding`] (announcement, order of plugins, claims, API server).
+//! - **Memory**: [`memory`] keeps the pods of a cluster as a scheduler knows them, and what each node has in use.
 //! - **Autoscalers**: [`view`] tells which nodes are in use, reserved by nominations, or removable.
 //! - **Other writers**: [`external`] has the KEP's alternative, in which other components own their nominations.
 //!
@@ -51,6 +52,7 @@
 
 pub mod binding;
 pub mod external;
+pub mod memory;
 pub mod scheduling;
 pub mod view;
 

@@ -1,5 +1,6 @@
 //! Node objects together with their readiness gates.
 
+use dra_attrs::{TolerationOperators, first_untolerated_taint};
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint, Toleration};
 use serde::de::Error as _;
 use serde::ser::Error as _;
@@ -9,7 +10,6 @@ use serde_json::Value;
 use crate::condition::{ConditionStatus, READY};
 use crate::gate::{FailureAction, NodeReadinessGate, gate_list};
 use crate::lookup::Lookup;
-use crate::taint::first_untolerated_taint;
 
 /// Node object together with `spec.readinessGates`, a field that k8s-openapi's [`Node`] does not have.
 ///
@@ -212,7 +212,7 @@ impl<'a> GatedNodeView<'a> {
     /// ```
     #[must_use]
     pub fn first_untolerated_taint(&self, tolerations: &[Toleration]) -> Option<&'a Taint> {
-        first_untolerated_taint(self.taints(), tolerations)
+        first_untolerated_taint(self.taints(), tolerations, TolerationOperators::Equality)
     }
 
     /// Returns true if the failure action of a gate has taken effect: its taint is on the node, or the action is

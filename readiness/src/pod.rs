@@ -1,12 +1,12 @@
 //! Pods with requirements on the node (KEP-5233, Pod-Level Node-Readiness API), and pods of daemon sets.
 
+use dra_attrs::{TolerationOperators, first_untolerated_taint};
 use k8s_openapi::api::core::v1::{Pod, Taint};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::gate::NodeReadinessGate;
-use crate::taint::first_untolerated_taint;
 
 /// Requirement of a pod: a condition of the node that must be True.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +128,10 @@ impl<'a> GatedPodView<'a> {
     pub fn missing_tolerations(self, gates: &[NodeReadinessGate]) -> Vec<&Taint> {
         let tolerations = self.pod.spec.as_ref().and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();
         let taints = gates.iter().filter_map(NodeReadinessGate::taint);
-        taints.filter(|taint| first_untolerated_taint(std::slice::from_ref(taint), tolerations).is_some()).collect()
+        let is_missed = |taint: &&Taint| {
+            let taint = std::slice::from_ref(*taint);
+            first_untolerated_taint(taint, tolerations, TolerationOperators::Equality).is_some()
+        };
+        taints.filter(is_missed).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Taints of nodes and tolerations of pods, by the rules of `core/v1`.
 
 use dra_attrs::NameFormat;
-use k8s_openapi::api::core::v1::{Taint, Toleration};
+use k8s_openapi::api::core::v1::Taint;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::domain;
@@ -15,9 +15,6 @@ pub(crate) const NO_EXECUTE: &str = "NoExecute";
 
 /// Every effect of a taint, in the API server's order.
 pub(crate) const EFFECTS: [&str; 3] = [NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE];
-
-/// Effects of taints that keep new pods away.
-const BLOCKING: [&str; 2] = [NO_SCHEDULE, NO_EXECUTE];
 
 /// Keys of taints that the node lifecycle controller adds and removes.
 const MANAGED_KEYS: [&str; 7] = [
@@ -74,25 +71,4 @@ impl From<&Taint> for TaintId {
 /// Returns true if two taints have the same key and effect.
 pub(crate) fn is_same(one: &Taint, other: &Taint) -> bool {
     one.key == other.key && one.effect == other.effect
-}
-
-/// Returns true if a toleration tolerates a taint.
-///
-/// An empty key or effect matches every key or effect. The operator `Equal`, which is the default, requires the same value;
-/// `Exists` matches any value; an unknown operator matches nothing.
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let covers =
-        |wanted: &Option<String>, actual: &str| wanted.as_deref().is_none_or(|text| text.is_empty() || text == actual);
-    let value_fits = match toleration.operator.as_deref().unwrap_or_default() {
-        "Exists" => true,
-        "" | "Equal" => toleration.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default(),
-        _ => false,
-    };
-    covers(&toleration.effect, &taint.effect) && covers(&toleration.key, &taint.key) && value_fits
-}
-
-/// Returns the first of some taints that keeps a pod with these tolerations away.
-pub(crate) fn first_untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
-    let is_blocking = |taint: &&Taint| BLOCKING.contains(&taint.effect.as_str());
-    taints.iter().filter(is_blocking).find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
 }

@@ -13,6 +13,7 @@
 //! | node resources of devices (KEP-5517) | [`PodNodeResources`] | amounts, demand, [`NodeResourcesRefusal`] |
 //! | best fit, an option | [`PodCycle::room_left`] | room that nodes would have left |
 //! | `Reserve` | [`PodCycle::reserve`] | allocations in flight in the tracker |
+//! | `PreBindPreFlight` | [`PodCycle::pre_flight`] | work to do, or none |
 //! | `PreBind` | [`PreBind`] | one [`ClaimWrite`] after the other |
 //! | `Unreserve` | [`PodCycle::unreserve`] | [`ClaimCalls`] |
 //! | `PostFilter` | [`PodCycle::post_filter`] | [`PostFilter`] |
@@ -107,6 +108,7 @@ mod options;
 mod owner;
 mod post_filter;
 mod pre_bind;
+mod pre_flight;
 mod reserve;
 mod score;
 mod selector_problems;

@@ -14,6 +14,7 @@ mod cluster;
 mod eviction;
 mod explain;
 mod explain_laws;
+mod fit;
 mod headlines;
 mod inventory;
 mod look_ups;

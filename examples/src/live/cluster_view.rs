@@ -13,6 +13,8 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::{Config, Event};
+use nnn::PodKey;
+use nnn::memory::PodMemory;
 
 use super::connect::Cluster;
 use super::failure::LiveError;
@@ -36,8 +38,8 @@ const KINDS: usize = 6;
 pub struct ClusterView {
     /// Nodes by name.
     pub nodes: BTreeMap<String, Node>,
-    /// Pods by namespace and name.
-    pub pods: BTreeMap<Place, Pod>,
+    /// Pods, with what they have of their nodes.
+    pub pods: PodMemory,
     /// Slices and taint rules.
     pub inventory: Inventory,
     /// Device classes.
@@ -80,7 +82,7 @@ impl ClusterView {
     pub fn new(gates: GateSet) -> Self {
         Self {
             nodes: BTreeMap::new(),
-            pods: BTreeMap::new(),
+            pods: PodMemory::default(),
             inventory: Inventory::default(),
             classes: Classes::default(),
             claims: ClaimTracker::new(Component::new(Profile::V1_37, gates)),
@@ -149,6 +151,17 @@ impl ClusterView {
         })
     }
 
+    /// Returns the pod of a namespace and name.
+    #[must_use]
+    pub fn pod_at(&self, (namespace, name): &Place) -> Option<&Pod> {
+        self.pods.pod(namespace, name).map(|pod| &**pod)
+    }
+
+    /// Returns all pods, by namespace and name.
+    pub fn all_pods(&self) -> impl Iterator<Item = &Pod> {
+        self.pods.pods().map(|(pod, _)| &**pod)
+    }
+
     /// Returns the nodes that see the pools of some devices.
     pub fn nodes_of<'d>(&self, devices: impl IntoIterator<Item = &'d DeviceRequestAllocationResult>) -> Nodes {
         let pools: BTreeSet<(&str, &str)> =
@@ -189,18 +202,21 @@ impl ClusterView {
         match self.new.pods.take(event) {
             Step::More => Touched::Nothing,
             Step::All(pods) => {
-                self.pods = pods.into_iter().map(|pod| (place(&pod.metadata), pod)).collect();
+                self.pods.replace(pods, None).unwrap_or_else(|error| say(&error));
                 self.listed.insert("pods");
                 Touched::Pods
             }
             Step::One(pod) => {
                 let place = place(&pod.metadata);
-                self.pods.insert(place.clone(), *pod);
+                self.pods
+                    .observe(*pod)
+                    .map_or_else(|error| say(&format_args!("pod {}/{}: {error}", place.0, place.1)), drop);
                 Touched::Pod(place)
             }
             Step::Gone(pod) => {
                 let place = place(&pod.metadata);
-                self.pods.remove(&place);
+                let uid = pod.metadata.uid.unwrap_or_default();
+                self.pods.observe_deleted(&PodKey::new(&place.0, &place.1, &uid));
                 Touched::Pod(place)
             }
         }
@@ -316,6 +332,8 @@ fn name(metadata: &ObjectMeta) -> String {
     metadata.name.clone().unwrap_or_default()
 }
 
-fn place(metadata: &ObjectMeta) -> Place {
+/// Returns namespace and name of an object.
+#[must_use]
+pub fn place(metadata: &ObjectMeta) -> Place {
     (metadata.namespace.clone().unwrap_or_default(), name(metadata))
 }

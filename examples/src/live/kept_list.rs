@@ -10,7 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 use nnn::PodKey;
 use nnn::view::{AutoscalerNode, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, PodClass};
 
-use super::cluster_view::ClusterView as Objects;
+use super::cluster_view::{ClusterView as Objects, place};
 use super::touched::{Nodes, Place, Touched};
 use crate::candidates::claims_of;
 
@@ -101,7 +101,7 @@ impl KeptList {
         let mut dirty = std::mem::take(&mut self.dirty);
         if dirty.all {
             dirty.nodes.extend(objects.nodes.keys().chain(self.nodes.keys()).cloned());
-            dirty.pods.extend(objects.pods.keys().chain(self.pods.keys()).cloned());
+            dirty.pods.extend(objects.all_pods().map(|pod| place(&pod.metadata)).chain(self.pods.keys().cloned()));
         }
         dirty.pods.extend(self.terminating.iter().cloned());
         let mut sharing = BTreeSet::new();
@@ -112,7 +112,7 @@ impl KeptList {
                 let users = known.claims.iter().filter_map(|claim| self.by_claim.get(claim));
                 sharing.extend(users.flatten().cloned());
             }
-            self.index(place, objects.pods.get(place));
+            self.index(place, objects.pod_at(place));
             dirty.nodes.extend(self.pods.get(place).and_then(|known| known.node.clone()));
         }
         dirty.pods.append(&mut sharing);
@@ -188,7 +188,7 @@ impl KeptList {
         let slices = nodes.iter().flat_map(|node| objects.inventory.slices_of_node(node));
         let parts = ClusterObjects::new(
             nodes.iter().filter_map(|node| objects.nodes.get(node)),
-            pods.iter().filter_map(|place| objects.pods.get(place)),
+            pods.iter().filter_map(|place| objects.pod_at(place)),
         );
         ClusterView::new(parts.with_devices(slices, claims).with_now(now), &self.options)
     }
@@ -223,7 +223,7 @@ impl KeptList {
         for place in pods {
             let class = by_place.get(&(place.0.as_str(), place.1.as_str()));
             let class = class.map(|(key, class)| (PodKey::clone(key), *class));
-            let before = if objects.pods.contains_key(place) {
+            let before = if objects.pod_at(place).is_some() {
                 let known = self.pods.entry(place.clone()).or_default();
                 std::mem::replace(&mut known.class, class.clone())
             } else {

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use dra_alloc::pods::{ClaimSituation, CycleClaim, PodCycle, PodExplanation};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimSpec};
+use nnn::memory::PodUsage;
 use serde::Serialize;
 
 use super::touched::Nodes;
@@ -95,16 +96,20 @@ impl KindName {
         self
     }
 
-    /// Names the kind of a pod; `None` if the verdicts on nodes depend on more than its claims and wishes: there are extended
-    /// resources, or a claim is shared with a pod that is being placed. A kind with an allocated claim lasts while its pods
+    /// Names the kind of a pod by its claims, what it asks of a node, and its priority, by which nominations count; `None` if the
+    /// verdicts on nodes depend on more: there are extended resources, or a claim is shared with a pod that is being placed. A kind with an allocated claim lasts while its pods
     /// wait, and ends with each change of the claim.
     #[must_use]
     pub fn of(pod: &Pod, cycle: Option<&PodCycle>) -> Option<Self> {
         let claims = cycle.map(PodCycle::claims).unwrap_or_default();
         let wishes: Vec<Wish<'_>> = claims.iter().map(Wish::of).collect::<Option<_>>()?;
-        let of_pod = pod.spec.as_ref().map(|spec| (&spec.node_selector, &spec.tolerations));
+        let of_pod = pod.spec.as_ref().map(|spec| {
+            let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+            (&spec.node_selector, &spec.tolerations, affinity, spec.priority)
+        });
+        let usage = PodUsage::wanted_by(pod).ok()?;
         let lasts = wishes.iter().all(|wish| matches!(wish, Wish::Devices(_)));
-        serde_json::to_string(&(of_pod, wishes)).ok().map(|text| Self { text, lasts })
+        serde_json::to_string(&(of_pod, usage.resources, usage.ports, wishes)).ok().map(|text| Self { text, lasts })
     }
 }
 

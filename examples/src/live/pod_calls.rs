@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
 use nnn::PodKey;
+use nnn::memory::BindingAnswer;
 use serde_json::{Value, json};
 
 use super::failure::{Trouble, trouble};
@@ -14,20 +15,20 @@ fn pods(client: &Client, pod: &PodKey) -> Api<Pod> {
     Api::namespaced(client.clone(), &pod.namespace)
 }
 
-/// Writes `status.nominatedNodeName`; nothing if another pod has the name now.
+/// Writes `status.nominatedNodeName`, and returns the pod after it; nothing is written if another pod has the name now.
 ///
 /// # Errors
 /// The server has refused the patch, or does not answer.
-pub async fn nominate(client: &Client, pod: &PodKey, node: &str) -> Result<(), Error> {
+pub async fn nominate(client: &Client, pod: &PodKey, node: &str) -> Result<Pod, Error> {
     let patch = json!({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}});
     patch_status(client, pod, patch).await
 }
 
-/// Writes the condition `PodScheduled` of a pod that no node can run, and takes back its nomination.
+/// Writes the condition `PodScheduled` of a pod that no node can run, takes back its nomination, and returns the pod after it.
 ///
 /// # Errors
 /// The server has refused the patch, or does not answer.
-pub async fn write_unschedulable(client: &Client, pod: &PodKey, message: &str) -> Result<(), Error> {
+pub async fn write_unschedulable(client: &Client, pod: &PodKey, message: &str) -> Result<Pod, Error> {
     let condition = json!({
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
         "lastTransitionTime": now().to_string(),
@@ -36,11 +37,11 @@ pub async fn write_unschedulable(client: &Client, pod: &PodKey, message: &str) -
     patch_status(client, pod, json!({"metadata": {"uid": pod.uid}, "status": status})).await
 }
 
-/// Takes back the nomination of a pod.
+/// Takes back the nomination of a pod, and returns the pod after it.
 ///
 /// # Errors
 /// The server has refused the patch, or does not answer.
-pub async fn clear_nomination(client: &Client, pod: &PodKey) -> Result<(), Error> {
+pub async fn clear_nomination(client: &Client, pod: &PodKey) -> Result<Pod, Error> {
     patch_status(client, pod, json!({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": null}})).await
 }
 
@@ -62,7 +63,7 @@ pub async fn preempt(client: &Client, pod: &PodKey, scheduler: &str) -> Result<(
     };
     let api = pods(client, pod);
     let outcome = match patch_status(client, pod, patch).await {
-        Ok(()) => answered(|| api.delete(&pod.name, &params)).await.outcome.map(drop),
+        Ok(_) => answered(|| api.delete(&pod.name, &params)).await.outcome.map(drop),
         Err(error) => Err(error),
     };
     match outcome {
@@ -71,9 +72,26 @@ pub async fn preempt(client: &Client, pod: &PodKey, scheduler: &str) -> Result<(
     }
 }
 
-async fn patch_status(client: &Client, pod: &PodKey, patch: Value) -> Result<(), Error> {
+async fn patch_status(client: &Client, pod: &PodKey, patch: Value) -> Result<Pod, Error> {
     let (api, patch, params) = (pods(client, pod), Patch::Strategic(patch), PatchParams::default());
-    answered(|| api.patch_status(&pod.name, &params, &patch)).await.outcome.map(drop)
+    answered(|| api.patch_status(&pod.name, &params, &patch)).await.outcome
+}
+
+/// Returns the pod that has a name now.
+///
+/// # Errors
+/// The server does not answer.
+pub async fn find(client: &Client, pod: &PodKey) -> Result<Option<Pod>, Error> {
+    answered(|| async { pods(client, pod).get_opt(&pod.name).await }).await.outcome
+}
+
+/// Returns what a failed binding means for who assumes the pod on its node.
+#[must_use]
+pub fn binding_answer(error: &Error) -> BindingAnswer {
+    match trouble(error) {
+        Trouble::Unanswered | Trouble::Later => BindingAnswer::Lost,
+        _ => BindingAnswer::Refused,
+    }
 }
 
 /// Binds a pod to a node. A pod that is on this node already is bound: the answer to an earlier call was lost.

@@ -97,7 +97,7 @@ impl Question<'_> {
     /// # Errors
     /// Nothing pending has the name.
     pub fn ask(&self, view: &ClusterView, name: Option<&str>) -> Result<Vec<Answer>, NotPending> {
-        let pending = || view.pods.values().filter(|pod| is_pending(pod, None));
+        let pending = || view.all_pods().filter(|pod| is_pending(pod, None));
         let Some(name) = name else { return Ok(pending().map(|pod| self.answer(view, pod)).collect()) };
         let full = if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.namespace) };
         let is_meant =
@@ -149,7 +149,7 @@ impl Question<'_> {
         let kept_off: Vec<&str> = view.nodes.keys().map(String::as_str).filter(|node| !usable.contains(node)).collect();
         let claims = view.claims.claims().map(|claim| &**claim);
         let state = view.claims.state();
-        let cluster = WhoGoes::new(self.allocator, state, view.nodes.values(), view.pods.values(), claims, now());
+        let cluster = WhoGoes::new(self.allocator, state, view.nodes.values(), view.all_pods(), claims, now());
         let cluster = cluster.with_guards(self.budgets, &[]);
         with_deadline(|budget| cluster.tell(pod, self.who, &kept_off, budget))
     }

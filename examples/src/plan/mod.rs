@@ -17,7 +17,7 @@ use dra_alloc::Profile;
 use dra_alloc::objective::Objective;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{GateSet, StateError};
-use dra_attrs::{Component, QuantityError};
+use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::DeviceClaim;
 use serde::Serialize;
 
@@ -26,6 +26,7 @@ pub use question::{Devices, TermAnswer, frequent, terms_of_claims};
 
 use crate::manifest::{Manifests, name_of};
 use crate::preempt::{Priorities, RuledRoom, Who};
+use crate::room::RoomError;
 use crate::workload::{Made, Workload, make_with_lone_claims};
 
 /// Answer about manifests.
@@ -152,7 +153,7 @@ pub struct WaitingPods {
 pub enum PlanError {
     /// An amount of a node or a pod is not a quantity.
     #[error(transparent)]
-    Amount(#[from] QuantityError),
+    Amount(#[from] RoomError),
     /// An allocation of the cluster can't be counted.
     #[error(transparent)]
     State(#[from] StateError),

@@ -16,12 +16,13 @@ use dra_alloc::pods::{
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Classes, DeviceId, Gate, Inventory};
-use dra_attrs::{Component, Resources};
+use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod, PodExtendedResourceClaimStatus, PodSpec};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
+use nnn::memory::PodUsage;
 
 use super::accept::Objects;
 use super::question::{Devices, TermAnswer, terms_of_claims};
@@ -31,7 +32,7 @@ use crate::claim_store::ClaimStore;
 use crate::manifest::{Manifests, name_of};
 use crate::placing::{NodeVerdict, Rank, judge, with_shared_budget};
 use crate::preempt::{RuledRoom, WhoGoes};
-use crate::room::{Room, demand_with_devices};
+use crate::room::{Room, usage_with_devices};
 use crate::workload::{Made, Workload, controller, counted, node_of};
 
 /// Number of nodes that can run a pod among which the best one is chosen, if they are not equal: the least number of
@@ -243,7 +244,7 @@ impl<'o> Cluster<'o> {
             return Err(NoPlace::Told(reason));
         }
         let told = |error: &dyn std::fmt::Display| NoPlace::Told(error.to_string());
-        let mut demand = Resources::requested_by(&spec).map_err(|error| told(&error))?;
+        let mut demand = PodUsage::wanted_by(pod).map_err(|error| told(&error))?;
         let mut cycle = self.begin(pod)?;
         let node = self.choose(pod, cycle.as_mut(), &mut demand, search)?;
         let name = self.nodes.get(node).and_then(|node| node.metadata.name.clone()).unwrap_or_default();
@@ -299,14 +300,14 @@ impl<'o> Cluster<'o> {
         &self,
         pod: &Pod,
         mut cycle: Option<&mut PodCycle>,
-        demand: &mut Resources,
+        demand: &mut PodUsage,
         search: &mut Search,
     ) -> Result<usize, NoPlace> {
         let allocator = self.allocator();
         let differ = |cycle: &PodCycle| has_alternatives(cycle) || !self.objective.is_empty();
         let compared = if cycle.as_deref().is_some_and(differ) { COMPARED } else { 1 };
         let counts_devices = self.rules.gates.has(Gate::NodeAllocatableResources);
-        let (mut best, mut fitting, mut position): (Option<(Rank, usize, Resources)>, usize, usize) = (None, 0, 0);
+        let (mut best, mut fitting, mut position): (Option<(Rank, usize, PodUsage)>, usize, usize) = (None, 0, 0);
         with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
             while let Some(index) = search.left.get(position).copied() {
                 let Some(node) = self.nodes.get(index) else { break };
@@ -320,7 +321,7 @@ impl<'o> Cluster<'o> {
                         Err(error) => return Err(NoPlace::Failed(error.to_string())),
                     };
                     if rank.is_some() && counts_devices {
-                        taken = demand_with_devices(pod, cycle, &self.inventory, node).map_err(NoPlace::Told)?;
+                        taken = usage_with_devices(pod, cycle, &self.inventory, node).map_err(NoPlace::Told)?;
                         rank = rank.filter(|_| self.room.refusal(name, &taken, &self.classes).is_none());
                     }
                 }
@@ -374,8 +375,7 @@ impl<'o> Cluster<'o> {
     fn explain(&self, pod: &Pod, search: &Search, own: &[PlacedPod]) -> WaitingPods {
         let allocator = self.allocator().with_explanation(Detail::Summary);
         let (mut explanation, mut failed) = (search.kept_off.clone(), None);
-        let spec = pod.spec.clone().unwrap_or_default();
-        let demand = Resources::requested_by(&spec).unwrap_or_default();
+        let demand = PodUsage::wanted_by(pod).unwrap_or_default();
         let mut cycle = self.begin(pod).ok().flatten();
         // Nodes on which nothing but claims is in the way.
         let mut taken: BTreeSet<String> = BTreeSet::new();
@@ -395,7 +395,7 @@ impl<'o> Cluster<'o> {
                         explanation.add(&reasons);
                     }
                     Ok(NodeVerdict::Fits(_)) => {
-                        let taken = demand_with_devices(pod, cycle, &self.inventory, node).unwrap_or_default();
+                        let taken = usage_with_devices(pod, cycle, &self.inventory, node).unwrap_or_default();
                         let short = self.room.refusal(name, &taken, &self.classes);
                         explanation.add_other(name, short.unwrap_or_else(|| "its devices are gone".to_owned()));
                     }
@@ -424,7 +424,7 @@ impl<'o> Cluster<'o> {
         let claims = claims.iter().map(|claim| &**claim);
         let cluster = WhoGoes::new(&allocator, self.tracker.state(), &self.nodes, all, claims, NOW);
         let cluster = cluster.with_guards(&self.budgets, &self.groups);
-        let demand = Resources::requested_by(&pod.spec.clone().unwrap_or_default()).unwrap_or_default();
+        let demand = PodUsage::wanted_by(pod).unwrap_or_default();
         let kept_off = self.nodes.iter().enumerate().filter_map(|(index, node)| {
             let name = node.metadata.name.as_deref().unwrap_or_default();
             let is_open = search.usable.contains(&index) && self.room.refusal(name, &demand, &self.classes).is_none();
@@ -579,14 +579,12 @@ fn unchecked(spec: &PodSpec) -> Vec<&'static str> {
     let affinity = spec.affinity.as_ref();
     let has_volume =
         spec.volumes.iter().flatten().any(|it| it.persistent_volume_claim.is_some() || it.ephemeral.is_some());
-    let has_port = spec.containers.iter().flat_map(|it| it.ports.iter().flatten()).any(|port| port.host_port.is_some());
     let wishes = [
         (affinity.is_some_and(|it| it.pod_affinity.is_some()), "pod affinity"),
         (affinity.is_some_and(|it| it.pod_anti_affinity.is_some()), "pod anti-affinity"),
         (spec.topology_spread_constraints.as_ref().is_some_and(|it| !it.is_empty()), "topology spread"),
         (spec.scheduling_group.is_some(), "scheduling group (all pods or none)"),
         (has_volume, "volumes"),
-        (has_port, "host ports"),
     ];
     wishes.into_iter().filter(|(is_there, _)| *is_there).map(|(_, wish)| wish).collect()
 }

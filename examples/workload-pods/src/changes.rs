@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use dra_alloc::fit::PodRules;
 use k8s_openapi::api::core::v1::{Node, Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::daemon;
 use crate::demand::{Demand, Idle, Pods};
-use crate::node_rule::is_selected;
 use crate::revision::REVISION;
 use crate::state::{is_active, is_ready, label, number, phase};
 
@@ -75,7 +75,7 @@ impl Demand<'_> {
                 active
             }
             Pods::EachNode => {
-                let admits = |pod: &Pod, node: &&&Node| pod.spec.as_ref().is_some_and(|spec| is_selected(spec, node));
+                let admits = |pod: &Pod, node: &Node| PodRules::new(pod).is_selected(node);
                 let model = self.template.map(|template| self.pod(template, self.begin()));
                 let wanted = nodes.iter().filter(|node| model.as_ref().is_some_and(|model| admits(model, node)));
                 let mut wanted: BTreeSet<&str> = wanted.filter_map(|node| node.metadata.name.as_deref()).collect();

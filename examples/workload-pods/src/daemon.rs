@@ -1,10 +1,9 @@
 //! Pods of daemon sets: which nodes they are for, and what the controller adds to them.
 
+use dra_alloc::fit::{Misfit, PodRules};
 use k8s_openapi::api::core::v1::{
     Affinity, Node, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Toleration,
 };
-
-use crate::node_rule::{NodeRefusal, node_refusal};
 
 /// Taints that the pods of daemon sets tolerate, with their effects.
 const TOLERATED: [(&str, &str); 6] = [
@@ -35,7 +34,7 @@ pub(crate) fn tolerate(pod: &mut Pod) {
 /// Returns true if a daemon set has a pod on a node, whose pods look like this one. Room does not count: the pod is made,
 /// and waits.
 pub(crate) fn is_for(pod: &Pod, node: &Node) -> bool {
-    matches!(node_refusal(pod, node), None | Some(NodeRefusal::Cordoned))
+    matches!(PodRules::new(pod).misfit(node), None | Some(Misfit::Unschedulable))
 }
 
 /// Binds the pod of a daemon set to a node, as the controller does: in place of its own node affinity, the name alone.

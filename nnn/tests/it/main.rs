@@ -27,6 +27,7 @@ mod external;
 mod gated;
 mod group;
 mod invariants;
+mod memory;
 mod nominator;
 mod races;
 mod reservation;

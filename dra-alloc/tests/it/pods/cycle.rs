@@ -7,6 +7,7 @@ use dra_alloc::pods::{
 use dra_alloc::{Allocator, Budget, DeviceId, Gate, GateSet, Profile};
 use dra_attrs::Component;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+use nnn::PreFlight;
 use serde_json::{from_value, json};
 
 use super::world::{NOW, World, allocated, claim, group, node, pod};
@@ -15,6 +16,7 @@ use super::world::{NOW, World, allocated, claim, group, node, pod};
 fn the_second_pod_of_a_shared_claim_is_reserved_too() {
     let mut world = World::new(2, [claim("c", 1)]);
     let mut first = world.reserve(&pod("p", &["c"], None), None, "n1");
+    assert_eq!(first.pre_flight(), PreFlight::Success);
     let waits = PodCycle::pre_filter(
         &pod("q", &["c"], None),
         None,
@@ -34,8 +36,11 @@ fn the_second_pod_of_a_shared_claim_is_reserved_too() {
     assert_eq!(verdict.refusal(), None);
     second.record("n1", verdict);
     second.reserve("n1", &mut world.tracker, &mut world.round).unwrap();
+    assert_eq!(second.pre_flight(), PreFlight::Success, "a reservation is to be written");
     world.bind(&mut second).unwrap();
     assert_eq!(world.reserved_for("c"), ["p", "q"]);
+    let again = world.reserve(&pod("q", &["c"], None), None, "n1");
+    assert_eq!(again.pre_flight(), PreFlight::Skip, "all is written");
 }
 
 #[test]

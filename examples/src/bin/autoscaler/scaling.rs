@@ -251,7 +251,7 @@ impl Question<'_> {
             return self.released(&cluster).map(Answer::Claims);
         }
         let fit = |question: &FitQuestion<'_>| match refusal(question.pod(), question.node()) {
-            Some(reason) => Err(reason.to_owned()),
+            Some(reason) => Err(reason),
             None => Ok(()),
         };
         with_budget(|budget| {

@@ -13,7 +13,7 @@ use examples::candidates::candidates;
 use examples::claim_store::ClaimStore;
 use examples::manifest::{Manifests, name_of};
 use examples::placing::{NoNode, NodeVerdict, Preference, best_node, judge, with_budget};
-use examples::room::{Room, demand_with_devices};
+use examples::room::{Room, usage_with_devices};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ResourceClaim};
 use k8s_openapi::jiff::Timestamp;
@@ -122,7 +122,7 @@ impl Scheduler<'_> {
             }
         };
         let object = self.nodes.iter().find(|known| known.metadata.name.as_ref() == Some(&node));
-        let demand = object.map(|object| demand_with_devices(pod, &cycle, &self.inventory, object));
+        let demand = object.map(|object| usage_with_devices(pod, &cycle, &self.inventory, object));
         if let Some(Ok(demand)) = demand {
             self.room.take(&node, &demand);
         }
@@ -168,7 +168,7 @@ impl Scheduler<'_> {
                 let short = match judge(cycle, node, &allocator, state, self.now, budget)? {
                     NodeVerdict::Refused(_) => None,
                     NodeVerdict::Fits(_) => {
-                        let demand = demand_with_devices(pod, cycle, &self.inventory, node).map_err(NoNode::Failed)?;
+                        let demand = usage_with_devices(pod, cycle, &self.inventory, node).map_err(NoNode::Failed)?;
                         self.room.refusal(name, &demand, &self.classes)
                     }
                 };

@@ -13,10 +13,11 @@ use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, GateSet, Inventory, Outcome, Profile, StateError,
     Verdict,
 };
-use dra_attrs::{Component, QuantityError, Version};
+use dra_attrs::{Component, Version};
 use examples::candidates::candidates;
 use examples::manifest::{Manifests, name_of};
 use examples::placing::Rank;
+use examples::room::RoomError;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
@@ -116,7 +117,7 @@ pub(crate) enum ScheduleError {
     State(#[from] StateError),
     /// An amount of a node or a pod is not a quantity.
     #[error(transparent)]
-    Amount(#[from] QuantityError),
+    Amount(#[from] RoomError),
 }
 
 /// Allocates the pending claims in their order; each allocation counts for the later claims. All claims of a pod are

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::claims::ClaimKey;
 use examples::candidates::{claims_of, is_pending};
-use examples::live::cluster_view::ClusterView;
+use examples::live::cluster_view::{ClusterView, place};
 use examples::live::touched::{Nodes, Place, Touched};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
@@ -45,7 +45,7 @@ impl<'q> Followed<'q> {
                 self.list(view);
                 true
             }
-            (Touched::Pod(place), _) => self.update(place, view.pods.get(place)),
+            (Touched::Pod(place), _) => self.update(place, view.pod_at(place)),
             (Touched::Claim(claim, nodes), subject) => {
                 self.has_claim(claim) || (subject == Subject::Pending && *nodes == Nodes::All)
             }
@@ -65,9 +65,13 @@ impl<'q> Followed<'q> {
         let cluster = ClusterParts {
             nodes: if is_about_all { view.nodes.values().collect() } else { Vec::new() },
             pods: if is_about_all {
-                view.pods.values().collect()
+                view.pods.pods().map(|(pod, _)| &**pod).collect()
             } else {
-                self.pods.keys().filter_map(|place| view.pods.get(place)).collect()
+                self.pods
+                    .keys()
+                    .filter_map(|(namespace, name)| view.pods.pod(namespace, name))
+                    .map(|pod| &**pod)
+                    .collect()
             },
             pod_groups: &[],
             inventory: &mut view.inventory,
@@ -81,8 +85,8 @@ impl<'q> Followed<'q> {
     fn list(&mut self, view: &ClusterView) {
         self.pods.clear();
         self.claims.clear();
-        for (place, pod) in &view.pods {
-            self.update(place, Some(pod));
+        for pod in view.all_pods() {
+            self.update(&place(&pod.metadata), Some(pod));
         }
     }
 

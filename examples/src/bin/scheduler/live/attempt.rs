@@ -1,15 +1,19 @@
 //! Attempts to find a node for a pod, and their repetition.
 
-use dra_alloc::allocated_devices;
+use dra_alloc::fit::{Allocatable, PodNeeds};
 use dra_alloc::pods::{ClaimCalls, GroupRound, PodCycle, PodExplanation, PostFilter, PreBind, pre_enqueue};
-use examples::candidates::{foreign_wish, refusal};
+use dra_alloc::{Gate, allocated_devices};
+use examples::candidates::foreign_wish;
 use examples::live::claim_calls::carry_out;
 use examples::live::failure::text;
 use examples::live::kinds::KindName;
+use examples::live::touched::Nodes;
 use examples::live::{now, pod_calls};
 use examples::placing::{self, NoNode, NodeVerdict, Rank, with_deadline};
+use examples::room::usage_with_devices;
 use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};
-use nnn::{Assumed, BindingClaim, Command, PodKey};
+use nnn::memory::{PodStage, PodUsage};
+use nnn::{PodKey, PreFlight};
 use tokio::time::Instant;
 
 use super::counts::Outcome;
@@ -47,9 +51,10 @@ impl LiveScheduler<'_> {
         let doubts = self.view.claims.calls_in_doubt();
         self.make(doubts).await;
         for place in self.queue.take_due() {
-            let Some(pod) = self.view.pods.get(&place).cloned() else { continue };
+            let Some(pod) = self.view.pods.pod(&place.0, &place.1).cloned() else { continue };
             let uid = pod.metadata.uid.clone().unwrap_or_default();
-            if !self.open.contains_key(&uid) {
+            // One that has a node, or is on its way to one, is not tried again, whatever the watch still shows.
+            if self.view.pods.stage(&uid).is_some_and(PodStage::is_waiting) {
                 self.counts.looked_at(1);
                 self.attempt(&pod, &uid).await?;
             }
@@ -66,10 +71,10 @@ impl LiveScheduler<'_> {
             uid,
         );
         if let Some(wish) = foreign_wish(pod) {
-            let message = format!("{wish}: this scheduler knows claims, taints and node selectors only");
-            return self.refuse(&key, &message, Setback::NoNode, begin).await;
+            let message = format!("{wish}: this scheduler knows no volumes, other pods, spread and groups");
+            return self.refuse(&key, &message, Setback::Foreign, begin).await;
         }
-        match self.place(pod) {
+        match self.place(pod, uid) {
             Err(Unplaced { reason, setback, cycle }) => {
                 self.refuse(&key, &reason, setback, begin).await?;
                 match cycle {
@@ -84,6 +89,8 @@ impl LiveScheduler<'_> {
                     note(format_args!("{key}: {reason}"));
                 }
                 if let Err(error) = self.announce(&key, &node, cycle.as_ref()).await {
+                    self.view.pods.forget_assumed(uid).map_or_else(note, drop);
+                    self.touch_changed();
                     self.counts.attempt(Outcome::Error, begin.elapsed());
                     note(format_args!("{key}: not nominated to {node}: {}", text(&error)));
                     self.queue.delay(&place_of(&key), Setback::Write);
@@ -101,29 +108,26 @@ impl LiveScheduler<'_> {
         }
     }
 
-    /// Writes the nomination of a pod if the writes of its binding take more than one call.
-    async fn announce(&self, pod: &PodKey, node: &str, cycle: Option<&PodCycle>) -> Result<(), kube::Error> {
-        let claims = cycle.into_iter().flat_map(PodCycle::claims).map(|claim| {
-            let uid = claim.claim().metadata.uid.clone().unwrap_or_default();
-            if claim.chosen().is_some() { BindingClaim::Chosen(uid) } else { BindingClaim::Shared(uid) }
-        });
-        let assumed = Assumed::new(pod, node).with_claims(claims.collect());
-        for command in assumed.announce() {
-            if let (Command::PatchNnn { pod, node }, false) = (&command, assumed.claims.is_empty()) {
-                pod_calls::nominate(&self.cluster.client, pod, node).await?;
-            }
+    /// Writes the nomination of a pod if claims are written before its binding, and it is not nominated to the node already.
+    async fn announce(&mut self, pod: &PodKey, node: &str, cycle: Option<&PodCycle>) -> Result<(), kube::Error> {
+        let has_work = cycle.is_some_and(|cycle| cycle.pre_flight() == PreFlight::Success);
+        let is_nominated = self.view.pods.nomination(&pod.uid) == Some(node);
+        if has_work && !is_nominated {
+            let nominated = pod_calls::nominate(&self.cluster.client, pod, node).await?;
+            self.learn(nominated);
         }
         Ok(())
     }
 
-    /// Chooses a node, and reserves the devices in memory.
-    fn place(&mut self, pod: &Pod) -> Result<(String, Option<PodCycle>), Unplaced> {
+    /// Chooses a node, and takes what the pod needs of it in memory: devices, resources, ports.
+    fn place(&mut self, pod: &Pod, uid: &str) -> Result<(String, Option<PodCycle>), Unplaced> {
+        let needs = PodNeeds::new(pod).map_err(|error| Unplaced::new(&error))?;
         let mut round = GroupRound::default();
         let view = &self.view;
         let begun = pre_enqueue(pod, &view.claims, self.options)
             .and_then(|()| PodCycle::pre_filter(pod, None, &view.claims, &view.classes, &round, self.options));
         let mut cycle = begun.map_err(|blocked| Unplaced::new(&blocked))?;
-        let node = match self.choose(pod, cycle.as_mut()) {
+        let node = match self.choose(pod, &needs, cycle.as_mut()) {
             Ok(node) => node,
             Err(NoNode::Failed(reason)) => return Err(Unplaced::new(&reason)),
             Err(NoNode::TimedOut(reason)) => {
@@ -133,38 +137,73 @@ impl LiveScheduler<'_> {
                 return Err(Unplaced { cycle: cycle.map(Box::new), ..Unplaced::new(&explanation) });
             }
         };
-        let Some(mut cycle) = cycle else { return Ok((node, None)) };
-        let reserved = cycle.reserve(&node, &mut self.view.claims, &mut round);
-        self.touch_devices_of(&cycle);
-        match reserved {
-            Ok(()) => Ok((node, Some(cycle))),
-            Err(error) => {
+        let usage = self.usage(pod, &needs, cycle.as_ref(), &node).map_err(|error| Unplaced::new(&error))?;
+        if let Some(cycle) = &mut cycle {
+            let reserved = cycle.reserve(&node, &mut self.view.claims, &mut round);
+            self.touch_devices_of(cycle);
+            if let Err(error) = reserved {
                 let _ = cycle.unreserve(&mut self.view.claims);
+                return Err(Unplaced::new(&error));
+            }
+        }
+        let assumed = self.view.pods.assume(uid, &node, usage);
+        // Nobody waits for a node of which more is taken: verdicts change, and no pod is brought forward.
+        self.kinds.touch(&Nodes::These(self.view.pods.take_changed_nodes()));
+        match assumed {
+            Ok(()) => Ok((node, cycle)),
+            Err(error) => {
+                cycle.map(|mut cycle| cycle.unreserve(&mut self.view.claims));
                 Err(Unplaced::new(&error))
             }
         }
     }
 
+    /// Returns what a pod takes of a node, with what its devices take of it (KEP-5517).
+    fn usage(&self, pod: &Pod, needs: &PodNeeds<'_>, cycle: Option<&PodCycle>, node: &str) -> Result<PodUsage, String> {
+        match (cycle, self.view.nodes.get(node)) {
+            (Some(cycle), Some(node)) if self.settings.gates.has(Gate::NodeAllocatableResources) => {
+                usage_with_devices(pod, cycle, &self.view.inventory, node)
+            }
+            _ => Ok(needs.usage().clone()),
+        }
+    }
+
     /// Chooses the node with the highest score, of several the one where the devices are best, the first by name of these.
-    fn choose(&mut self, pod: &Pod, mut cycle: Option<&mut PodCycle>) -> Result<String, NoNode> {
+    fn choose(&mut self, pod: &Pod, needs: &PodNeeds<'_>, mut cycle: Option<&mut PodCycle>) -> Result<String, NoNode> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
         let holds = self.holds(&allocator);
         let (view, counts, now) = (&self.view, &self.counts, now());
         // Beside holds a verdict depends on the priority of the pod.
-        let kind = KindName::of(pod, cycle.as_deref()).filter(|_| holds.iter().next().is_none());
+        let is_nominated = pod.metadata.uid.as_deref().is_some_and(|uid| view.pods.nomination(uid).is_some());
+        let kind = KindName::of(pod, cycle.as_deref()).filter(|_| !is_nominated && holds.iter().next().is_none());
         let best_score = cycle.as_ref().map_or(0, |cycle| cycle.best_score());
+        let counts_devices = self.settings.gates.has(Gate::NodeAllocatableResources);
         let only = cycle.as_ref().and_then(|cycle| only_node(cycle)).and_then(|name| view.nodes.get(&name));
         with_deadline(|budget| {
             let mut judge = |node: &Node| {
                 counts.judged(1);
-                match (refusal(pod, node), &mut cycle) {
-                    (Some(reason), _) => Ok(refused(node_name(node), reason)),
-                    (None, None) => Ok(NodeVerdict::Fits(Rank::new(0, None))),
-                    (None, Some(cycle)) => {
-                        let state = holds.beside(view.claims.state(), pod, node_name(node));
-                        placing::judge(cycle, node, &allocator, &state, now, budget)
-                    }
+                let name = node_name(node);
+                let has = match Allocatable::new(node) {
+                    Ok(has) => has.without_unstated_limits(),
+                    Err(error) => return Ok(refused(name, [error])),
+                };
+                let usage = view.pods.usage_for(pod, name);
+                let misfits = needs.misfits(node, &has, &usage, &view.classes);
+                let Some(cycle) = cycle.as_deref_mut().filter(|_| misfits.is_empty()) else {
+                    return Ok(if misfits.is_empty() {
+                        NodeVerdict::Fits(Rank::new(0, None))
+                    } else {
+                        refused(name, misfits)
+                    });
+                };
+                let state = holds.beside(view.claims.state(), pod, name);
+                let verdict = placing::judge(cycle, node, &allocator, &state, now, budget)?;
+                if !counts_devices || matches!(verdict, NodeVerdict::Refused(_)) {
+                    return Ok(verdict);
                 }
+                let taken = usage_with_devices(pod, cycle, &view.inventory, node).map_err(NoNode::Failed)?;
+                let misfits = has.misfits(&taken, &usage, &view.classes);
+                Ok(if misfits.is_empty() { verdict } else { refused(name, misfits) })
             };
             match only {
                 Some(only) if matches!(judge(only)?, NodeVerdict::Fits(_)) => Ok(node_name(only).to_owned()),
@@ -189,9 +228,13 @@ impl LiveScheduler<'_> {
         let client = &self.cluster.client;
         if self.queue.delay(&place_of(pod), setback) {
             note(format_args!("{pod}: {reason}"));
-            if let Err(error) = pod_calls::write_unschedulable(client, pod, reason).await {
-                note(format_args!("{pod}: condition not written: {}", text(&error)));
+            match pod_calls::write_unschedulable(client, pod, reason).await {
+                Ok(written) => self.learn(written),
+                Err(error) => note(format_args!("{pod}: condition not written: {}", text(&error))),
             }
+        } else if self.preempt.is_none() && self.view.pods.nomination(&pod.uid).is_some() {
+            // A node that is promised to a pod which does not fit there is no other's.
+            self.clear_nomination(pod).await;
         }
         self.events.warning(client, pod, "FailedScheduling", reason).await;
         Ok(())
@@ -223,10 +266,12 @@ impl LiveScheduler<'_> {
     }
 }
 
-fn refused(node: &str, reason: &str) -> NodeVerdict {
-    let mut reasons = PodExplanation::default();
-    reasons.add_other(node, reason);
-    NodeVerdict::Refused(reasons)
+fn refused(node: &str, reasons: impl IntoIterator<Item = impl ToString>) -> NodeVerdict {
+    let mut explanation = PodExplanation::default();
+    for reason in reasons {
+        explanation.add_other(node, reason.to_string());
+    }
+    NodeVerdict::Refused(explanation)
 }
 
 fn node_name(node: &Node) -> &str {

@@ -5,6 +5,7 @@ use examples::live::claim_calls::carry_out;
 use examples::live::failure::text;
 use examples::live::{now, pod_calls};
 use examples::placing::rival;
+use nnn::memory::{BindingAnswer, PodStage};
 
 use super::attempt::OpenBinding;
 use super::counts::Outcome;
@@ -15,6 +16,7 @@ use super::{LiveError, LiveScheduler, note, place_of};
 /// State of a binding after its claims were looked at.
 enum Progress {
     Ready,
+    Again,
     Waits,
     Failed(String),
 }
@@ -32,11 +34,14 @@ impl LiveScheduler<'_> {
     /// Goes on with the binding of a pod, and keeps it if devices have to become ready.
     pub(super) async fn go_on_with(&mut self, uid: &str) -> Result<(), LiveError> {
         let Some(mut open) = self.open.remove(uid) else { return Ok(()) };
-        let pods = &self.view.pods;
-        let place = place_of(&open.pod);
-        let is_there = pods.get(&place).is_some_and(|pod| pod.metadata.uid.as_deref() == Some(uid));
-        let progress =
-            if is_there { self.write_claims(&mut open).await } else { Progress::Failed("the pod is gone".to_owned()) };
+        let progress = match self.view.pods.stage(uid) {
+            Some(PodStage::Bound { node }) if node == open.node => return self.bound(&open).await,
+            Some(PodStage::Assumed { .. }) => self.write_claims(&mut open).await,
+            // Its claims were written before: the same binding is sent once more.
+            Some(PodStage::InDoubt { .. }) => Progress::Again,
+            Some(PodStage::Bound { node }) => Progress::Failed(format!("it is bound to {node} already")),
+            _ => Progress::Failed("the pod is gone".to_owned()),
+        };
         match progress {
             Progress::Waits => {
                 self.open.insert(uid.to_owned(), open);
@@ -50,13 +55,15 @@ impl LiveScheduler<'_> {
                 self.give_way(open).await;
                 Ok(())
             }
-            Progress::Ready => match pod_calls::bind(&self.cluster.client, &open.pod, &open.node).await {
-                Ok(()) => self.bound(&open).await,
-                Err(error) => {
-                    self.give_up(open, &text(&error)).await;
-                    Ok(())
+            Progress::Ready | Progress::Again => {
+                match pod_calls::bind(&self.cluster.client, &open.pod, &open.node).await {
+                    Ok(()) => self.bound(&open).await,
+                    Err(error) => {
+                        self.not_bound(open, &error).await;
+                        Ok(())
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -99,13 +106,32 @@ impl LiveScheduler<'_> {
         self.give_up(open, "another scheduler has given its devices away").await;
     }
 
+    /// Keeps a binding that may be stored, and gives up one that is not.
+    async fn not_bound(&mut self, open: OpenBinding, error: &kube::Error) {
+        let (uid, answer) = (open.pod.uid.clone(), pod_calls::binding_answer(error));
+        let is_in_doubt = |stage: Option<PodStage<'_>>| matches!(stage, Some(PodStage::InDoubt { .. }));
+        self.view.pods.answer_binding(&uid, answer);
+        if answer == BindingAnswer::Refused && is_in_doubt(self.view.pods.stage(&uid)) {
+            // The lost call is over by now: what is stored tells if it was carried out.
+            match pod_calls::find(&self.cluster.client, &open.pod).await {
+                Ok(found) => drop(found.map(|pod| self.view.pods.settle(pod))),
+                Err(error) => note(format_args!("{}: not read: {}", open.pod, text(&error))),
+            }
+        }
+        match self.view.pods.stage(&uid) {
+            Some(PodStage::InDoubt { .. } | PodStage::Bound { .. }) => {
+                note(format_args!("{}: not known to be bound: {}", open.pod, text(error)));
+                self.open.insert(uid, open);
+            }
+            _ => self.give_up(open, &text(error)).await,
+        }
+    }
+
     async fn bound(&mut self, open: &OpenBinding) -> Result<(), LiveError> {
         let OpenBinding { pod, node, .. } = open;
         // Until the watch shows it, memory has the pod on its node: it is not placed twice.
+        self.view.pods.answer_binding(&pod.uid, BindingAnswer::Stored);
         let place = place_of(pod);
-        if let Some(known) = self.view.pods.get_mut(&place) {
-            known.spec.get_or_insert_default().node_name = Some(node.clone());
-        }
         self.counts.attempt(Outcome::Scheduled, open.begin.elapsed());
         if let Some(since) = self.queue.waiting_since(&place) {
             self.counts.bound(since.elapsed());
@@ -123,11 +149,16 @@ impl LiveScheduler<'_> {
         let OpenBinding { pod, claims, begin, .. } = open;
         self.counts.attempt(Outcome::Error, begin.elapsed());
         note(format_args!("{pod}: not bound: {reason}"));
+        self.view.pods.forget_assumed(&pod.uid).map_or_else(note, drop);
+        self.touch_changed();
         if let Some((mut cycle, _)) = claims {
             let before = cycle.clone();
             let calls = cycle.unreserve(&mut self.view.claims);
             self.make(calls).await;
             self.touch_devices_of(&before);
+        }
+        if self.view.pods.nomination(&pod.uid).is_some() {
+            self.clear_nomination(&pod).await;
         }
         self.queue.delay(&place_of(&pod), Setback::Write);
         self.events.warning(&self.cluster.client, &pod, "FailedScheduling", reason).await;

@@ -30,6 +30,7 @@ use examples::live::watching::Watches;
 use examples::live::why::{GateSource, NotPending, Question, shown};
 use examples::output::{Format, LineForm, OutputError, put, put_line, say};
 use examples::preempt::Who;
+use k8s_openapi::api::core::v1::Pod;
 use line::Line;
 use nnn::PodKey;
 use queue::Queue;
@@ -200,12 +201,12 @@ impl<'a> LiveScheduler<'a> {
     fn take(&mut self, touched: Touched) {
         match touched {
             Touched::Pods => {
-                self.counts.looked_at(self.view.pods.len().try_into().unwrap_or(u64::MAX));
-                self.queue.replace(&self.view.pods);
+                self.counts.looked_at(self.view.all_pods().count().try_into().unwrap_or(u64::MAX));
+                self.queue.replace(&self.view);
             }
             Touched::Pod(place) => {
                 self.counts.looked_at(1);
-                self.queue.update(&place, self.view.pods.get(&place));
+                self.queue.update(&place, self.view.pod_at(&place));
             }
             Touched::Claim(claim, nodes) => {
                 self.queue.claim_changed(&claim);
@@ -214,6 +215,19 @@ impl<'a> LiveScheduler<'a> {
             Touched::Nodes(nodes) => self.touch(&nodes),
             _ => {}
         }
+        self.touch_changed();
+    }
+
+    /// Notes that pods have taken or left something of nodes.
+    fn touch_changed(&mut self) {
+        let nodes = Nodes::These(self.view.pods.take_changed_nodes());
+        self.touch(&nodes);
+    }
+
+    /// Takes the pod that an answer of the server shows: the watch may be behind.
+    fn learn(&mut self, pod: Pod) {
+        self.view.pods.observe(pod).map_or_else(note, drop);
+        self.touch_changed();
     }
 
     fn forget_old(&mut self) {

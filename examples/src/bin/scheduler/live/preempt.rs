@@ -3,20 +3,22 @@
 use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
+use dra_alloc::fit::{Allocatable, PodNeeds};
 use dra_alloc::pods::{ClaimLookup, FitQuestion, PodIdentity};
 use dra_alloc::preemption::{
     Eligibility, Holds, InMemoryPlace, InMemoryStage, Preemption, PreemptionAnswer, PreemptionView, PreemptorSituation,
     Room, VictimDevices, may_preempt,
 };
 use dra_alloc::{Allocator, Budget};
-use examples::candidates::{is_pending, refusal};
+use examples::candidates::is_pending;
 use examples::live::failure::text;
 use examples::live::listing::list;
 use examples::live::{now, pod_calls};
 use examples::placing::with_deadline;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use nnn::PodKey;
+use nnn::memory::{PodStage, PodUsage};
 
 use super::line::Line;
 use super::{LiveError, LiveScheduler, allocator, note, place_of};
@@ -55,7 +57,7 @@ impl LiveScheduler<'_> {
 
     /// Returns the holds of nominated pods; none unless pods are preempted.
     pub(super) fn holds(&self, allocator: &Allocator<'_>) -> Holds {
-        if self.preempt.is_none() || !self.view.pods.values().any(|pod| nomination(pod).is_some()) {
+        if self.preempt.is_none() || !self.view.all_pods().any(|pod| nomination(pod).is_some()) {
             return Holds::default();
         }
         let view = self.preemption_view(&[]);
@@ -65,10 +67,8 @@ impl LiveScheduler<'_> {
     }
 
     fn eligibility(&self, pod: &Pod, key: &PodKey) -> Eligibility {
-        let on_nominated: Option<Vec<&Pod>> = nomination(pod).map(|node| {
-            let is_on = |pod: &&Pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some(node));
-            self.view.pods.values().filter(is_on).collect()
-        });
+        let on_nominated: Option<Vec<&Pod>> =
+            self.view.pods.nomination(&key.uid).map(|node| self.view.pods.pods_on(node).map(|pod| &**pod).collect());
         let is_allocated = |claim: &ClaimKey| {
             let known = self.view.claims.claim(&claim.namespace, &claim.name);
             known.and_then(|claim| claim.status.as_ref()?.allocation.as_ref()).is_some()
@@ -84,9 +84,11 @@ impl LiveScheduler<'_> {
 
     fn preemption_view<'v>(&'v self, budgets: &'v [PodDisruptionBudget]) -> PreemptionView<'v> {
         let claims = self.view.claims.claims().map(|claim| &**claim);
-        let places =
-            self.open.iter().map(|(uid, open)| InMemoryPlace { uid, node: &open.node, stage: InMemoryStage::PreBind });
-        PreemptionView::new(self.view.nodes.values(), self.view.pods.values(), claims)
+        let is_unbound = |pod: &Pod| pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none());
+        let known = self.view.pods.pods().filter(|(pod, _)| is_unbound(pod));
+        let placed = known.filter_map(|(pod, stage)| Some((pod.metadata.uid.as_deref()?, stage.placed_on()?)));
+        let places = placed.map(|(uid, node)| InMemoryPlace { uid, node, stage: InMemoryStage::PreBind });
+        PreemptionView::new(self.view.nodes.values(), self.view.all_pods(), claims)
             .with_budgets(budgets)
             .with_in_memory(places)
             .with_releasing(self.awaited.values().flatten())
@@ -95,14 +97,30 @@ impl LiveScheduler<'_> {
     fn room_for(&self, pod: &Pod, rule: Preempt, budgets: &[PodDisruptionBudget]) -> Result<PreemptionAnswer, String> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
         let view = self.preemption_view(budgets);
-        let fit = |question: &FitQuestion<'_>| match refusal(question.pod(), question.node()) {
-            Some(reason) => Err(reason.to_owned()),
-            None => Ok(()),
-        };
+        let fit = |question: &FitQuestion<'_>| self.fits_without(question);
         let preemption = Preemption::new(&allocator, self.view.claims.state(), &view, now());
         let preemption = preemption.with_harm(rule.into()).with_fit(&fit);
         let answer = with_deadline(|budget: Budget<'_>| preemption.make_room(pod, budget));
         answer.map_err(|error| error.to_string())
+    }
+
+    /// Judges a node for a pod, apart from its devices, once some pods are gone.
+    fn fits_without(&self, question: &FitQuestion<'_>) -> Result<(), String> {
+        let (pod, node) = (question.pod(), question.node());
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        let needs = PodNeeds::new(pod).map_err(|error| error.to_string())?;
+        let has = Allocatable::new(node).map_err(|error| error.to_string())?.without_unstated_limits();
+        let mut usage = self.view.pods.usage_for(pod, name).into_owned();
+        for gone in question.gone().iter().filter(|gone| self.is_on(gone, name)) {
+            usage.remove(&PodUsage::held_by(gone).map_err(|error| error.to_string())?);
+        }
+        let misfits = needs.misfits(node, &has, &usage, &self.view.classes);
+        misfits.first().map_or(Ok(()), |misfit| Err(misfit.to_string()))
+    }
+
+    fn is_on(&self, pod: &Pod, node: &str) -> bool {
+        let stage = pod.metadata.uid.as_deref().and_then(|uid| self.view.pods.stage(uid));
+        stage.and_then(PodStage::placed_on) == Some(node)
     }
 
     /// Preempts the victims, takes back what nobody uses, and nominates the pod. Should a victim stay, the pod is not nominated,
@@ -111,7 +129,8 @@ impl LiveScheduler<'_> {
         let client = &self.cluster.client;
         for victim in &room.victims {
             let pod = PodKey::new(&victim.namespace, &victim.name, &victim.uid);
-            if self.open.contains_key(&victim.uid) {
+            let is_assumed = matches!(self.view.pods.stage(&victim.uid), Some(PodStage::Assumed { .. }));
+            if is_assumed && self.open.contains_key(&victim.uid) {
                 self.cancel(&victim.uid, key, room).await;
                 continue;
             }
@@ -127,8 +146,9 @@ impl LiveScheduler<'_> {
         self.counts.victims(room.victims.len());
         self.make(room.calls(&self.view.claims)).await;
         self.clear_nominations(key, room.node()).await;
-        if let Err(error) = pod_calls::nominate(&self.cluster.client, key, room.node()).await {
-            note(format_args!("{key}: not nominated for {}: {}", room.node(), text(&error)));
+        match pod_calls::nominate(&self.cluster.client, key, room.node()).await {
+            Ok(nominated) => self.learn(nominated),
+            Err(error) => note(format_args!("{key}: not nominated for {}: {}", room.node(), text(&error))),
         }
         self.await_devices(key, room);
         self.tell(&Line::Preempted {
@@ -139,15 +159,12 @@ impl LiveScheduler<'_> {
         Ok(())
     }
 
-    /// Remembers the claims that become free for a pod, and its nomination until the watch shows it.
+    /// Remembers the claims that become free for a pod.
     fn await_devices(&mut self, key: &PodKey, room: &Room) {
-        let waiting = self.view.pods.values().filter(|pod| is_pending(pod, None));
+        let waiting = self.view.all_pods().filter(|pod| is_pending(pod, None));
         let waiting: BTreeSet<&str> = waiting.filter_map(|pod| pod.metadata.uid.as_deref()).collect();
         self.awaited.retain(|uid, _| waiting.contains(uid.as_str()));
         self.awaited.insert(key.uid.clone(), room.freed.clone());
-        if let Some(known) = self.view.pods.get_mut(&place_of(key)) {
-            known.status.get_or_insert_default().nominated_node_name = Some(room.node().to_owned());
-        }
     }
 
     /// Cancels the binding of a victim that is not bound yet.
@@ -159,29 +176,32 @@ impl LiveScheduler<'_> {
     }
 
     fn is_leaving(&self, pod: &PodKey) -> bool {
-        self.view.pods.get(&place_of(pod)).is_some_and(|pod| pod.metadata.deletion_timestamp.is_some())
+        self.view.pod_at(&place_of(pod)).is_some_and(|pod| pod.metadata.deletion_timestamp.is_some())
     }
 
     /// Takes back the nominations for a node of pods that are less important than a preemptor.
-    async fn clear_nominations(&self, preemptor: &PodKey, node: &str) {
+    async fn clear_nominations(&mut self, preemptor: &PodKey, node: &str) {
         let priority = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
-        let own = self.view.pods.get(&place_of(preemptor)).map(priority).unwrap_or_default();
-        let nominated = |pod: &&Pod| nomination(pod) == Some(node) && priority(pod) < own;
-        let lower: BTreeSet<PodKey> = self.view.pods.values().filter(nominated).map(key_of).collect();
-        for pod in lower.iter().filter(|pod| !self.open.contains_key(&pod.uid)) {
-            if let Err(error) = pod_calls::clear_nomination(&self.cluster.client, pod).await {
-                note(format_args!("{pod}: its nomination stays: {}", text(&error)));
-            }
+        let own = self.view.pod_at(&place_of(preemptor)).map(priority).unwrap_or_default();
+        let nominated = self.view.pods.pods_nominated_to(node);
+        let lower: Vec<PodKey> = nominated.filter(|pod| priority(pod) < own).map(|pod| key_of(pod)).collect();
+        for pod in &lower {
+            self.clear_nomination(pod).await;
+        }
+    }
+
+    pub(super) async fn clear_nomination(&mut self, pod: &PodKey) {
+        match pod_calls::clear_nomination(&self.cluster.client, pod).await {
+            Ok(cleared) => self.learn(cleared),
+            Err(error) => note(format_args!("{pod}: its nomination stays: {}", text(&error))),
         }
     }
 
     /// Takes back the nomination of a pod for which nobody makes room.
     async fn give_up_nomination(&mut self, pod: &Pod, key: &PodKey) -> Result<(), LiveError> {
         self.awaited.remove(&key.uid);
-        if nomination(pod).is_some()
-            && let Err(error) = pod_calls::clear_nomination(&self.cluster.client, key).await
-        {
-            note(format_args!("{key}: its nomination stays: {}", text(&error)));
+        if nomination(pod).is_some() {
+            self.clear_nomination(key).await;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dra_alloc::claims::ClaimKey;
 use examples::candidates::{claims_of, is_pending};
+use examples::live::cluster_view::{ClusterView, place};
 use examples::live::touched::Place;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -23,6 +24,8 @@ pub(super) enum Setback {
     Write,
     /// The search took too long, and will again.
     TimedOut,
+    /// The pod has a rule that this scheduler does not know. Nothing changes that but another pod spec.
+    Foreign,
 }
 
 impl Setback {
@@ -32,6 +35,7 @@ impl Setback {
             Self::NoNode => (FIRST_PAUSE, Duration::from_secs(10)),
             Self::Write => (Duration::from_secs(1), Duration::from_secs(30)),
             Self::TimedOut => (Duration::from_secs(1), Duration::from_secs(300)),
+            Self::Foreign => (Duration::from_secs(300), Duration::from_secs(300)),
         }
     }
 }
@@ -67,13 +71,13 @@ impl Queue {
     }
 
     /// Takes a list of all pods.
-    pub(super) fn replace(&mut self, pods: &BTreeMap<Place, Pod>) {
-        let gone: Vec<Place> = self.pods.keys().filter(|place| !pods.contains_key(place)).cloned().collect();
+    pub(super) fn replace(&mut self, view: &ClusterView) {
+        let gone: Vec<Place> = self.pods.keys().filter(|place| view.pod_at(place).is_none()).cloned().collect();
         for place in &gone {
             self.remove(place);
         }
-        for (place, pod) in pods {
-            self.update(place, Some(pod));
+        for pod in view.all_pods() {
+            self.update(&place(&pod.metadata), Some(pod));
         }
     }
 
