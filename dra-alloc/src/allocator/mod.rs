@@ -234,9 +234,9 @@ impl<'a> Allocator<'a> {
         }
     }
 
-    /// Warms the caches that do not depend on claims: node views, device facts, counters and capacities, which devices of each
-    /// pool are free, and which counters are left. Optional: the first allocation fills them otherwise, as far as it needs
-    /// them. A view is kept until one of its slices changes; free devices and what is left follow the changes of `state`.
+    /// Warms the caches that do not depend on claims: node views, device facts, counters, which devices of each pool are free,
+    /// and which counters are left. Optional: the first allocation fills them otherwise, as far as it needs them. A view is kept
+    /// until one of its slices changes; free devices and what is left follow the changes of `state`.
     ///
     /// # Complexity
     /// Linear in the number of `nodes` and in the number and size of the devices that they see, those that several nodes

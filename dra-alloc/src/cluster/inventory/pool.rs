@@ -56,8 +56,6 @@ pub(crate) struct Pool {
     capacities: PoolCapacities,
     flags: Flags,
     soundness: Flags,
-    /// Set when all facts were computed.
-    looked: OnceLock<()>,
     /// Hash of driver and pool name.
     hash: u64,
     /// Mark of the slices that make the pool.
@@ -85,7 +83,6 @@ impl Pool {
             capacities: PoolCapacities::default(),
             flags: Flags::default(),
             soundness: Flags::default(),
-            looked: OnceLock::new(),
             hash,
             stamp: Stamp::next(),
         }
@@ -130,7 +127,6 @@ impl Pool {
             capacities: PoolCapacities::default(),
             flags,
             soundness,
-            looked: OnceLock::new(),
             hash,
             stamp,
         }
@@ -278,24 +274,13 @@ impl Pool {
         })
     }
 
-    /// Computes all facts about the pool and its devices now, instead of on first use: also its counters, and the capacities
-    /// that are not simple numbers.
+    /// Computes all facts about the pool and its devices now, instead of on first use, but for what devices consume.
     pub(crate) fn look(&self) {
-        self.looked.get_or_init(|| {
-            self.flags();
-            self.is_sound();
-            if !self.counters.is_empty()
-                && let Ok(counters) = self.read_counters()
-            {
-                let devices = self.all_slices().flat_map(|slice| slice_devices(slice));
-                devices.enumerate().for_each(|(number, device)| counters.look(number, device));
-            }
-            let known = self.devices.iter().zip(&self.facts).enumerate();
-            for (number, (device, _)) in known.filter(|(_, (device, facts))| !facts.look(device).has_plain_capacities())
-            {
-                self.capacities(number, device);
-            }
-        });
+        self.flags();
+        self.is_sound();
+        if !self.counters.is_empty() {
+            let _: Result<&PoolCounters, InvalidCounter<'_>> = self.read_counters();
+        }
     }
 
     /// Returns the state of the pool: complete, incomplete or invalid. Reads every device on first use.

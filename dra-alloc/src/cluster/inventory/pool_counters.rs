@@ -148,13 +148,6 @@ impl PoolCounters {
         }
     }
 
-    /// Reads the consumption of a device now, by its number in the pool.
-    pub(super) fn look(&self, number: usize, device: &Device) {
-        if let Some(known) = self.devices.get(number) {
-            known.get_or_init(|| self.read(device));
-        }
-    }
-
     fn read(&self, device: &Device) -> Consumption {
         let consumed = device.consumes_counters.iter().flatten().enumerate();
         let known =
