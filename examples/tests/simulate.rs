@@ -23,6 +23,9 @@ const DAY: &str = include_str!("../data/simulations/small.yaml");
 /// A day of pods with priorities.
 const PRIORITIES: &str = include_str!("../data/simulations/priorities.yaml");
 
+/// A day of pods of many sizes.
+const SIZES: &str = include_str!("../data/simulations/sizes.yaml");
+
 /// A day of cards in partitions.
 const PARTITIONS: &str = include_str!("../data/simulations/partitions.yaml");
 
@@ -158,6 +161,27 @@ struct Fate {
     began: u64,
     preempted: u64,
     lost: u64,
+}
+
+/// Returns the number of pods that are preempted, and of urgent pods that are placed.
+fn preempted_and_placed(scenario: &Value) -> [u64; 2] {
+    let sum = |list: &str, field: &str, of: fn(&Value) -> bool| -> u64 {
+        let rows = scenario[list].as_array().unwrap().iter().filter(|row| of(row));
+        rows.map(|row| row[field].as_u64().unwrap()).sum()
+    };
+    [sum("priorities", "preempted", |_| true), sum("kinds", "placed", |kind| kind["name"] == "urgent")]
+}
+
+#[test]
+fn the_least_harm_preempts_a_tenth_fewer_of_the_pods_of_many_sizes() {
+    let (mut of_kube, mut of_least) = (0, 0);
+    for seed in 1..=3 {
+        let days = simulate(&["-", "--seed", &seed.to_string(), "-o", "json"], SIZES).clean().json();
+        let [[kube, placed], [least, also_placed]] = [0, 1].map(|day: usize| preempted_and_placed(&days[day]));
+        assert_eq!(placed, also_placed, "urgent pods, seed {seed}");
+        (of_kube, of_least) = (of_kube + kube, of_least + least);
+    }
+    assert!(of_kube > 100 && of_least * 10 <= of_kube * 9, "{of_least} in place of {of_kube} pods");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Errors of compilation and of evaluation.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use super::fault::{Fatal, Fault, LONGEST_TEXT, TOO_LARGE};
 use super::position::Position;
@@ -115,7 +115,7 @@ impl Report {
         }
         let more = issues.len() - told;
         if more > 0 {
-            shown.push_str(&format!("\n{more} more errors were truncated"));
+            let _ = write!(shown, "\n{more} more errors were truncated");
         }
         issues.truncate(told);
         Self { issues, shown }

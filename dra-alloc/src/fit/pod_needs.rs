@@ -1,4 +1,4 @@
-//! What a pod asks of its node apart from devices, and the verdict on a node.
+//! Needs of a pod on its node apart from devices, and the verdict on a node.
 
 use dra_attrs::{Resources, TolerationOperators};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -10,7 +10,7 @@ use super::misfit::Misfit;
 use super::pod_rules::PodRules;
 use crate::cluster::classes::Classes;
 
-/// What a pod asks of its node apart from devices, read once for all nodes: its rules, and what it takes.
+/// Needs of a pod on its node apart from devices, read once for all nodes: its rules, and the amounts that it takes.
 ///
 /// ```
 /// use dra_alloc::fit::PodNeeds;

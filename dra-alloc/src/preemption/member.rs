@@ -37,7 +37,7 @@ pub(super) struct Members<'q> {
     pub(super) kinds: Vec<usize>,
 }
 
-impl<'q> Member<'q> {
+impl Member<'_> {
     pub(super) fn may_use(&self, node: &Node) -> bool {
         self.nodes.is_none_or(|nodes| nodes.contains(node_name(node)))
     }
@@ -121,14 +121,17 @@ impl<'q> Members<'q> {
     }
 }
 
-/// What members have in common that can stand in for each other.
+/// Properties that members have in common if they can stand in for each other.
 #[derive(PartialEq)]
 struct Likeness<'m> {
     claims: Vec<Option<&'m ResourceClaimSpec>>,
     nodes: Option<&'m BTreeSet<&'m str>>,
     /// All that the caller's check of nodes may look at; `None` if there is none.
-    seen: Option<(Option<&'m BTreeMap<String, String>>, Box<PodSpec>)>,
+    seen: Option<Seen<'m>>,
 }
+
+/// Labels and spec of a pod.
+type Seen<'m> = (Option<&'m BTreeMap<String, String>>, Box<PodSpec>);
 
 impl<'m> Likeness<'m> {
     /// Reads a member; `None` for one that none can stand in for, since its claims are allocated already, or used by others.

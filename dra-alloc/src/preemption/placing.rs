@@ -90,7 +90,7 @@ enum Wanted {
     Fitting,
 }
 
-impl<'q> Placing<'_, 'q> {
+impl Placing<'_, '_> {
     /// Tells if the members fit.
     pub(super) fn fitting(&self) -> Result<Fitting, Halt> {
         let mut search = Search::new(self);

@@ -39,8 +39,8 @@ pub(super) fn room<'q>(
     for keys in [&mut freed, &mut idle, &mut deallocate] {
         keys.sort_unstable();
     }
-    let nodes = asked.members.all.iter().zip(&places.nodes);
-    let placed = nodes.filter_map(|(member, node)| {
+    let members = asked.members.all.iter().zip(&places.nodes);
+    let pods = members.filter_map(|(member, node)| {
         let node = site.reach.nodes().get((*node)?)?;
         Some(PodPlace { pod: member.identity.clone(), node: node_name(node).to_owned() })
     });
@@ -49,7 +49,7 @@ pub(super) fn room<'q>(
         Some((ClaimKey::from_metadata(&claim.metadata), result))
     });
     Ok(Some(Room {
-        places: placed.collect(),
+        places: pods.collect(),
         victims: victims(site, out).into_iter().map(|pod| identity(asked, pod)).collect(),
         violations,
         freed,

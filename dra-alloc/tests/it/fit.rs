@@ -66,7 +66,7 @@ impl Small {
         .unwrap()
     }
 
-    /// What the pod needs of one resource at the worst of its times: while each init container runs, and afterwards.
+    /// Returns the amount of one resource that the pod needs at the worst of its times: while each init container runs, and afterwards.
     fn need(&self, resource: usize) -> u32 {
         let of = |amounts: &Amounts| u32::from(amounts[resource]);
         let sidecars = |until: usize| -> u32 {

@@ -55,7 +55,7 @@ fn the_oracle_agrees() {
     assert!(compared > SEEDS * 7 / 4, "{compared}");
 }
 
-/// What is read beforehand is what a search would read: counters, capacities, and what is left of them.
+/// Facts that are read beforehand equal those that a search would read: counters, capacities, and what is left of them.
 #[test]
 fn preparing_changes_no_answer_and_no_step() {
     let (mut allocated, mut failed) = (0, 0);

@@ -80,6 +80,7 @@ struct Written {
 
 impl Entry {
     /// Returns the manager as a conflict names it.
+    #[must_use]
     pub fn shown(&self) -> String {
         let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
@@ -98,6 +99,7 @@ impl Entry {
 }
 
 /// Returns the managers that a stored object has as values, as clients see them.
+#[must_use]
 pub fn shown(object: &Value) -> Value {
     serde_json::from_str(object.metadata("managedFields")).unwrap_or_default()
 }
@@ -114,6 +116,7 @@ pub fn sent_or_stored(sent: Option<&Value>, old: &Value) -> Vec<Entry> {
 }
 
 /// Reads the managers of a stored object.
+#[must_use]
 pub fn managers_of(object: &Value) -> Vec<Entry> {
     entries(serde_json::from_str(object.metadata("managedFields")).unwrap_or_default())
 }
@@ -229,6 +232,7 @@ fn join_oldest(entries: &mut Vec<Entry>) {
 }
 
 /// Returns the name of a writer: what it calls itself, or else its program, the part of `User-Agent` before a slash.
+#[must_use]
 pub fn manager_name(wanted: &str, user_agent: &str) -> String {
     let name = if wanted.is_empty() { user_agent.split('/').next().unwrap_or_default() } else { wanted };
     let name: String = name.chars().filter(|character| !character.is_control()).take(LONGEST_NAME).collect();

@@ -129,7 +129,7 @@ fn a_field_has_the_manager_who_wrote_it_last() {
     let has = |manager: &str| {
         managers_of(&pod).iter().any(|entry| {
             entry.manager == manager
-                && entry.fields.contains(&["metadata", "labels", "a"].map(|it| format!("f:{it}")).to_vec())
+                && entry.fields.contains(["metadata", "labels", "a"].map(|it| format!("f:{it}")).as_slice())
         })
     };
     assert_eq!([has("first"), has("second")], [false, true]);

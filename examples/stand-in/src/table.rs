@@ -138,7 +138,7 @@ fn number(object: &Value, pointer: &str) -> Value {
 
 /// Returns a number beside the one that is wanted.
 fn of_wanted(object: &Value, pointer: &str, wanted: &str) -> Value {
-    json!(format!("{}/{}", number(object, pointer), object.pointer(wanted).unwrap_or(&json!(1))))
+    json!(format!("{}/{}", number(object, pointer), object.pointer(wanted).cloned().unwrap_or_else(|| json!(1))))
 }
 
 fn job_status(job: &Value, _: Timestamp) -> Value {

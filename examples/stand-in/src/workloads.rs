@@ -72,18 +72,18 @@ pub(crate) fn sync(api: &mut Api, (kind, namespace, name): &Key) -> Result<(), R
         "ReplicaSet" => {
             let set: ReplicaSet = typed(kind, &object)?;
             write_status(api, kind.name, &object, &status::of_replica_set(&set, &pods))?;
-            carry_out(api, Demand::of_replica_set(&set, &[]).changes(&pods, &[], MOST_PODS))
+            carry_out(api, &Demand::of_replica_set(&set, &[]).changes(&pods, &[], MOST_PODS))
         }
         "StatefulSet" => {
             let set: StatefulSet = typed(kind, &object)?;
             write_status(api, kind.name, &object, &status::of_stateful_set(&set, &pods))?;
-            carry_out(api, Demand::of_stateful_set(&set).changes(&pods, &[], MOST_PODS))
+            carry_out(api, &Demand::of_stateful_set(&set).changes(&pods, &[], MOST_PODS))
         }
         _ => {
             let (set, nodes): (DaemonSet, Vec<Node>) = (typed(kind, &object)?, all(api, "Node", None)?);
             let nodes: Vec<&Node> = nodes.iter().collect();
             write_status(api, kind.name, &object, &status::of_daemon_set(&set, &pods, &nodes))?;
-            carry_out(api, Demand::of_daemon_set(&set).changes(&pods, &nodes, MOST_PODS))
+            carry_out(api, &Demand::of_daemon_set(&set).changes(&pods, &nodes, MOST_PODS))
         }
     }
 }
@@ -95,7 +95,7 @@ fn job(api: &mut Api, mut job: Job) -> Result<(), Refusal> {
     let pods: Vec<&Pod> = pods.iter().collect();
     job.status = Some(status::of_job(&job, &pods, now()));
     write_status(api, "Job", &object, &job.status)?;
-    carry_out(api, Demand::of_job(&job).changes(&pods, &[], MOST_PODS))
+    carry_out(api, &Demand::of_job(&job).changes(&pods, &[], MOST_PODS))
 }
 
 /// A deployment has all its pods in the replica set of its template, and none in the others.
@@ -133,8 +133,8 @@ fn all<T: DeserializeOwned>(api: &Api, kind: &str, namespace: Option<&str>) -> R
 fn owned<T: DeserializeOwned>(api: &Api, kind: &str, owner: &Value) -> Result<Vec<T>, Refusal> {
     let (kind, uid) = (stored_kind(kind)?, owner.metadata("uid"));
     let objects = api.store.list(kind, Some(owner.metadata("namespace")));
-    let owned = objects.filter(|object| controller(object).is_some_and(|owner| owner.text("/uid") == uid));
-    owned.map(|object| typed(kind, object)).collect()
+    let of_owner = objects.filter(|object| controller(object).is_some_and(|found| found.text("/uid") == uid));
+    of_owner.map(|object| typed(kind, object)).collect()
 }
 
 fn write_status(api: &mut Api, kind: &str, object: &Value, status: &impl Serialize) -> Result<(), Refusal> {
@@ -150,7 +150,7 @@ fn write_status(api: &mut Api, kind: &str, object: &Value, status: &impl Seriali
     })
 }
 
-fn carry_out(api: &mut Api, changes: Changes<'_>) -> Result<(), Refusal> {
+fn carry_out(api: &mut Api, changes: &Changes<'_>) -> Result<(), Refusal> {
     let namespace = |metadata: &ObjectMeta| metadata.namespace.clone().unwrap_or_default();
     for pod in &changes.delete {
         let body = json!({"preconditions": {"uid": pod.metadata.uid}});

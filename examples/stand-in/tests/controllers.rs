@@ -163,7 +163,9 @@ fn a_deployment_has_pods_by_a_replica_set_of_each_template() {
     let sets = until(&server, &format!("{APPS}/replicasets"), |_, list| names(list).len() == 1);
     let set = names(&sets)[0];
     assert!(set.starts_with("web-") && names(&list).iter().all(|name| name.starts_with(&format!("{set}-"))), "{list}");
-    names(&list).iter().for_each(|name| run(&server, name));
+    for name in names(&list) {
+        run(&server, name);
+    }
     let ready = until(&server, &path, |_, web| web["status"]["availableReplicas"] == 3);
     let available = &ready["status"]["conditions"][0];
     assert_eq!((&available["type"], &available["status"]), (&json!("Available"), &json!("True")));

@@ -28,7 +28,7 @@ pub struct Changes<'p> {
 /// Name of a new pod.
 enum Name {
     Fixed(String),
-    /// What comes before the part that is made up.
+    /// Beginning of the name, before the part that is made up.
     Begin(String),
 }
 
@@ -282,7 +282,9 @@ mod tests {
         assert_eq!(changed(&Demand::of_stateful_set(&one), &there, &[]), (owned(&[]), owned(&["db-2"])));
         let mut old = demand.lacking(&[], &[], 3);
         let running = ready("db-0").status;
-        old.iter_mut().for_each(|pod| pod.status.clone_from(&running));
+        for pod in &mut old {
+            pod.status.clone_from(&running);
+        }
         let other = set(3, "b");
         let (make, delete) = changed(&Demand::of_stateful_set(&other), &old, &[]);
         assert_eq!(
@@ -302,8 +304,8 @@ mod tests {
         let there = [pod("j-0-a", &json!({"phase": "Succeeded"})), ready("j-1-b"), ready("j-1-c"), ready("j-3-d")];
         let (make, delete) = changed(&demand, &there, &[]);
         assert_eq!((make, delete), (owned(&["j-2-"]), owned(&["j-1-c", "j-3-d"])));
-        let made = demand.lacking(&[], &[], 1).remove(0);
-        assert_eq!(made.metadata.annotations.unwrap()[INDEX], "1");
+        let first = demand.lacking(&[], &[], 1).remove(0);
+        assert_eq!(first.metadata.annotations.unwrap()[INDEX], "1");
         let mut held = job.clone();
         held.spec.as_mut().unwrap().suspend = Some(true);
         assert_eq!(changed(&Demand::of_job(&held), &there, &[]).1.len(), 3);

@@ -1,12 +1,12 @@
-//! Pods that Kubernetes workloads ask for: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs.
+//! Pods that Kubernetes workloads ask for: Deployments, `ReplicaSets`, `StatefulSets`, `DaemonSets`, Jobs and `CronJobs`.
 //!
 //! A [`Demand`] is a workload with the pods that it asks for. It says which of them are lacking, which are too many, and which to
 //! make or delete now. The status of a workload follows from its pods ([`status`]); [`door`] has the rules of an API server for
 //! workloads. Nothing here talks to a cluster: the caller
 //! has read the objects, and carries out what is decided.
 //!
-//! Left out: schedules of CronJobs, rollouts in steps (`maxSurge`, `maxUnavailable`, `partition`), volume claims of
-//! StatefulSets, policies of Jobs about failures of single pods, and quotas.
+//! Left out: schedules of `CronJobs`, rollouts in steps (`maxSurge`, `maxUnavailable`, `partition`), volume claims of
+//! `StatefulSets`, policies of Jobs about failures of single pods, and quotas.
 //!
 //! ```
 //! use k8s_openapi::api::apps::v1::StatefulSet;

@@ -213,7 +213,7 @@ mod tests {
         phases.iter().enumerate().map(pod).collect()
     }
 
-    fn job(spec: serde_json::Value) -> Job {
+    fn job(spec: &serde_json::Value) -> Job {
         from_value(json!({"metadata": {"name": "j"}, "spec": spec})).unwrap()
     }
 
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_job_ends_when_enough_pods_have() {
-        let two = job(json!({"completions": 2, "backoffLimit": 1, "template": {}}));
+        let two = job(&json!({"completions": 2, "backoffLimit": 1, "template": {}}));
         for (phases, ended) in [
             (&["Succeeded", "Running"][..], ""),
             (&["Succeeded", "Failed", "Succeeded"], "Complete"),
@@ -235,9 +235,9 @@ mod tests {
         ] {
             assert_eq!(end(&two, phases).1, ended, "{phases:?}");
         }
-        let any = job(json!({"template": {}}));
+        let any = job(&json!({"template": {}}));
         assert_eq!([end(&any, &["Succeeded", "Running"]).1, end(&any, &["Succeeded"]).1], ["", "Complete"]);
-        let indexed = job(json!({"completions": 3, "completionMode": "Indexed", "template": {}}));
+        let indexed = job(&json!({"completions": 3, "completionMode": "Indexed", "template": {}}));
         let (status, _) = end(&indexed, &["Succeeded", "Running", "Succeeded"]);
         assert_eq!(
             (status.completed_indexes.as_deref(), status.succeeded, status.active),

@@ -27,7 +27,7 @@ pub enum NominationAnswer<'a> {
     Lost,
 }
 
-/// What an object has changed in the memory.
+/// Change that an object has made in the memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PodChange {

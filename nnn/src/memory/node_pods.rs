@@ -6,7 +6,7 @@ use super::node_usage::NodeUsage;
 use super::pod_usage::PodUsage;
 use crate::pod::PodKey;
 
-/// What a pod takes of a node, or is promised of it.
+/// Amounts that a pod takes of a node, or is promised of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Use {
     pub(super) node: String,
@@ -28,7 +28,7 @@ pub(super) struct PodsByNode {
     nodes: BTreeMap<String, NodePods>,
     /// Nodes whose pods have changed since somebody asked.
     changed: BTreeSet<String>,
-    /// What a node without pods has in use.
+    /// Usage of a node without pods.
     none: NodeUsage,
 }
 

@@ -1,4 +1,4 @@
-//! What the pods of one node take of it apart from devices.
+//! Amounts that the pods of one node take of it apart from devices.
 
 use dra_attrs::Resources;
 

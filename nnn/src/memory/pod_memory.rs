@@ -18,7 +18,7 @@ use crate::pod::{PodError, PodKey};
 /// Memory of one scheduler about the pods of a cluster.
 ///
 /// A pod is what the watch shows of it, or what this scheduler has written since: an assumed node, a binding, a nomination.
-/// What was written counts until the watch shows it, whatever older objects say; a binding is never undone for a UID. Objects
+/// A write counts until the watch shows it, whatever older objects say; a binding is never undone for a UID. Objects
 /// come late, twice, and of pods that were created anew under the name of others. See the [module](super) for an example.
 #[derive(Clone, Debug, Default)]
 pub struct PodMemory {

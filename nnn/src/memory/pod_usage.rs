@@ -1,4 +1,4 @@
-//! What one pod takes of its node apart from devices.
+//! Amounts that one pod takes of its node apart from devices.
 
 use dra_attrs::{Quantity, Resources};
 use k8s_openapi::api::core::v1::Pod;

@@ -64,7 +64,7 @@ fn seen(pods: &[Stored]) -> PodMemory {
 /// Returns a memory in which the pod `u` is assumed on the node `n`.
 fn assumed() -> PodMemory {
     let pod = Stored::new("p", "u", 5);
-    let mut memory = seen(&[pod.clone()]);
+    let mut memory = seen(std::slice::from_ref(&pod));
     memory.assume("u", "n", PodUsage::wanted_by(&pod.object()).unwrap()).unwrap();
     memory
 }
@@ -288,7 +288,7 @@ impl World {
         if self.shown < self.events.len() {
             self.show(self.shown);
             self.shown += 1;
-            if again == 0 && matches!(self.events[self.shown - 1], Ok(_)) {
+            if again == 0 && self.events[self.shown - 1].is_ok() {
                 self.show(self.shown - 1);
             }
         }

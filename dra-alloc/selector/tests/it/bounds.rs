@@ -220,10 +220,10 @@ fn the_patterns_of_an_expression_have_a_limited_size() {
 fn reports_are_bounded_by_the_expression() {
     let deep = |uses: &str| format!("[{}1{}].all(x, {})", "[".repeat(100), "]".repeat(100), [uses; 100].join("||"));
     let expressions = [
-        ["a"; 3_000].join("||"),
+        vec!["a"; 3_000].join("||"),
         "?".repeat(10_000),
-        ["ä"; 2_000].join("||"),
-        ["'é'+1"; 1_000].join("\n||"),
+        vec!["ä"; 2_000].join("||"),
+        vec!["'é'+1"; 1_000].join("\n||"),
         deep("x + 1"),
         "a".repeat(10_000),
         format!("{}||b", "a".repeat(60)),

@@ -10,7 +10,10 @@ use crate::cluster::capacity::{Capacity, parsed};
 /// Quantities of each device's capacities and their request policies, in the order in which [`Capacity::read`] asks for
 /// them; `None` if one is not a quantity.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PoolCapacities(OnceLock<Box<[OnceLock<Option<Box<[Quantity]>>>]>>);
+pub(super) struct PoolCapacities(OnceLock<Box<[OnceLock<OfDevice>]>>);
+
+/// Quantities of one device.
+type OfDevice = Option<Box<[Quantity]>>;
 
 impl PoolCapacities {
     /// Returns the quantities of a device, by its number in a pool of `len` devices.

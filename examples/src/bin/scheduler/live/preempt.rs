@@ -15,7 +15,7 @@ use examples::live::failure::text;
 use examples::live::listing::list;
 use examples::live::{now, pod_calls};
 use examples::placing::with_deadline;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use nnn::PodKey;
 use nnn::memory::{PodStage, PodUsage};
@@ -86,8 +86,10 @@ impl LiveScheduler<'_> {
         let claims = self.view.claims.claims().map(|claim| &**claim);
         let is_unbound = |pod: &Pod| pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none());
         let known = self.view.pods.pods().filter(|(pod, _)| is_unbound(pod));
-        let placed = known.filter_map(|(pod, stage)| Some((pod.metadata.uid.as_deref()?, stage.placed_on()?)));
-        let places = placed.map(|(uid, node)| InMemoryPlace { uid, node, stage: InMemoryStage::PreBind });
+        let places = known.filter_map(|(pod, stage)| {
+            let (uid, node) = (pod.metadata.uid.as_deref()?, stage.placed_on()?);
+            Some(InMemoryPlace { uid, node, stage: InMemoryStage::PreBind })
+        });
         PreemptionView::new(self.view.nodes.values(), self.view.all_pods(), claims)
             .with_budgets(budgets)
             .with_in_memory(places)
