@@ -17,6 +17,7 @@ use super::blocked::BlockedError;
 use super::cycle::{GroupRound, PodCycle};
 use super::explanation::{GangHolding, PodExplanation};
 use super::filter::{FilterVerdict, NodeFilterError};
+use super::gang_placement::GangPlacement;
 use super::identity::PodIdentity;
 use super::node_fit::{FitQuestion, NodeFit};
 use super::options::PodOptions;
@@ -36,18 +37,6 @@ pub struct GangSearch<'s> {
     now: Timestamp,
     budget: Budget<'s>,
     fit: Option<&'s dyn NodeFit>,
-}
-
-/// A pod of a gang with its node. Its allocations are in flight.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct GangPlacement {
-    /// The pod.
-    pub pod: PodIdentity,
-    /// Name of the node.
-    pub node: String,
-    /// Cycle of the pod, ready for `PreBind`; `None` for a pod without claims.
-    pub cycle: Option<PodCycle>,
 }
 
 /// Reason why a gang is not placed. Nothing of it is in flight.
@@ -203,15 +192,6 @@ impl<'s> GangSearch<'s> {
 impl std::fmt::Debug for GangSearch<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("GangSearch").field("options", &self.options).field("now", &self.now).finish_non_exhaustive()
-    }
-}
-
-impl GangPlacement {
-    /// Takes back what the pod has in flight.
-    pub(crate) fn take_back(&mut self, tracker: &mut ClaimTracker) {
-        if let Some(cycle) = &mut self.cycle {
-            cycle.take_back(tracker);
-        }
     }
 }
 

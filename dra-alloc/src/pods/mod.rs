@@ -96,6 +96,7 @@ mod extended_requests;
 mod extended_resources;
 mod filter;
 mod gang;
+mod gang_placement;
 mod hints;
 mod identity;
 mod in_flight;
@@ -128,7 +129,8 @@ pub use explanation::{GangHolding, PodExplanation, RefusedNodes, SuggestedChange
 pub use extended_requests::{ExtendedRequests, ExtendedResourceError};
 pub use extended_resources::ResourceProvider;
 pub use filter::{FilterVerdict, NodeFilter, NodeFilterError};
-pub use gang::{GangError, GangPlacement, GangSearch, MemberError};
+pub use gang::{GangError, GangSearch, MemberError};
+pub use gang_placement::GangPlacement;
 pub use hints::QueueHint;
 pub use identity::PodIdentity;
 pub use lookup::ClaimLookup;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 
-use super::gang::GangPlacement;
+use super::gang_placement::GangPlacement;
 use super::identity::PodIdentity;
 
 /// Check that a pod fits on a node by what has nothing to do with claims, such as CPU or taints.

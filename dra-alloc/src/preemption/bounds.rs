@@ -6,12 +6,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::resource::v1::{DeviceRequest, DeviceSubRequest, ResourceClaim};
-
 use super::asked::Asked;
 use super::disruption::{BudgetPolicy, Covering};
 use super::harm_value::{HarmValue, cost, start, weight};
-use super::member::is_allocated;
 use super::occupant::Occupant;
 use super::question::Harm;
 use super::site::Site;
@@ -247,33 +244,4 @@ fn threshold(units: &[&UnitHarm<'_>], need: usize) -> Option<i32> {
 
 fn wide(count: usize) -> i128 {
     i128::try_from(count).unwrap_or(i128::MAX)
-}
-
-/// Returns the number of devices that a claim needs at least, of those that can't be shared, if it has no allocation yet.
-pub(super) fn least_devices(claim: &ResourceClaim) -> usize {
-    if is_allocated(claim) {
-        return 0;
-    }
-    let requests = claim
-        .spec
-        .iter()
-        .filter_map(|spec| spec.devices.as_ref())
-        .flat_map(|devices| devices.requests.iter().flatten());
-    requests.map(least_of_request).fold(0, usize::saturating_add)
-}
-
-fn least_of_request(request: &DeviceRequest) -> usize {
-    let least = |mode: Option<&str>, count: Option<i64>| match mode {
-        None | Some("ExactCount") => count.map_or(1, |count| usize::try_from(count).unwrap_or_default()),
-        Some(_) => 0,
-    };
-    match (&request.exactly, request.first_available.as_deref()) {
-        (Some(exactly), _) if exactly.admin_access == Some(true) => 0,
-        (Some(exactly), _) => least(exactly.allocation_mode.as_deref(), exactly.count),
-        (None, Some(alternatives)) => {
-            let of_alternative = |request: &DeviceSubRequest| least(request.allocation_mode.as_deref(), request.count);
-            alternatives.iter().map(of_alternative).min().unwrap_or_default()
-        }
-        (None, None) => 0,
-    }
 }

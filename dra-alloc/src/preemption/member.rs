@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimSpec};
 use smallvec::SmallVec;
 
-use super::bounds::least_devices;
 use super::halt::PreemptionError;
 use super::occupant::Occupant;
+use super::pending_claim::{is_allocated, least_devices};
 use super::question::Preemption;
 use super::view::node_name;
 use crate::pods::{PodIdentity, PodOptions};
@@ -152,11 +152,6 @@ impl<'m> Likeness<'m> {
         });
         Some(Self { claims: own.map(|claim| claim.spec.as_ref()).collect(), nodes: member.nodes, seen })
     }
-}
-
-/// Returns true for a claim that has an allocation.
-pub(super) fn is_allocated(claim: &ResourceClaim) -> bool {
-    claim.status.as_ref().is_some_and(|status| status.allocation.is_some())
 }
 
 /// Returns the claims of a pod, each once, in the order of its entries. That for extended resources comes last.

@@ -30,6 +30,7 @@ mod make_room;
 mod member;
 mod node_search;
 mod occupant;
+mod pending_claim;
 mod placing;
 mod question;
 mod reach;

@@ -18,7 +18,8 @@ use k8s_openapi::api::resource::v1::AllocationResult;
 
 use super::asked::{Asked, ClaimSet};
 use super::halt::Halt;
-use super::member::{Member, is_allocated};
+use super::member::Member;
+use super::pending_claim::is_allocated;
 use super::reach::Reach;
 use super::view::node_name;
 use crate::cluster::state::AllocatedState;
