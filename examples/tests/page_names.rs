@@ -29,7 +29,7 @@ const PROGRAMS: [&str; 12] = [
 /// Flags of cargo, kubectl, Cluster Autoscaler, and one that the changelog says is gone.
 const OTHERS: &str = "--all-features --all-targets --bench --bin --bins --example --exclude --features --locked --nocapture \
                       --quick --test --workspace --bound-object-kind --bound-object-name --raw --show-managed-fields \
-                      --ignore-daemonsets-utilization --minor";
+                      --ignore-daemonsets-utilization --minor --cascade --for --from";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dra_alloc::queue::{
-    Attempt, ClusterEvent, ObjectChange, Place, PrioritySort, QueueOptions, Refusal, Remedy, SchedulingQueue, WhenIdle,
+    ClusterEvent, ObjectChange, Place, PrioritySort, QueueAttempt, QueueOptions, Refusal, Remedy, SchedulingQueue,
+    WhenIdle,
 };
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -42,7 +43,7 @@ fn remedy(choice: u8) -> Remedy {
 fuzz_target!(|bytes: &[u8]| {
     let idle = if bytes.first().is_some_and(|byte| byte % 2 == 0) { WhenIdle::Wait } else { WhenIdle::TryBackingOff };
     let mut queue = SchedulingQueue::new(PrioritySort, QueueOptions::default().when_idle(idle));
-    let mut attempts: Vec<Attempt> = Vec::new();
+    let mut attempts: Vec<QueueAttempt> = Vec::new();
     let mut last: [Option<Arc<Pod>>; 5] = [const { None }; 5];
     let (mut now, mut version) = (Timestamp::UNIX_EPOCH, 0);
     for step in bytes.chunks_exact(2) {

@@ -13,7 +13,7 @@ use crate::allocator::Allocator;
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::explain::Detail;
-use crate::pods::{GangSearch, NodeFit, PodOptions};
+use crate::pods::{GangSearch, NodeCheck, PodOptions};
 use crate::search::budget::Budget;
 
 /// Simulator of nodes that come and go: [`ScaleSimulator::scale_up`], [`ScaleSimulator::expansion_options`],
@@ -30,7 +30,7 @@ pub struct ScaleSimulator<'s> {
     now: Timestamp,
     budget: Budget<'s>,
     detail: Detail,
-    fit: Option<&'s dyn NodeFit>,
+    fit: Option<&'s dyn NodeCheck>,
     groups: BTreeMap<[&'s str; 2], &'s PodGroup>,
 }
 
@@ -57,7 +57,7 @@ impl<'s> ScaleSimulator<'s> {
 
     /// Sets the check of nodes by what has nothing to do with claims. It is given the pods that the question has placed so far.
     #[must_use]
-    pub fn with_fit(self, fit: &'s dyn NodeFit) -> Self {
+    pub fn with_fit(self, fit: &'s dyn NodeCheck) -> Self {
         Self { fit: Some(fit), ..self }
     }
 

@@ -244,10 +244,22 @@ impl PodExplanation {
         &mut self.groups[index]
     }
 
-    /// Returns the number of nodes that were added.
+    /// Returns the number of nodes that were added. A node with several reasons counts once.
+    ///
+    /// # Complexity
+    /// n log n in the nodes.
+    ///
+    /// ```
+    /// use dra_alloc::pods::PodExplanation;
+    /// let mut explanation = PodExplanation::default();
+    /// explanation.add_other("node-1", "Insufficient cpu");
+    /// explanation.add_other("node-1", "Insufficient memory");
+    /// assert_eq!(explanation.to_string(), "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory");
+    /// ```
     #[must_use]
     pub fn number_of_nodes(&self) -> usize {
-        self.fitting + self.groups.iter().map(|group| group.nodes.len()).sum::<usize>()
+        let refused: BTreeSet<&String> = self.groups.iter().flat_map(|group| &group.nodes).collect();
+        self.fitting + refused.len()
     }
 }
 

@@ -19,7 +19,7 @@ use super::explanation::{GangHolding, PodExplanation};
 use super::filter::{FilterVerdict, NodeFilterError};
 use super::gang_placement::GangPlacement;
 use super::identity::PodIdentity;
-use super::node_fit::{FitQuestion, NodeFit};
+use super::node_check::{FitQuestion, NodeCheck};
 use super::options::PodOptions;
 use super::reserve::ReserveError;
 use super::status_code::StatusCode;
@@ -36,7 +36,7 @@ pub struct GangSearch<'s> {
     options: PodOptions,
     now: Timestamp,
     budget: Budget<'s>,
-    fit: Option<&'s dyn NodeFit>,
+    fit: Option<&'s dyn NodeCheck>,
 }
 
 /// Reason why a gang is not placed. Nothing of it is in flight.
@@ -100,7 +100,7 @@ impl<'s> GangSearch<'s> {
 
     /// Sets the check of nodes by what has nothing to do with claims.
     #[must_use]
-    pub fn with_fit(self, fit: &'s dyn NodeFit) -> Self {
+    pub fn with_fit(self, fit: &'s dyn NodeCheck) -> Self {
         Self { fit: Some(fit), ..self }
     }
 

@@ -12,7 +12,7 @@ use super::disruption::BudgetPolicy;
 use super::view::PreemptionView;
 use crate::allocator::Allocator;
 use crate::cluster::state::AllocatedState;
-use crate::pods::NodeFit;
+use crate::pods::NodeCheck;
 
 /// Decides which pods give up their devices for a pod, or for a gang: [`Preemption::make_room`], [`Preemption::make_room_for_gang`].
 ///
@@ -63,7 +63,7 @@ pub struct Preemption<'p> {
     pub(super) candidates: Option<CandidateLimit>,
     pub(super) unresolvable: BTreeSet<&'p str>,
     pub(super) cost: Option<&'p dyn Fn(&Pod) -> u64>,
-    pub(super) fit: Option<&'p dyn NodeFit>,
+    pub(super) fit: Option<&'p dyn NodeCheck>,
 }
 
 /// Rule by which victims are chosen.
@@ -171,7 +171,7 @@ impl<'p> Preemption<'p> {
     /// Sets the check of nodes by what has nothing to do with claims, such as CPU, taints and ports. It is asked with the pods that
     /// would be gone, and with the members of a gang that have a node already; pods that hold no devices may go for it, too.
     #[must_use]
-    pub fn with_fit(self, fit: &'p dyn NodeFit) -> Self {
+    pub fn with_fit(self, fit: &'p dyn NodeCheck) -> Self {
         Self { fit: Some(fit), ..self }
     }
 }

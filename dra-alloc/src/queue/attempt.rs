@@ -9,13 +9,13 @@ use k8s_openapi::api::core::v1::Pod;
 /// are in flight until then, also if it is dropped.
 #[derive(Debug)]
 #[must_use = "the pods stay in flight until the attempt is given back to the queue"]
-pub struct Attempt {
+pub struct QueueAttempt {
     pub(super) unit: u64,
     pub(super) number: u32,
     pub(super) pods: Vec<Arc<Pod>>,
 }
 
-impl Attempt {
+impl QueueAttempt {
     /// Returns the pod to place, or the pods of a group, in the order in which they came.
     #[must_use]
     pub fn pods(&self) -> &[Arc<Pod>] {

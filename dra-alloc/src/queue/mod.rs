@@ -59,7 +59,7 @@
 //! # Invariants
 //!
 //! - The caller's caches know of an event before the queue does. Otherwise an attempt may miss it that began in between.
-//! - Each [`Attempt`] is given back. What it had reserved is told by [`Remedy::given_back`] and [`SchedulingQueue::wake`].
+//! - Each [`QueueAttempt`] is given back. What it had reserved is told by [`Remedy::given_back`] and [`SchedulingQueue::wake`].
 //! - Each refusal has a remedy for the first obstacle of each node: [`Refusal::add_node`] knows those of devices, the caller adds
 //!   those of its own filters.
 //!
@@ -81,7 +81,7 @@ mod scheduling_queue;
 mod unit;
 mod waiting;
 
-pub use attempt::Attempt;
+pub use attempt::QueueAttempt;
 pub use event::{ClusterEvent, ObjectChange};
 pub use options::{QueueOptions, QueueOptionsError, WhenIdle};
 pub use order::{PrioritySort, QueueOrder};

@@ -8,7 +8,7 @@ use dra_device::internal::{PodFields, ResourceVersion};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::attempt::Attempt;
+use super::attempt::QueueAttempt;
 use super::event::{ClusterEvent, ObjectChange};
 use super::options::QueueOptions;
 use super::order::{PrioritySort, QueueOrder};
@@ -126,7 +126,7 @@ impl<O: QueueOrder> SchedulingQueue<O> {
         &mut self,
         now: Timestamp,
         mut pre_enqueue: impl FnMut(&[Arc<Pod>]) -> Result<(), Refusal>,
-    ) -> Option<Attempt> {
+    ) -> Option<QueueAttempt> {
         self.advance(now);
         loop {
             let number = self.places.first(self.options.tries_backing_off())?;
@@ -142,7 +142,7 @@ impl<O: QueueOrder> SchedulingQueue<O> {
     ///
     /// # Complexity
     /// Logarithmic in the number of pods and of recent remedies, for each remedy of the refusal.
-    pub fn refused(&mut self, attempt: Attempt, refusal: Refusal, now: Timestamp) {
+    pub fn refused(&mut self, attempt: QueueAttempt, refusal: Refusal, now: Timestamp) {
         let Some(Ended { number, begin, own, is_activated }) = self.end(attempt) else { return };
         let is_helped =
             is_activated || self.recent.helps(&refusal, begin) || own.iter().any(|remedy| refusal.is_helped_by(remedy));
@@ -168,7 +168,7 @@ impl<O: QueueOrder> SchedulingQueue<O> {
     ///
     /// # Complexity
     /// Logarithmic in the number of pods.
-    pub fn failed(&mut self, attempt: Attempt, now: Timestamp) {
+    pub fn failed(&mut self, attempt: QueueAttempt, now: Timestamp) {
         let Some(Ended { number, begin, .. }) = self.end(attempt) else { return };
         self.recent.end(begin, number);
         let options = self.options;
@@ -184,7 +184,7 @@ impl<O: QueueOrder> SchedulingQueue<O> {
     ///
     /// # Complexity
     /// Logarithmic in the number of pods, for each pod of the attempt.
-    pub fn done(&mut self, attempt: Attempt) {
+    pub fn done(&mut self, attempt: QueueAttempt) {
         let Some(Ended { number, begin, .. }) = self.end(attempt) else { return };
         self.recent.end(begin, number);
         // Pods that are gone meanwhile are not in the unit any more, and those that have joined are not yet.
@@ -290,19 +290,19 @@ impl<O: QueueOrder> SchedulingQueue<O> {
         }
     }
 
-    fn begin(&mut self, number: u64) -> Option<Attempt> {
+    fn begin(&mut self, number: u64) -> Option<QueueAttempt> {
         let begin = self.recent.begin(number);
         self.change(number, |unit| {
             unit.attempts = unit.attempts.saturating_add(1);
             unit.state = State::InFlight { begin, own: BTreeSet::new(), is_activated: false };
         });
         let unit = self.units.get(&number)?;
-        Some(Attempt { unit: number, number: unit.attempts, pods: unit.pods.clone() })
+        Some(QueueAttempt { unit: number, number: unit.attempts, pods: unit.pods.clone() })
     }
 
     /// Takes an attempt back, whose unit is in flight until it is changed.
     #[expect(clippy::needless_pass_by_value, reason = "the attempt is over")]
-    fn end(&mut self, attempt: Attempt) -> Option<Ended> {
+    fn end(&mut self, attempt: QueueAttempt) -> Option<Ended> {
         let number = attempt.unit;
         match &mut self.units.get_mut(&number)?.state {
             State::InFlight { begin, own, is_activated } => {

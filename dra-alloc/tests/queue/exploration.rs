@@ -8,7 +8,7 @@ use std::env;
 use std::slice;
 use std::sync::Arc;
 
-use dra_alloc::queue::{Attempt, ClusterEvent, ObjectChange, Place, Refusal, Remedy, SchedulingQueue, WhenIdle};
+use dra_alloc::queue::{ClusterEvent, ObjectChange, Place, QueueAttempt, Refusal, Remedy, SchedulingQueue, WhenIdle};
 use k8s_openapi::api::core::v1::Pod;
 
 use super::objects::{at, pod, queue, read, remedy};
@@ -62,7 +62,7 @@ struct History<'c> {
 
 /// An attempt that is under way.
 struct Tried {
-    attempt: Attempt,
+    attempt: QueueAttempt,
     /// Pods that are tried and still there.
     pods: Vec<usize>,
     group: Option<&'static str>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::slice;
 
-use dra_alloc::queue::{Attempt, Refusal, Remedy, WhenIdle};
+use dra_alloc::queue::{QueueAttempt, Refusal, Remedy, WhenIdle};
 use proptest::prelude::*;
 
 use super::model::Model;
@@ -21,7 +21,7 @@ const TIMES: [i64; 6] = [0, 1, 400, 1_000, 7_500, 300_000];
 fn play(is_patient: bool, steps: &[(u8, u8)]) {
     let mut queue = queue(if is_patient { WhenIdle::Wait } else { WhenIdle::TryBackingOff });
     let mut model = Model::new(is_patient);
-    let mut attempts: BTreeMap<usize, Attempt> = BTreeMap::new();
+    let mut attempts: BTreeMap<usize, QueueAttempt> = BTreeMap::new();
     let mut now = 0;
     for &(step, choice) in steps {
         let choice = usize::from(choice);
@@ -40,8 +40,9 @@ fn play(is_patient: bool, steps: &[(u8, u8)]) {
             }
             2 | 3 => {
                 let attempt = queue.pop(at(now), |_| Ok(()));
-                let names =
-                    |attempt: &Attempt| attempt.pods().iter().filter_map(|pod| pod.metadata.name.clone()).collect();
+                let names = |attempt: &QueueAttempt| {
+                    attempt.pods().iter().filter_map(|pod| pod.metadata.name.clone()).collect()
+                };
                 let found: Vec<String> = attempt.as_ref().map(names).unwrap_or_default();
                 assert_eq!(found, model.pop(now));
                 attempts.extend(attempt.map(|attempt| (model.number(&found[0]), attempt)));

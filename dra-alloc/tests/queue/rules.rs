@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dra_alloc::Inventory;
-use dra_alloc::queue::{Attempt, ClusterEvent, ObjectChange, Refusal, Remedy, SchedulingQueue, WhenIdle};
+use dra_alloc::queue::{ClusterEvent, ObjectChange, QueueAttempt, Refusal, Remedy, SchedulingQueue, WhenIdle};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -45,7 +45,7 @@ struct Player {
     queue: SchedulingQueue,
     now: Timestamp,
     pods: BTreeMap<String, Value>,
-    attempts: BTreeMap<String, Attempt>,
+    attempts: BTreeMap<String, QueueAttempt>,
     /// Pods that the check before an attempt refuses, with the remedies.
     checks: BTreeMap<String, Vec<Remedy>>,
 }

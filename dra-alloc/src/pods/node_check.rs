@@ -10,7 +10,7 @@ use super::identity::PodIdentity;
 /// Check that a pod fits on a node by what has nothing to do with claims, such as CPU or taints.
 ///
 /// ```
-/// use dra_alloc::pods::{FitQuestion, NodeFit};
+/// use dra_alloc::pods::{FitQuestion, NodeCheck};
 /// // A node takes two pods of a gang.
 /// let fit = |question: &FitQuestion<'_>| match question.placed_here().count() {
 ///     0 | 1 => Ok(()),
@@ -19,7 +19,7 @@ use super::identity::PodIdentity;
 /// let (pod, node) = Default::default();
 /// assert_eq!(fit.fits(&FitQuestion::new(&pod, &node)), Ok(()));
 /// ```
-pub trait NodeFit {
+pub trait NodeCheck {
     /// Checks that a pod fits on a node.
     ///
     /// With more pods gone and fewer pods placed on the node, a yes stays a yes: searches rely on it.
@@ -29,13 +29,13 @@ pub trait NodeFit {
     fn fits(&self, question: &FitQuestion<'_>) -> Result<(), String>;
 }
 
-impl<F: Fn(&FitQuestion<'_>) -> Result<(), String>> NodeFit for F {
+impl<F: Fn(&FitQuestion<'_>) -> Result<(), String>> NodeCheck for F {
     fn fits(&self, question: &FitQuestion<'_>) -> Result<(), String> {
         self(question)
     }
 }
 
-/// Question to a [`NodeFit`]: a pod, a node, and those who come and go before the pod is there.
+/// Question to a [`NodeCheck`]: a pod, a node, and those who come and go before the pod is there.
 #[derive(Clone, Copy)]
 pub struct FitQuestion<'f> {
     pod: &'f Pod,
