@@ -23,7 +23,7 @@ fn check(demand: &Demand<'_>, pods: &[&Pod], nodes: &[&Node]) {
     assert!(changes.make.len() <= 10 && changes.delete.len() <= 10);
 }
 
-fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
+fn read<T: k8s_openapi::serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
     serde_json::from_value(value.clone()).ok()
 }
 
