@@ -63,7 +63,7 @@
 //! - Each refusal has a remedy for the first obstacle of each node: [`Refusal::add_node`] knows those of devices, the caller adds
 //!   those of its own filters.
 //!
-//! The queue holds the pods by [`Arc`], forgets a pod with its last event, and remembers at most 4,096 remedies for the attempts
+//! The queue holds the pods by [`Arc`](std::sync::Arc), forgets a pod with its last event, and remembers at most 4,096 remedies for the attempts
 //! that are under way.
 //!
 //! Source of the rules: `pkg/scheduler/backend/queue` of kube-scheduler, KEP-4247 and KEP-5142.
