@@ -11,7 +11,7 @@ use nnn::memory::{BindingAnswer, NodeUsage, NominationAnswer, PodMemory};
 
 const ANSWERS: [BindingAnswer; 3] = [BindingAnswer::Stored, BindingAnswer::Refused, BindingAnswer::Lost];
 
-/// A document is a node or a pod, after one byte that says what happens to it.
+// A document is a node or a pod, after one byte that says what happens to it.
 fuzz_target!(|bytes: &[u8]| {
     let (mut memory, mut nodes) = (PodMemory::default(), Vec::<Node>::new());
     for document in bytes.split(|byte| *byte == b'\n').take(64) {

@@ -20,7 +20,8 @@ const OWN: [Remedy; 3] = [Remedy::Members, Remedy::OwnClaims, Remedy::OwnLabels]
 
 fn pod(name: usize, version: u64, options: u8) -> Arc<Pod> {
     let group = (options & 1 != 0).then(|| json!({"podGroupName": if name < 3 { "g" } else { "h" }}));
-    let gates = if options & 2 != 0 && version % 2 == 0 { json!([{"name": "example.com/gate"}]) } else { json!([]) };
+    let gates =
+        if options & 2 != 0 && version.is_multiple_of(2) { json!([{"name": "example.com/gate"}]) } else { json!([]) };
     let node = (options & 0b1111 == 0b1100).then_some("n");
     Arc::new(
         from_value(json!({"metadata": {"namespace": "ns", "name": NAMES[name], "uid": NAMES[name],
