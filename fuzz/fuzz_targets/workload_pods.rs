@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use workload_pods::{Demand, Idle, MOST_PODS, Pods, door, replica_set_of, status};
+use workload_pods::{Demand, Idle, MOST_PODS, Pods, replica_set_of, server_rules, status};
 
 fn check(demand: &Demand<'_>, pods: &[&Pod], nodes: &[&Node]) {
     let (lacking, surplus) = (demand.lacking(pods, nodes, MOST_PODS), demand.surplus(pods, nodes));
@@ -35,10 +35,10 @@ fuzz_target!(|text: &[u8]| {
     let (pods, nodes): (Vec<&Pod>, Vec<&Node>) = (pods.iter().collect(), nodes.iter().collect());
     let mut object = first.clone();
     for kind in ["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"] {
-        door::fill(kind, &mut object);
-        let _ = door::problems(kind, Some(first), &object);
+        server_rules::fill(kind, &mut object);
+        let _ = server_rules::problems(kind, Some(first), &object);
     }
-    door::select_pods(&mut object);
+    server_rules::select_pods(&mut object);
     if let Some(set) = read::<DaemonSet>(first) {
         check(&Demand::of_daemon_set(&set), &pods, &nodes);
         let _ = status::of_daemon_set(&set, &pods, &nodes);

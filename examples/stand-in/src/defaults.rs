@@ -49,8 +49,8 @@ pub(crate) fn fill(kind: &str, object: &mut Value) {
 }
 
 fn workload(kind: &str, object: &mut Value) {
-    workload_pods::door::fill(kind, object);
-    let template = workload_pods::door::template_of(kind).and_then(|place| object.pointer_mut(place));
+    workload_pods::server_rules::fill(kind, object);
+    let template = workload_pods::server_rules::template_of(kind).and_then(|place| object.pointer_mut(place));
     if let Some(template) = template {
         default(template, "metadata", json!({}));
         pod_spec(template);

@@ -31,7 +31,7 @@ impl Api {
         let context = Context { options, ..context };
         let Context { target, now, .. } = context;
         let kind = target.kind;
-        if options.orphans() && workload_pods::door::template_of(kind.name).is_some() {
+        if options.orphans() && workload_pods::server_rules::template_of(kind.name).is_some() {
             return Err(Refusal::new(
                 422,
                 "Invalid",

@@ -3,7 +3,7 @@
 use dra_attrs::{BadValue, FieldError, FieldErrors, FieldPath, NameFormat};
 use object_patches::Object;
 use serde_json::{Value, json};
-use workload_pods::door;
+use workload_pods::server_rules;
 
 use crate::door::{Attempt, Part, next_generation};
 use crate::metadata::{self, check_format};
@@ -36,7 +36,7 @@ pub(crate) fn check(attempt: Attempt<'_>, object: &mut Value) -> FieldErrors {
         }
         ("Node", old) if attempt.part == Part::Main => node(old, object, &mut errors),
         ("Event", _) => event(object, &mut errors),
-        (kind, old) if door::template_of(kind).is_some() && attempt.part == Part::Main => {
+        (kind, old) if server_rules::template_of(kind).is_some() && attempt.part == Part::Main => {
             workload(kind, old, object, &mut errors);
         }
         ("Lease", old) => lease(old, attempt.new, object, &mut errors),
@@ -50,12 +50,12 @@ fn workload(kind: &str, old: Option<&Value>, object: &mut Value, errors: &mut Fi
         next_generation(object);
     }
     if kind == "Job" && old.is_none() {
-        door::select_pods(object);
+        server_rules::select_pods(object);
     }
-    for error in &door::problems(kind, old, object) {
+    for error in &server_rules::problems(kind, old, object) {
         errors.push(error.clone());
     }
-    let place = door::template_of(kind).unwrap_or_default();
+    let place = server_rules::template_of(kind).unwrap_or_default();
     let mut of_pod = FieldErrors::new();
     pod_rules::create(object.pointer(place).unwrap_or(&Value::Null), &mut of_pod);
     let outer = place.trim_start_matches('/').replace('/', ".");

@@ -1,7 +1,7 @@
 //! Pods that Kubernetes workloads ask for: Deployments, `ReplicaSets`, `StatefulSets`, `DaemonSets`, Jobs and `CronJobs`.
 //!
 //! A [`Demand`] is a workload with the pods that it asks for. It says which of them are lacking, which are too many, and which to
-//! make or delete now. The status of a workload follows from its pods ([`status`]); [`door`] has the rules of an API server for
+//! make or delete now. The status of a workload follows from its pods ([`status`]); [`server_rules`] has the rules of an API server for
 //! workloads. Nothing here talks to a cluster: the caller
 //! has read the objects, and carries out what is decided.
 //!
@@ -27,10 +27,10 @@
 mod changes;
 mod daemon;
 mod demand;
-pub mod door;
 mod indexes;
 mod replica_set;
 mod revision;
+pub mod server_rules;
 mod state;
 pub mod status;
 

@@ -1,4 +1,4 @@
-//! Door for workloads: fields that an API server fills in, and what it refuses. The pod templates in them have rules of their
+//! Rules of an API server for workloads: fields that it fills in, and writes that it refuses. The pod templates in them have rules of their
 //! own, those of pods.
 
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
 /// Field that is filled in: kind, place of the object that has it, name, value as JSON.
-type Default = (&'static str, &'static str, &'static str, &'static str);
+type FilledIn = (&'static str, &'static str, &'static str, &'static str);
 
-const DEFAULTS: [Default; 28] = [
+const DEFAULTS: [FilledIn; 28] = [
     ("Deployment", "/spec", "replicas", "1"),
     ("Deployment", "/spec", "revisionHistoryLimit", "10"),
     ("Deployment", "/spec", "progressDeadlineSeconds", "600"),
@@ -63,8 +63,8 @@ const OF_NAME: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
 /// Returns the place of the pod template in objects of a kind; `None` if they are no workloads.
 ///
 /// ```
-/// assert_eq!(workload_pods::door::template_of("Job"), Some("/spec/template"));
-/// assert_eq!(workload_pods::door::template_of("Pod"), None);
+/// assert_eq!(workload_pods::server_rules::template_of("Job"), Some("/spec/template"));
+/// assert_eq!(workload_pods::server_rules::template_of("Pod"), None);
 /// ```
 #[must_use]
 pub fn template_of(kind: &str) -> Option<&'static str> {
@@ -79,7 +79,7 @@ pub fn template_of(kind: &str) -> Option<&'static str> {
 ///
 /// ```
 /// let mut set = serde_json::json!({"spec": {"template": {}}});
-/// workload_pods::door::fill("ReplicaSet", &mut set);
+/// workload_pods::server_rules::fill("ReplicaSet", &mut set);
 /// assert_eq!(set.pointer("/spec/replicas"), Some(&1.into()));
 /// ```
 pub fn fill(kind: &str, object: &mut Value) {
@@ -137,7 +137,7 @@ pub fn select_pods(job: &mut Value) {
 /// ```
 /// let set = serde_json::json!({"spec": {"replicas": -1, "selector": {"matchLabels": {"a": "b"}},
 ///     "template": {"metadata": {"labels": {"a": "c"}}, "spec": {"restartPolicy": "Always"}}}});
-/// let problems = workload_pods::door::problems("ReplicaSet", None, &set);
+/// let problems = workload_pods::server_rules::problems("ReplicaSet", None, &set);
 /// let fields: Vec<_> = problems.iter().map(|problem| problem.field.as_str()).collect();
 /// assert_eq!(fields, ["spec.replicas", "spec.template.metadata.labels"]);
 /// ```
