@@ -37,7 +37,8 @@ pub(super) struct Alike {
 
 impl Alike {
     /// Compares all that a solution, its value and its results may depend on. Devices that are in use or can be shared are like
-    /// no other; so are all if a request has admin access, which may get what others have.
+    /// no other; so are those of a request whose devices come in an order that counts, and all if a request has admin access, which
+    /// may get what others have.
     pub(super) fn new(ground: &Ground<'_, '_>, measures: &[&dyn Measure]) -> Self {
         let mut reader = Reader::new(ground);
         let facts: ByDevice<Facts> =
@@ -178,7 +179,9 @@ impl<'g, 't, 's> Reader<'g, 't, 's> {
         let table = self.ground.table;
         let has_groups =
             || table.consumption(device).unwrap_or_default().iter().any(|consumed| !consumed.groups.is_empty());
-        if self.ground.has_admin || table.is_shareable(device) || table.in_use(device).is_some() || has_groups() {
+        let counts_in_order = self.ground.ordered.contains(device);
+        let is_used = || table.is_shareable(device) || table.in_use(device).is_some();
+        if self.ground.has_admin || counts_in_order || is_used() || has_groups() {
             facts.number(wide(usize::from(device)));
         }
         self.ground.usable.iter().for_each(|usable| facts.number(u64::from(usable.contains(device))));

@@ -9,6 +9,7 @@ use crate::search::budget::Halt;
 use crate::search::device_set::DeviceSet;
 use crate::search::domains::Domains;
 use crate::search::ix::{AlternativeIx, Alternatives, ByAlternative, ClaimIx, DeviceIx, IxRange, next};
+use crate::search::ordered::ordered_devices;
 use crate::search::partial_assignment::Chosen;
 use crate::search::request::Mode;
 use crate::search::stopped::Limit;
@@ -42,6 +43,8 @@ pub(super) struct Ground<'t, 's> {
     /// False if taking a device may give others back, or if a refused one leaves traces, as in some releases: nothing can be
     /// said of a part of a solution then.
     pub(super) is_searchable: bool,
+    /// Devices of requests that get them in an order that counts.
+    pub(super) ordered: DeviceSet,
     steps: Cell<u64>,
     left: Cell<u64>,
     /// Number of terms that are counted at each node of the search.
@@ -76,6 +79,8 @@ impl<'t, 's> Ground<'t, 's> {
     ) -> Result<Self, Halt> {
         let domains = if is_prunable(table) { Domains::new(table, table.meter)? } else { None };
         let is_searchable = domains.is_some();
+        let ordered = domains.as_ref().map(|domains| ordered_devices(table, all, domains));
+        let ordered = ordered.unwrap_or_else(|| DeviceSet::new(table.candidates.end()));
         let usable = domains.map_or_else(|| first.devices(table), |domains| domains.usable);
         let requests = table.plan.claims.enumerate().flat_map(|(claim, read)| {
             read.requests.iter().map(move |request| Asked { claim, options: request.alternatives })
@@ -101,6 +106,7 @@ impl<'t, 's> Ground<'t, 's> {
             steps: Cell::new(0),
             left: Cell::new(objective.steps()),
             is_searchable,
+            ordered,
         })
     }
 

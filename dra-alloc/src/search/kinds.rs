@@ -13,8 +13,9 @@ use super::capacity_check::CapacityCheck;
 use super::counters::Groups;
 use super::device_set::DeviceSet;
 use super::domains::{Domains, is_same_question};
-use super::ix::{AlternativeIx, ByColumn, ByDevice, ColumnIx, ConstraintIx, CounterIx, DeviceIx, PoolIx, SetIx};
-use super::request::{ConstraintKind, Mode};
+use super::ix::{AlternativeIx, ByColumn, ByDevice, ColumnIx, CounterIx, DeviceIx, PoolIx, SetIx};
+use super::ordered::ordered_devices;
+use super::request::Mode;
 use super::risk::{Risk, Risks};
 use super::table::{DevicesOfAll, Table};
 use crate::cluster::state::DeviceUsage;
@@ -336,34 +337,9 @@ fn unlike_any(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'_>, risk
         if asked.mode == Mode::All && risks[alternative] != Risk::None {
             all.at(alternative).into_iter().flatten().for_each(|device| only.insert(*device));
         }
-        if is_ordered(table, all, domains, alternative) {
-            only.union(&domains.reachable(alternative));
-        }
     }
+    only.union(&ordered_devices(table, all, domains));
     only
-}
-
-/// Returns true if the order of an alternative's devices counts: it gets several, and under a `distinctAttribute` constraint
-/// the first one may have a list that is not checked, while a later one may not.
-///
-/// An exchange changes the order, in which a request gets its devices. Let device 1 have a list, and devices 0 and 2 the
-/// same value. The request may get 1 and 2; with 0 in the place of 2, the list comes second, and is refused. Under a
-/// `matchAttribute` constraint a list has nothing in common with another device, whatever the order.
-pub(super) fn is_ordered(
-    table: &Table<'_>,
-    all: &DevicesOfAll,
-    domains: &Domains<'_>,
-    alternative: AlternativeIx,
-) -> bool {
-    let asked = table.alternative(alternative);
-    let constraints = &table.plan.claims[asked.claim].constraints;
-    let has_unchecked = |(constraint, column): &(ConstraintIx, ColumnIx)| {
-        let unseen = &domains.columns[*column].unseen;
-        constraints[*constraint].kind == ConstraintKind::Distinct
-            && !unseen.is_empty()
-            && domains.reachable(alternative).intersects(unseen)
-    };
-    table.wanted(all, alternative) > 1 && asked.constraints.iter().any(has_unchecked)
 }
 
 /// Numbers the columns so that columns of one constraint have one number.

@@ -34,6 +34,7 @@ mod known_results;
 pub(crate) mod node_search;
 #[cfg(test)]
 mod oracle_case;
+pub(crate) mod ordered;
 pub(crate) mod outcome;
 pub(crate) mod partial_assignment;
 mod prune;

@@ -60,8 +60,12 @@ fn pairs(random: &mut Random, devices: &[OracleId]) -> Pairs {
     Pairs { cost: PairCost::Links { scores, otherwise: u32::try_from(random.below(3)).unwrap() }, within }
 }
 
+fn ids(search: &Search<'_>) -> Vec<OracleId> {
+    search.candidates.iter().map(|candidate| candidate.id.clone()).collect()
+}
+
 fn term(random: &mut Random, search: &Search<'_>) -> Term {
-    let devices: Vec<OracleId> = search.candidates.iter().map(|candidate| candidate.id.clone()).collect();
+    let devices = ids(search);
     let requests: Vec<&str> =
         search.claims.iter().flat_map(|claim| claim.requests.iter().map(|request| request.name)).collect();
     match random.below(13) {
@@ -129,49 +133,86 @@ fn gives_back(case: &Case) -> bool {
     json!(case.slices).to_string().contains("\"value\":\"-")
 }
 
+/// Compares the answer with all solutions of the oracle. Returns true if it is better than the first solution, and `None` if there
+/// is nothing to compare.
+fn compare(
+    case: &Case,
+    context: &str,
+    objective: impl FnOnce(&Search<'_>) -> Option<(Objective, Alternatives)>,
+) -> Option<bool> {
+    let (search, all) = solutions(case, STEPS)?;
+    let first = all.first()?;
+    let (objective, competing) = objective(&search)?;
+    let objective = objective.with_alternatives(competing).with_steps(1_000_000);
+    let verdict = ask_for_best(case, &objective)?;
+    let context = || format!("{context}, {objective}, {competing:?}: {}", case.to_json());
+    let (Outcome::Allocated(results), Some(score)) = (verdict.outcome, verdict.score) else {
+        panic!("not allocated: {}", context());
+    };
+    if gives_back(case) {
+        assert_eq!((score.steps, &score.value), (0, &score.first_fit), "{}", context());
+        return None;
+    }
+    assert_eq!(score.proof, Proof::Least, "{score:?} {}", context());
+    let competes = |decisions: &&Decisions| competing == Alternatives::Scored || picks(decisions) == picks(first);
+    let values = all.iter().filter(competes).map(|decisions| (value(&search, decisions, &objective), decisions));
+    // The first of the least values.
+    let (least, best) = values.reduce(|best, other| if other.0 < best.0 { other } else { best }).unwrap();
+    assert_eq!(score.value, least, "{}", context());
+    assert_eq!(score.first_fit, value(&search, first, &objective), "{}", context());
+    assert!(score.value <= score.first_fit);
+    let wanted = result::results(&search, best).unwrap();
+    assert_eq!(
+        crate::oracle::plain::plain(&json!(results)),
+        crate::oracle::plain::plain(&json!(wanted)),
+        "{}",
+        context()
+    );
+    Some(score.value < score.first_fit)
+}
+
 #[test]
 fn the_best_solution_is_the_first_of_the_best_of_all() {
     let (mut compared, mut better) = (0, 0);
     let kinds: [fn(u64) -> Case; 3] = [random::case, random::tight, random::racks];
     for (seed, kind) in (0..SEEDS).chain(FOUND).flat_map(|seed| kinds.map(|kind| (seed, kind))) {
-        let case = kind(seed);
-        let Some((search, all)) = solutions(&case, STEPS) else { continue };
-        let Some(first) = all.first() else { continue };
-        let random = &mut Random::new(seed);
-        let Some(objective) = objective(random, &search) else { continue };
-        let competing = random.pick(&[Alternatives::First, Alternatives::Scored]);
-        let objective = objective.with_alternatives(competing).with_steps(1_000_000);
-        let Some(verdict) = ask_for_best(&case, &objective) else { continue };
-        let (Outcome::Allocated(results), Some(score)) = (verdict.outcome, verdict.score) else {
-            panic!("seed {seed}: not allocated: {}", case.to_json());
+        let asked = |search: &Search<'_>| {
+            let random = &mut Random::new(seed);
+            Some((objective(random, search)?, random.pick(&[Alternatives::First, Alternatives::Scored])))
         };
-        let context = || format!("seed {seed}, {objective}, {competing:?}: {}", case.to_json());
-        if gives_back(&case) {
-            assert_eq!((score.steps, &score.value), (0, &score.first_fit), "{}", context());
-            continue;
-        }
-        assert_eq!(score.proof, Proof::Least, "{score:?} {}", context());
-        let competes = |decisions: &&Decisions| competing == Alternatives::Scored || picks(decisions) == picks(first);
-        let values = all.iter().filter(competes).map(|decisions| (value(&search, decisions, &objective), decisions));
-        // The first of the least values.
-        let (least, best) = values.reduce(|best, other| if other.0 < best.0 { other } else { best }).unwrap();
-        assert_eq!(score.value, least, "{}", context());
-        assert_eq!(score.first_fit, value(&search, first, &objective), "{}", context());
-        assert!(score.value <= score.first_fit);
-        let wanted = result::results(&search, best).unwrap();
-        assert_eq!(
-            crate::oracle::plain::plain(&json!(results)),
-            crate::oracle::plain::plain(&json!(wanted)),
-            "{}",
-            context()
-        );
+        let Some(is_better) = compare(&kind(seed), &format!("seed {seed}"), asked) else { continue };
         compared += 1;
-        better += u64::from(score.value < score.first_fit);
+        better += u64::from(is_better);
     }
     assert!(
         compared > SEEDS / 2 && better > SEEDS / 12,
         "{compared} compared, {better} better than the first solution"
     );
+}
+
+#[test]
+fn devices_are_not_exchanged_where_their_order_counts() {
+    let mut better = 0;
+    for seed in 0..SEEDS * 5 {
+        let asked = |search: &Search<'_>| {
+            let random = &mut Random::new(seed);
+            let kind = "d.example.com/kind".to_owned();
+            let term = match random.below(5) {
+                0 => Term::Opened { by: GroupBy::Attribute(kind) },
+                1 => Term::Spread { by: GroupBy::Attribute(kind) },
+                2 => {
+                    Term::Pairs(Pairs { cost: PairCost::Distance { attributes: vec![kind] }, within: PairScope::Claim })
+                }
+                3 => Term::Prefer { selectors: vec![r#"device.attributes["d.example.com"].kind == "b""#.to_owned()] },
+                _ => term(random, search),
+            };
+            let objective = Objective::new([vec![Weighted { weight: 1, term }]]).ok()?;
+            Some((objective, Alternatives::Scored))
+        };
+        let is_better = compare(&random::unchecked(seed), &format!("unchecked {seed}"), asked);
+        better += u64::from(is_better == Some(true));
+    }
+    assert!(better > SEEDS / 6, "{better} better than the first solution");
 }
 
 /// Returns the devices of the results without the rest.
