@@ -87,13 +87,13 @@ async fn pods_with_requests_taints_and_affinity() {
     cluster.create("first", json!({"cpu": "1", "memory": "1Gi"}), json!({})).await;
     cluster.expect("first", "small").await;
     cluster.create("third", json!({"cpu": "500m"}), json!({})).await;
-    let short = "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 Insufficient cpu";
+    let short = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)";
     cluster.expect("third", short).await;
     cluster.create("huge", json!({"cpu": "3", "memory": "5Gi"}), json!({})).await;
     cluster
         .expect(
             "huge",
-            "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 Insufficient cpu, 1 Insufficient memory",
+            "0/2 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 1 node(s) had untolerated taint(s)",
         )
         .await;
     cluster.create("tolerant", json!({"cpu": "3"}), json!({"tolerations": toleration()})).await;
@@ -125,7 +125,7 @@ async fn ports_gates_and_rules_of_other_schedulers() {
     cluster.expect("one", "small").await;
     cluster.create("two", json!({}), port).await;
     let taken = "node(s) didn't have free ports for the requested pod ports";
-    let reason = format!("0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 {taken}");
+    let reason = format!("0/2 nodes are available: 1 {taken}, 1 node(s) had untolerated taint(s)");
     cluster.expect("two", &reason).await;
 
     let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);

@@ -26,9 +26,9 @@ fn pods_that_share_a_claim_are_both_reserved() {
          pod default/watch: node-2\n\
          \x20 update default/model/status: devices gpu.example.com/node-2/gpu-0, gpu.example.com/node-2/gpu-1; \
          reserved for pods/train, pods/watch\n\
-         pod default/late: 0/2 nodes are available: 1 too few: 1 of 1 free, 2 wanted of class gpu, 1 no free device of \
-         class gpu; possible on 1 node if request gpu asked for 1 device, possible on 1 node once other claims give back \
-         what they hold\n\
+         pod default/late: 0/2 nodes are available: 1 no free device of class gpu, 1 too few: 1 of 1 free, \
+         2 wanted of class gpu; possible on 1 node if request gpu asked for 1 device, possible on 1 node once other claims \
+         give back what they hold\n\
          pod default/moved: 0/2 nodes are available: 2 claim allocated for other nodes\n\
          \x20 update default/left-over/status: devices none; reserved for none\n\
          \x20 deallocation of ResourceClaim completed; the pod is tried again\n"

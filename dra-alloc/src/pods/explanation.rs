@@ -1,5 +1,6 @@
 //! Explanations for pods: the reasons of all nodes, grouped.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -16,7 +17,8 @@ const SHOWN: usize = 5;
 
 /// Reasons why no node can run a pod, grouped over the nodes, and within a prioritized list over its alternatives.
 ///
-/// `Display` prints one line in the form of kube-scheduler's event.
+/// `Display` prints one line in the form of kube-scheduler's event. Of equally many nodes the reasons are in the order of the
+/// alphabet, so that the line does not depend on the order in which nodes were added.
 ///
 /// ```
 /// use dra_alloc::pods::PodExplanation;
@@ -281,15 +283,15 @@ impl fmt::Display for PodExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = format!("{}/{} nodes are available", self.fitting, self.number_of_nodes());
         let mut groups: Vec<&RefusedNodes> = self.groups.iter().collect();
-        groups.sort_by_key(|group| std::cmp::Reverse(group.nodes.len()));
+        groups.sort_by_key(|group| (Reverse(group.nodes.len()), group.reason.as_str()));
         if !groups.is_empty() {
             text = format!("{text}: {}", cut(groups.iter().map(ToString::to_string).collect(), ", "));
         }
-        let mut changes: Vec<&SuggestedChange> = self.suggestions.iter().collect();
-        changes.sort_by_key(|change| std::cmp::Reverse(change.nodes));
-        let changes = changes.iter().map(|change| {
-            let unit = if change.nodes == 1 { "node" } else { "nodes" };
-            format!("possible on {} {unit} {}", change.nodes, change.change)
+        let changes = self.suggestions.iter().map(|change| (Reverse(change.nodes), change.change.to_string()));
+        let changes: BTreeSet<(Reverse<usize>, String)> = changes.collect();
+        let changes = changes.iter().map(|(Reverse(nodes), change)| {
+            let unit = if *nodes == 1 { "node" } else { "nodes" };
+            format!("possible on {nodes} {unit} {change}")
         });
         let holdings = self.holdings.iter().map(|holding| {
             let devices = cut(holding.devices.iter().map(ToString::to_string).collect(), ", ");
@@ -307,9 +309,9 @@ impl fmt::Display for PodExplanation {
     }
 }
 
-/// Returns texts with their numbers, the largest first.
+/// Returns texts with their numbers, the largest first, and of equal numbers in the order of the alphabet.
 fn by_number(mut texts: Vec<(String, usize)>) -> Vec<String> {
-    texts.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    texts.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
     texts.into_iter().map(|(text, number)| format!("{number} {text}")).collect()
 }
 

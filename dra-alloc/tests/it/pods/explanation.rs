@@ -30,9 +30,9 @@ fn nodes_are_grouped_by_reason_with_those_that_failed_for_other_reasons() {
     explanation.add_other("n5", "Insufficient cpu");
     assert_eq!(
         explanation.to_string(),
-        "0/5 nodes are available: 2 no free device of class gpu, 1 too few: 1 of 2 free, 2 wanted of class gpu, \
-         1 no devices, 1 Insufficient cpu; possible on 2 nodes once other claims give back what they hold, possible on 1 \
-         node if request r asked for 1 device"
+        "0/5 nodes are available: 2 no free device of class gpu, 1 Insufficient cpu, 1 no devices, \
+         1 too few: 1 of 2 free, 2 wanted of class gpu; possible on 2 nodes once other claims give back what they hold, \
+         possible on 1 node if request r asked for 1 device"
     );
 }
 
@@ -83,7 +83,7 @@ fn a_gang_names_the_devices_that_it_holds_itself() {
     let refusal = search.place(&[pod("p1", &["c1"], None), pod("p2", &["c2"], None)], None, &mut tracker).unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        "pod ns/p2: 0/2 nodes are available: 1 no free device of class gpu, 1 Insufficient memory; possible on 1 node once \
+        "pod ns/p2: 0/2 nodes are available: 1 Insufficient memory, 1 no free device of class gpu; possible on 1 node once \
          other claims give back what they hold; pod p1 on n1, placed before it, holds d.example.com/n1/a"
     );
 }
