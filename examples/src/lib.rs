@@ -5,7 +5,6 @@ pub mod candidates;
 pub mod causes;
 pub mod claim_store;
 pub mod cluster_args;
-pub mod durable;
 pub mod eviction_preview;
 pub mod feature_gates;
 #[cfg(feature = "grpc")]
@@ -31,6 +30,7 @@ pub mod random;
 pub mod release_args;
 pub mod room;
 pub mod simulation;
+pub mod state_file;
 pub mod sysfs;
 pub mod table;
 pub mod workload;

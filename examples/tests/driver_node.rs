@@ -158,6 +158,64 @@ fn a_device_in_use_and_a_damaged_ledger() {
     assert_eq!(node.files("cdi").len(), 1, "and nothing is removed");
 }
 
+#[test]
+fn a_cdi_file_that_was_cut_or_zeroed_is_written_again() {
+    let node = Node::new();
+    node.show(&[claim("a", "u1", "gpu-0", 1)]);
+    assert!(node.run("prepare").status.success());
+    let [path] = node.files("cdi").try_into().unwrap();
+    let whole = fs::read(&path).unwrap();
+    for damaged in [whole[..whole.len() / 2].to_vec(), vec![0; whole.len()], Vec::new()] {
+        fs::write(&path, damaged).unwrap();
+        // The start of any command mends it.
+        node.show(&[]);
+        assert!(node.run("unprepare").status.success());
+        assert_eq!(fs::read(&path).unwrap(), whole);
+        node.show(&[claim("a", "u1", "gpu-0", 1)]);
+    }
+}
+
+#[test]
+fn without_its_ledger_nothing_is_removed_before_a_person_says_so() {
+    let node = Node::new();
+    node.show(&[claim("a", "u1", "gpu-0", 1), claim("b", "u2", "gpu-1", 1)]);
+    assert!(node.run("prepare").status.success());
+    let (ledger, kept) = (node.path("state/ledger.json"), node.path("kept.json"));
+    fs::rename(&ledger, &kept).unwrap();
+    for command in ["prepare", "unprepare"] {
+        let output = node.run(command);
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        let told = text(&output.stderr);
+        assert!(told.contains("ledger.json: no ledger there, but "), "{told}");
+        assert!(told.contains("cdi has the files of 2 claims, such as u") && told.contains("--new-ledger"), "{told}");
+        assert_eq!((node.files("cdi").len(), node.set_up().len(), ledger.exists()), (2, 2, false), "{command}");
+    }
+    // Either the ledger comes back, or nothing of it is in use any more.
+    fs::rename(&kept, &ledger).unwrap();
+    assert!(node.run("prepare").status.success());
+    fs::remove_file(&ledger).unwrap();
+    node.show(&[claim("c", "u3", "gpu-0", 1)]);
+    let output = node.driver("prepare").arg("--new-ledger").arg(node.path("api.json")).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(node.set_up().into_values().collect::<Vec<_>>(), ["u3"]);
+    assert_eq!(node.files("cdi").len(), 1);
+    assert!(node.run("prepare").status.success(), "without the flag as well");
+}
+
+#[test]
+fn a_lock_of_another_instance_is_not_waited_for_without_end() {
+    let node = Node::new();
+    node.show(&[]);
+    fs::create_dir_all(node.path("state")).unwrap();
+    let lock = fs::File::create(node.path("state/serialize.lock")).unwrap();
+    lock.lock().unwrap();
+    let output = node.run("prepare");
+    assert!(
+        text(&output.stderr)
+            .ends_with("serialize.lock: another process is working on this file; try again when it has ended\n")
+    );
+}
+
 #[cfg(not(feature = "grpc"))]
 #[test]
 fn without_grpc_it_says_what_to_add() {

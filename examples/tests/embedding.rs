@@ -33,7 +33,7 @@ fn a_driver_is_short() {
     let count = lines(program).len();
     assert!((100..MAX_LINES).contains(&count), "{count} lines");
     for import in program.lines().filter(|line| line.contains("examples::")) {
-        assert_eq!(import, "use examples::durable::DurableFile;", "nothing else is copied");
+        assert_eq!(import, "use examples::state_file::{FileLock, StateFile};", "nothing else is copied");
     }
 }
 

@@ -251,7 +251,7 @@ fn one_kubelet_at_a_time_works_on_a_checkpoint() {
     let lock = fs::File::options().write(true).open(node.folder.path().join("state.lock")).unwrap();
     lock.lock().unwrap();
     let refused = node.fails(None, &["unprepare", "infer", MANIFEST]);
-    assert!(refused.ends_with("state: another kubelet is working on this checkpoint; try again when it has ended\n"));
+    assert!(refused.ends_with("state: another process is working on this file; try again when it has ended\n"));
     assert!(node.succeeds(None, &["show"]).contains("pod-infer"), "it may be read");
     drop(lock);
     node.succeeds(None, &["unprepare", "infer", MANIFEST]);
@@ -287,7 +287,7 @@ fn kubelets_at_the_same_time_lose_nothing() {
         for (index, output) in outputs.iter().enumerate() {
             let is_kept = kept.contains(&format!("\"default/c{index}\""));
             assert_eq!(output.status.success(), is_kept, "{index}: {}", text(&output.stderr));
-            assert!(is_kept || text(&output.stderr).contains("another kubelet is working on this checkpoint"));
+            assert!(is_kept || text(&output.stderr).contains("is working on this file"));
         }
         assert!(kept.contains("claim-"), "one of them had the lock");
     }
@@ -303,7 +303,7 @@ fn the_checkpoint_is_a_plain_file_of_this_version() {
     fs::create_dir(&elsewhere).unwrap();
     symlink("elsewhere/real", node.state()).unwrap();
     // What a killed process has left goes; the files of others stay.
-    fs::write(elsewhere.join(".real.x1.tmp"), "").unwrap();
+    fs::write(elsewhere.join("real.tmp"), "").unwrap();
     fs::write(elsewhere.join(".other.x1.tmp"), "").unwrap();
     node.succeeds(None, &["prepare", "infer", MANIFEST]);
     assert!(node.state().symlink_metadata().unwrap().is_symlink());
@@ -461,14 +461,18 @@ mod grpc {
         let driver = Driver::start(node.folder.path());
         let socket = driver.socket.clone();
         node.succeeds(Some(&socket), &["prepare", "train", MANIFEST]);
-        // A file whose name has room for the lock's ending, and not for that of the file that would replace it.
-        let long = node.folder.path().join("s".repeat(250));
-        fs::rename(node.state(), &long).unwrap();
-        let mut unprepare = program();
-        unprepare.arg("--state").arg(&long).arg("--plugin").arg(format!("gpu.example.com={}", socket.display()));
+        // No file may grow, so that a new checkpoint can't be written.
+        let mut unprepare = Command::new("sh");
+        unprepare.args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_kubelet"),
+            "--state",
+        ]);
+        unprepare.arg(node.state()).arg("--plugin").arg(format!("gpu.example.com={}", socket.display()));
         let unprepare = unprepare.args(["unprepare", "train", MANIFEST]).output().unwrap();
-        assert_eq!(unprepare.status.code(), Some(1));
-        assert!(text(&unprepare.stderr).contains("File name too long"), "{}", text(&unprepare.stderr));
+        assert_eq!(unprepare.status.code(), Some(1), "{}", text(&unprepare.stderr));
+        assert!(text(&unprepare.stderr).contains("File too large"), "{}", text(&unprepare.stderr));
         assert_eq!(driver.stop(), ["NodePrepareResources(default/train-gpu)"]);
     }
 

@@ -302,10 +302,7 @@ async fn a_checkpoint_has_one_kubelet_and_must_be_writable() {
     first.says("node-1 is a node of ");
     let (code, _, stderr) = run(KUBELET, &args);
     assert_eq!(code, 1);
-    assert!(
-        stderr.ends_with("another kubelet is working on this checkpoint; try again when it has ended\n"),
-        "{stderr}"
-    );
+    assert!(stderr.ends_with("is working on this file; try again when it has ended\n"), "{stderr}");
     assert_eq!(first.terminate(), Some(0));
     let real = json!({"metadata": {"name": "real"}});
     Api::<Node>::all(server.client()).create(&POST, &from_value(real).unwrap()).await.unwrap();

@@ -130,7 +130,7 @@ async fn a_gate_holds_its_node_until_the_condition_is_true() {
     assert_eq!(verdict["gates"], json!([]));
     until_counted(&vitals, &["\nnode_readiness_released_total 1".to_owned()]).await;
     let mut same = gated.run(&[]);
-    same.warns("state: another node-agent works with this file; --state names another one");
+    same.warns("is working on this file; try again when it has ended; --state names another file");
     let mut second = gated.run_with(&gated.folder.path().join("second"), &[]);
     second.warns("waiting for the lease default/dra-sdk-node-agent-combined");
     assert_eq!(agent.terminate(), Some(0));

@@ -12,11 +12,11 @@ use dra_alloc::kubelet::{
     Unprepare, UnprepareError,
 };
 use dra_attrs::Version;
+use examples::state_file::{FileLock, StateFile, StateFileError, leaves_room};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::grpc;
-use super::state_file::{LockedStateFile, StateFile, StateFileError, leaves_room};
 
 /// Time that kubelet gives a driver for a call.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(45);
@@ -32,6 +32,9 @@ pub(crate) enum AgentError {
         /// Reason that it is damaged.
         error: CheckpointError,
     },
+    /// There is no checkpoint to show.
+    #[error("{}: no checkpoint there", _0.display())]
+    NoCheckpoint(PathBuf),
     /// The checkpoint can't be read or written.
     #[error(transparent)]
     StateFile(#[from] StateFileError),
@@ -81,7 +84,9 @@ pub(crate) struct Done {
 pub(crate) struct Agent {
     cache: RefCell<ClaimCache>,
     settings: Component,
-    file: LockedStateFile,
+    file: StateFile,
+    /// No other agent works on the file.
+    _lock: FileLock,
     /// Time that a driver has for a call.
     timeout: Duration,
     /// Sockets of the registered drivers, by driver name.
@@ -103,13 +108,14 @@ impl Agent {
         plugins: BTreeMap<String, PathBuf>,
         timeout: Duration,
     ) -> Result<Self, AgentError> {
-        let file = file.lock()?;
-        let found = Self::remembered(file.file())?;
+        let lock = file.lock(env!("CARGO_BIN_NAME"))?;
+        let found = Self::remembered(&file)?;
         let is_new = found.is_none();
         let agent = Self {
             cache: RefCell::new(found.unwrap_or_default()),
             settings,
             file,
+            _lock: lock,
             timeout,
             plugins: RefCell::new(plugins),
             counts: RefCell::default(),

@@ -26,7 +26,6 @@ mod live;
 #[path = "no_live.rs"]
 mod live;
 mod made;
-mod state_file;
 mod story;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,13 +44,13 @@ use examples::manifest::{Manifests, name_of};
 use examples::output::{LineForm, OutputError, Trouble, one_line, program, put, put_line, say};
 use examples::plan::PlanError;
 use examples::release_args::ReleaseArgs;
+use examples::state_file::StateFile;
 use examples::workload::WorkloadArgs;
 use grpc::{ServeError, block_on, listen, registered, serve};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use line::Line;
 use made::{USED, active, ignored, made};
-use state_file::{StateFile, StateFileError};
 use story::{StoryError, tell};
 
 /// Version of the kubelet, against which features that end with a version are compared.
@@ -269,7 +268,7 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         }
         Command::Show => match Agent::remembered(&file)? {
             Some(cache) => Ok(print(&remembered(&cache)?)?),
-            None => Err(AgentError::from(StateFileError::Missing(args.state.clone())).into()),
+            None => Err(AgentError::NoCheckpoint(args.state.clone()).into()),
         },
     }
 }

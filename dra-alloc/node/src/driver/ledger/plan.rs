@@ -16,7 +16,7 @@ pub enum LedgerStep {
     WriteCdi,
     /// Record that the claim is prepared: [`super::Ledger::complete`].
     WriteCompleted,
-    /// Write the CDI spec file, with [`ClaimPlan::devices`], if it is missing.
+    /// Write the CDI spec file, with [`ClaimPlan::devices`], if it is missing or has other contents: a crash may have cut it.
     EnsureCdi,
     /// Record that undoing begins: [`super::Ledger::begin_undo`].
     WriteUndoing,

@@ -12,7 +12,7 @@ use super::entry::{EntryState, LedgerEntry};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum StartAction {
-    /// The claim is prepared, with its CDI file: nothing to do.
+    /// The claim is prepared, with its CDI file. The driver may compare its contents, which a crash may have cut.
     Keep,
     /// The claim is prepared and its CDI file is gone. The driver writes it again: the kubelet does not call for claims
     /// that it has as prepared.
@@ -89,6 +89,9 @@ pub enum CleanUp {
 impl Ledger {
     /// Returns what to do when the driver starts. `cdi_files` has the UIDs of claims for which a spec file of this driver
     /// was found ([`crate::driver::CdiKind::claim_of_file`]).
+    ///
+    /// A driver that finds CDI files but no ledger must not ask: an empty ledger lists all files for removal, while
+    /// containers may use the devices. An operator puts the ledger back, or drains the node.
     pub fn start_up<'a>(&self, boot_id: &str, cdi_files: impl IntoIterator<Item = &'a str>) -> StartUp {
         let files: BTreeSet<&str> = cdi_files.into_iter().collect();
         let action = |(uid, entry): (&String, &LedgerEntry)| {

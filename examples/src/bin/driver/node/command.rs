@@ -14,7 +14,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
 
 use super::grpc::{self, Sockets};
-use super::{NodeError, NodePlugin, NodeSettings};
+use super::{LostLedger, NodeError, NodePlugin, NodeSettings};
 
 pub(super) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -40,6 +40,9 @@ struct NodeArgs {
     /// Directory of CDI specs
     #[arg(long, value_name = "DIR", default_value = dra_alloc::driver::CdiSpec::DIRECTORY)]
     cdi: PathBuf,
+    /// Begin with a new ledger though there are CDI files without one: remove these, and reset the devices of the drained node
+    #[arg(long)]
+    new_ledger: bool,
     /// Id of this boot instead of the kernel's
     #[arg(long, value_name = "ID")]
     boot_id: Option<String>,
@@ -186,8 +189,8 @@ impl NodeArgs {
             None => fs::read_to_string(BOOT_ID).map_err(NodeError::BootId)?.trim().to_owned(),
         };
         let Self { driver, state, cdi, .. } = self;
-        let settings = NodeSettings { driver: driver.clone(), boot_id, state: state.clone(), cdi: cdi.clone() };
-        NodePlugin::new(settings)
+        let lost = if self.new_ledger { LostLedger::BegunAnew } else { LostLedger::Refused };
+        NodePlugin::new(NodeSettings { driver: driver.clone(), boot_id, state: state.clone(), cdi: cdi.clone(), lost })
     }
 }
 

@@ -3,34 +3,41 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dra_alloc::driver::HeldDevice;
-use examples::durable::DurableFile;
+use examples::state_file::{StateFile, StateFileError};
 
 /// Devices of the node.
 #[derive(Clone, Debug)]
 pub(super) struct Hardware(pub(super) PathBuf);
 
 impl Hardware {
-    /// Takes the directory, which is created if it is missing and emptied if it is of an earlier boot.
+    /// Empties the directory if it is of an earlier boot.
     ///
     /// # Errors
     /// The directory, or the file next to it with the id of the boot, can't be read or written.
-    pub(super) fn of_boot(folder: PathBuf, boot_id: &str) -> io::Result<Self> {
-        fs::create_dir_all(&folder)?;
-        let boot = DurableFile::new(folder.with_extension("boot"));
+    pub(super) fn begin_boot(&self, boot_id: &str) -> Result<(), StateFileError> {
+        let boot = StateFile::new(self.0.with_extension("boot"));
         let known = boot.read()?;
         if known.as_ref().is_some_and(|known| known != boot_id.as_bytes()) {
-            for entry in fs::read_dir(&folder)? {
-                fs::remove_file(entry?.path())?;
-            }
+            self.reset()?;
         }
         if known.as_deref() != Some(boot_id.as_bytes()) {
             // Last, so that a run that was killed meanwhile is made up for.
             boot.write(boot_id)?;
         }
-        Ok(Self(folder))
+        Ok(())
+    }
+
+    /// Resets all devices.
+    ///
+    /// # Errors
+    /// The directory can't be read, or a file not removed.
+    pub(super) fn reset(&self) -> Result<(), StateFileError> {
+        let failed = |error| StateFileError::Io { path: self.0.clone(), error };
+        let mut entries = fs::read_dir(&self.0).map_err(failed)?;
+        entries.try_for_each(|entry| fs::remove_file(entry?.path())).map_err(failed)
     }
 
     /// Sets up a device for a claim. A device that is set up for another claim is an error: it would be prepared twice.
@@ -45,7 +52,7 @@ impl Hardware {
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(mut file) => file.write_all(claim_uid.as_bytes()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let holder = fs::read_to_string(&path)?;
+                let holder = holder(&path)?.unwrap_or_default();
                 Err(io::Error::other(format!("{} is set up for {holder:?} already", path.display())))
             }
             Err(error) => Err(error),
@@ -61,12 +68,11 @@ impl Hardware {
         if device.admin_access {
             return Ok(());
         }
-        match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
+        match holder(&path)? {
+            None => Ok(()),
             // Set-up that was interrupted has not written its name.
-            Ok(holder) if claim_uid.starts_with(&holder) => fs::remove_file(&path),
-            Ok(holder) => Err(io::Error::other(format!("{} is set up for {holder:?}", path.display()))),
+            Some(holder) if claim_uid.starts_with(&holder) => fs::remove_file(&path),
+            Some(holder) => Err(io::Error::other(format!("{} is set up for {holder:?}", path.display()))),
         }
     }
 
@@ -74,4 +80,10 @@ impl Hardware {
         let share = device.share_id.as_deref().unwrap_or("whole");
         self.0.join(format!("{}+{}+{share}", device.pool.replace('/', "+"), device.device))
     }
+}
+
+/// Returns the claim that a device is set up for.
+fn holder(path: &Path) -> io::Result<Option<String>> {
+    let bytes = StateFile::new(path.to_owned()).read().map_err(io::Error::other)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }

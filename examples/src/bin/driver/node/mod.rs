@@ -9,18 +9,19 @@ mod grpc;
 mod grpc;
 mod hardware;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dra_alloc::driver::{
-    CdiDevice, CdiEdits, CdiError, CdiKind, CdiSpec, ClaimPlan, ClaimReply, CleanUp, HeldDevice, Ledger, LedgerError,
-    LedgerStep, LookedUpClaim, NodeContext, NotStartedError, PrepareClaimError, StartAction,
+    CdiDevice, CdiEdits, CdiError, CdiKind, CdiSpec, ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger,
+    LedgerError, LedgerStep, LookedUpClaim, NodeContext, NotStartedError, PrepareClaimError, StartAction,
 };
 #[cfg(feature = "grpc")]
-use dra_alloc::driver::{DeviceHealth, EntryState, HealthStatus};
+use dra_alloc::driver::{DeviceHealth, HealthStatus};
 use dra_alloc::kubelet::{ClaimRef, PreparedDevice};
-use examples::durable::{DurableFile, UNFINISHED};
+use examples::state_file::{FileLock, StateFile, StateFileError, UNFINISHED};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
 
@@ -31,12 +32,24 @@ pub(crate) use command::{NodeCommand, NodeCommandError, ServeArgs, run};
 pub(crate) use grpc::{ClaimSource, ServeError, serving};
 use hardware::Hardware;
 
+/// Time that a call waits for another one, such as that of a second instance of the driver.
+const LOCK_WAIT: Duration = Duration::from_secs(20);
+
 /// Reason that a claim was not prepared or unprepared.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeError {
     /// The ledger can't be used; nothing is done until an operator has looked at it.
     #[error("{path}: {error}")]
     Ledger { path: PathBuf, error: LedgerError },
+    /// The ledger is lost: what the files belong to is not known.
+    #[error(
+        "{}: no ledger there, but {} has the files of {count} claims, such as {claim_uid}: put the ledger back; or drain the node and \
+         start with --new-ledger, which removes the files and resets the devices", path.display(), cdi.display()
+    )]
+    LedgerGone { path: PathBuf, cdi: PathBuf, count: usize, claim_uid: String },
+    /// A file of the driver can't be used.
+    #[error(transparent)]
+    StateFile(#[from] StateFileError),
     /// The claim can't be prepared now.
     #[error(transparent)]
     Refused(#[from] PrepareClaimError),
@@ -71,6 +84,17 @@ pub(crate) struct NodeSettings {
     /// Directory of the ledger, its lock and the stand-in for hardware.
     pub(crate) state: PathBuf,
     pub(crate) cdi: PathBuf,
+    /// Treatment of CDI files without any ledger.
+    pub(crate) lost: LostLedger,
+}
+
+/// Treatment of CDI files that are there without any ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LostLedger {
+    /// The driver does nothing before a person has looked.
+    Refused,
+    /// A person says that nothing on the node is in use: the files go, and the devices are reset.
+    BegunAnew,
 }
 
 /// The driver on its node. It keeps nothing in memory: each call reads the ledger under the lock.
@@ -78,7 +102,7 @@ pub(crate) struct NodeSettings {
 pub(crate) struct NodePlugin {
     settings: NodeSettings,
     kind: CdiKind,
-    ledger: DurableFile,
+    ledger: StateFile,
     hardware: Hardware,
 }
 
@@ -94,10 +118,12 @@ impl NodePlugin {
     pub(crate) fn new(settings: NodeSettings) -> Result<Self, NodeError> {
         let kind = CdiKind::new(&format!("k8s.{}", settings.driver), "claim")?;
         at(&settings.cdi, fs::create_dir_all(&settings.cdi))?;
-        let hardware = settings.state.join("hardware");
-        let hardware = at(&hardware, Hardware::of_boot(hardware.clone(), &settings.boot_id))?;
-        let ledger = DurableFile::new(settings.state.join("ledger.json"));
-        Ok(Self { settings, kind, ledger, hardware })
+        let hardware = Hardware(settings.state.join("hardware"));
+        at(&hardware.0, fs::create_dir_all(&hardware.0))?;
+        let ledger = StateFile::new(settings.state.join("ledger.json"));
+        let plugin = Self { settings, kind, ledger, hardware };
+        plugin.locked(|| Ok(plugin.hardware.begin_boot(&plugin.settings.boot_id)?))?;
+        Ok(plugin)
     }
 
     fn context(&self) -> NodeContext<'_> {
@@ -106,24 +132,37 @@ impl NodePlugin {
 
     /// Runs `work` while no other instance of the driver does anything.
     fn locked<T>(&self, work: impl FnOnce() -> Result<T, NodeError>) -> Result<T, NodeError> {
-        let path = self.settings.state.join("serialize.lock");
-        let lock = at(&path, File::create(&path))?;
-        at(&path, lock.lock())?;
+        let lock = self.settings.state.join("serialize.lock");
+        let _lock = FileLock::take(&lock, &lock, env!("CARGO_BIN_NAME"), LOCK_WAIT)?;
         work()
     }
 
     fn read(&self) -> Result<Ledger, NodeError> {
-        let path = self.ledger.path();
-        let Some(bytes) = at(path, self.ledger.read())? else { return Ok(Ledger::default()) };
-        Ledger::from_checkpoint(&bytes).map_err(|error| NodeError::Ledger { path: path.to_owned(), error })
+        let path = || self.ledger.path().to_owned();
+        if let Some(bytes) = self.ledger.read()? {
+            return Ledger::from_checkpoint(&bytes).map_err(|error| NodeError::Ledger { path: path(), error });
+        }
+        let names = self.cdi_file_names()?;
+        let mut claims = names.iter().filter_map(|name| self.kind.claim_of_file(name)).peekable();
+        match (claims.peek().map(|uid| (*uid).to_owned()), self.settings.lost) {
+            (None, _) => Ok(Ledger::default()),
+            (Some(_), LostLedger::BegunAnew) => {
+                self.hardware.reset()?;
+                Ok(Ledger::default())
+            }
+            (Some(claim_uid), LostLedger::Refused) => {
+                let cdi = self.settings.cdi.clone();
+                Err(NodeError::LedgerGone { path: path(), cdi, count: claims.count(), claim_uid })
+            }
+        }
     }
 
     fn write(&self, ledger: &Ledger) -> Result<(), NodeError> {
-        at(self.ledger.path(), self.ledger.write(&ledger.to_checkpoint()))
+        Ok(self.ledger.write(&ledger.to_checkpoint())?)
     }
 
-    fn cdi_file(&self, claim_uid: &str) -> DurableFile {
-        DurableFile::new(self.settings.cdi.join(self.kind.file_name(claim_uid)))
+    fn cdi_file(&self, claim_uid: &str) -> StateFile {
+        StateFile::new(self.settings.cdi.join(self.kind.file_name(claim_uid)))
     }
 
     /// Mends what a crash or a reboot has left, before the first call.
@@ -137,13 +176,15 @@ impl NodePlugin {
             let files = names.iter().filter_map(|name| self.kind.claim_of_file(name));
             let start = ledger.start_up(&self.settings.boot_id, files);
             for (uid, action) in &start.entries {
-                if matches!(action, StartAction::RebuildCdi | StartAction::AdoptBoot { rebuild_cdi: true }) {
-                    let devices = ledger.entries().get(uid).map(|entry| entry.devices.as_slice());
-                    self.write_cdi(uid, devices.unwrap_or_default())?;
+                let is_of_boot =
+                    matches!(action, StartAction::Keep | StartAction::RebuildCdi | StartAction::AdoptBoot { .. });
+                let completed = ledger.entries().get(uid).filter(|entry| entry.state == EntryState::Completed);
+                if let Some(entry) = completed.filter(|_| is_of_boot) {
+                    self.ensure_cdi(uid, &entry.devices)?;
                 }
             }
             for uid in &start.remove_cdi_files {
-                at(&self.settings.cdi, self.cdi_file(uid).remove())?;
+                self.cdi_file(uid).remove()?;
             }
             self.remove_unfinished(&names)?;
             ledger.adopt_boot(&self.settings.boot_id);
@@ -242,9 +283,8 @@ impl NodePlugin {
                 LedgerStep::DeleteEntry => ledger.remove(uid, now),
                 LedgerStep::Setup => self.each(plan.devices(), |device| self.hardware.set_up(device, uid))?,
                 LedgerStep::Undo => self.each(plan.devices_to_undo(), |device| self.hardware.undo(device, uid))?,
-                LedgerStep::EnsureCdi if self.cdi_file(uid).path().exists() => {}
-                LedgerStep::WriteCdi | LedgerStep::EnsureCdi => self.write_cdi(uid, plan.devices())?,
-                LedgerStep::RemoveCdi => at(&self.settings.cdi, self.cdi_file(uid).remove())?,
+                LedgerStep::WriteCdi | LedgerStep::EnsureCdi => self.ensure_cdi(uid, plan.devices())?,
+                LedgerStep::RemoveCdi => self.cdi_file(uid).remove()?,
                 // These devices have no settings that outlive a boot.
                 _ => {}
             }
@@ -271,8 +311,9 @@ impl NodePlugin {
         names.map(|name| Ok(vec![self.kind.device_id(&name)?])).collect()
     }
 
-    /// Writes the spec of a claim: an environment variable for each device.
-    fn write_cdi(&self, uid: &str, devices: &[HeldDevice]) -> Result<(), NodeError> {
+    /// Writes the spec of a claim, an environment variable for each device, unless the file has it. A file that was cut or zeroed is
+    /// written anew like one that is missing.
+    fn ensure_cdi(&self, uid: &str, devices: &[HeldDevice]) -> Result<(), NodeError> {
         let device = |(name, held): (String, &HeldDevice)| {
             let env = vec![format!("DRA_DEVICE_{}={}", held.device.replace(['-', '.'], "_").to_uppercase(), held.pool)];
             let mut edits = CdiEdits::default();
@@ -281,7 +322,8 @@ impl NodePlugin {
         };
         let spec =
             CdiSpec::new(&self.kind, CdiDevice::names(uid, devices).into_iter().zip(devices).map(device).collect())?;
-        at(&self.settings.cdi, self.cdi_file(uid).write(&serde_json::to_string_pretty(&spec)?))
+        let (file, text) = (self.cdi_file(uid), serde_json::to_string_pretty(&spec)?);
+        if file.read()?.as_deref() == Some(text.as_bytes()) { Ok(()) } else { Ok(file.write(&text)?) }
     }
 
     fn cdi_file_names(&self) -> Result<Vec<String>, NodeError> {

@@ -42,7 +42,7 @@ use tokio::time::Instant;
 use super::Args;
 use super::agent::{Agent, AgentError};
 use super::line::Line;
-use super::state_file::StateFile;
+use examples::state_file::StateFile;
 
 /// Time between two looks, if nothing changes.
 const LOOK: Duration = Duration::from_millis(300);

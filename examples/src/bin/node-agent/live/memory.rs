@@ -6,11 +6,10 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use examples::durable::DurableFile;
+use examples::state_file::{FileLock, StateFile, StateFileError};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::{ClockReading, NodeState};
 use serde::{Deserialize, Serialize};
@@ -28,15 +27,17 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum MemoryError {
-    #[error("{}: {error}; without it, taints that the program has added would stay for ever", path.display())]
-    Io { path: PathBuf, error: io::Error },
+    #[error("{0}; without it, taints that the program has added would stay for ever")]
+    File(StateFileError),
+    #[error("{0}; --state names another file")]
+    Taken(StateFileError),
+    #[error("{}: a state can't be written as JSON: {error}", path.display())]
+    NoJson { path: PathBuf, error: serde_json::Error },
     #[error(
         "{}: line {line}: {error}; move the file away to begin anew, and look for taints that have no gate",
         path.display()
     )]
     Damaged { path: PathBuf, line: usize, error: serde_json::Error },
-    #[error("{}: another node-agent works with this file; --state names another one", _0.display())]
-    Taken(PathBuf),
     #[error("{}: version {version}; this release reads version {VERSION}", path.display())]
     OtherVersion { path: PathBuf, version: u32 },
 }
@@ -44,12 +45,11 @@ pub(crate) enum MemoryError {
 /// File with the states of nodes.
 #[derive(Debug)]
 pub(super) struct Memory {
-    file: DurableFile,
+    file: StateFile,
     run: Run,
     /// Number of lines that were added since this run has written the file whole; `None` before.
     added: Cell<Option<usize>>,
-    /// Locked until it is closed. It lies beside the file, which is replaced, and stays there.
-    _lock: File,
+    _lock: FileLock,
 }
 
 /// States and clock that an earlier run has left.
@@ -77,21 +77,13 @@ impl Memory {
     /// # Errors
     /// The file is damaged, or of another version, or another process has it.
     pub(super) fn open(path: PathBuf) -> Result<Remembered, MemoryError> {
-        let file = DurableFile::new(path);
-        let path = file.path();
+        let file = StateFile::new(path);
         let boot_id = fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
-        let failed = |error| MemoryError::Io { path: path.to_owned(), error };
-        let mut beside = path.to_owned().into_os_string();
-        beside.push(".lock");
-        let lock = File::options().create(true).truncate(false).write(true).open(beside).map_err(failed)?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => MemoryError::Taken(path.to_owned()),
-            TryLockError::Error(error) => failed(error),
-        })?;
-        let (before, nodes) = match file.read().map_err(failed)? {
+        let lock = file.lock(env!("CARGO_BIN_NAME")).map_err(MemoryError::from)?;
+        let (before, nodes) = match file.read()? {
             None => (None, BTreeMap::new()),
             Some(bytes) => {
-                let (run, nodes) = read(path, &bytes)?;
+                let (run, nodes) = read(file.path(), &bytes)?;
                 (Some(run), nodes)
             }
         };
@@ -119,9 +111,10 @@ impl Memory {
         match self.added.get().map(|added| added.saturating_add(changed.len())) {
             Some(added) if added <= most => {
                 let lines = changed.iter().map(|node| (node.as_str(), nodes.get(node)));
-                let written = text(lines).and_then(|text| self.file.append(&text));
+                let text = text(lines).map_err(|error| self.no_json(error))?;
+                let written = self.file.append(&text);
                 self.added.set(Some(added));
-                written.map_err(|error| MemoryError::Io { path: self.file.path().to_owned(), error })
+                Ok(written?)
             }
             _ => self.keep_all(nodes, clock),
         }
@@ -133,13 +126,21 @@ impl Memory {
     /// The file can't be written.
     pub(super) fn keep_all(&self, nodes: &BTreeMap<String, NodeState>, clock: ClockReading) -> Result<(), MemoryError> {
         let run = Run { clock: Some((clock.wall, clock.monotonic)), ..self.run.clone() };
-        let write = || {
-            let lines = nodes.iter().map(|(node, state)| (node.as_str(), Some(state)));
-            self.file.write(&(line(&run)? + &text(lines)?))
-        };
-        write().map_err(|error| MemoryError::Io { path: self.file.path().to_owned(), error })?;
+        let lines = nodes.iter().map(|(node, state)| (node.as_str(), Some(state)));
+        let whole = line(&run).and_then(|first| Ok(first + &text(lines)?)).map_err(|error| self.no_json(error))?;
+        self.file.write(&whole)?;
         self.added.set(Some(0));
         Ok(())
+    }
+
+    fn no_json(&self, error: serde_json::Error) -> MemoryError {
+        MemoryError::NoJson { path: self.file.path().to_owned(), error }
+    }
+}
+
+impl From<StateFileError> for MemoryError {
+    fn from(error: StateFileError) -> Self {
+        if matches!(error, StateFileError::Locked { .. }) { Self::Taken(error) } else { Self::File(error) }
     }
 }
 
@@ -165,10 +166,10 @@ fn read(path: &Path, bytes: &[u8]) -> Result<(Run, BTreeMap<String, NodeState>),
     Ok((run, nodes))
 }
 
-fn text<'n>(states: impl Iterator<Item = (&'n str, Option<&'n NodeState>)>) -> io::Result<String> {
+fn text<'n>(states: impl Iterator<Item = (&'n str, Option<&'n NodeState>)>) -> serde_json::Result<String> {
     states.map(|state| line(&state)).collect()
 }
 
-fn line(value: &impl Serialize) -> io::Result<String> {
+fn line(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string(value)? + "\n")
 }
