@@ -33,7 +33,7 @@ pub(crate) use grpc::{ClaimSource, ServeError, serving};
 use hardware::Hardware;
 
 /// Time that a call waits for another one, such as that of a second instance of the driver.
-const LOCK_WAIT: Duration = Duration::from_secs(20);
+const LOCK_WAIT: Duration = Duration::from_secs(3);
 
 /// Reason that a claim was not prepared or unprepared.
 #[derive(Debug, thiserror::Error)]
