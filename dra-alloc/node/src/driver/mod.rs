@@ -8,7 +8,7 @@
 //! - **Partitions**: [`PartitionsLeft::by_type`] says how many of each type can still be allocated.
 //! - **Reconcile**: [`reconcile`] compares the stored slices with a plan and returns the writes of one pass; [`Memory`] is
 //!   what a driver remembers between passes; [`Timers::due`] says when the next pass is; [`withdraw_others`] is about pools that
-//!   the driver had before.
+//!   the driver had before. [`Publisher`] joins all of them for the pools of a node.
 //! - **Equality**: [`same_devices`], and [`dropped`] for fields that an API server does not store.
 //! - **Names**: [`SlicePlan::fixed_name`] and [`SlicePlan::generate_name`] of slices; [`PluginInfo::registrar_socket`] and
 //!   [`PluginInfo::data_socket`] of the driver's sockets, [`PluginInfo::kubelet_authority`].
@@ -36,6 +36,7 @@ mod metadata;
 mod names;
 mod partitions;
 mod plan_error;
+mod publisher;
 mod reconcile;
 mod registration;
 mod response;
@@ -68,6 +69,7 @@ pub use metadata::{
 };
 pub use partitions::PartitionsLeft;
 pub use plan_error::PlanError;
+pub use publisher::{PoolPublishError, Publisher, PublisherPass, Rehearsal};
 pub use reconcile::{PoolScope, ReconcileError, ReconcileOptions, SyncPlan, reconcile};
 pub use registration::{LastOutcome, PluginInfo, PluginService, Registration, RegistrationEvent, RegistrationReply};
 pub use response::{ClaimError, claim_responses};

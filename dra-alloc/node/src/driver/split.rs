@@ -47,7 +47,7 @@ pub struct PoolSpec<'a> {
     /// Name of the driver.
     driver: &'a str,
     /// Name of the pool.
-    name: &'a str,
+    pub(super) name: &'a str,
     /// Nodes that can use the devices.
     node: NodeChoice<'a>,
     /// Devices in the order of preference.

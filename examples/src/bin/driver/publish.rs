@@ -71,8 +71,16 @@ pub(crate) fn writes(
 
 /// Returns a line for each write and each remark of a pass over stored slices.
 pub(crate) fn lines(pass: &SyncPlan) -> Vec<String> {
+    let clashes = pass.clashes.iter().map(|name| format!("{name} is of the same pool, and not of this node"));
+    let waiting = pass.terminating.iter().map(|name| format!("{name} is being deleted: nothing is written before"));
+    let rest = (pass.writes.is_empty() && pass.terminating.is_empty()).then(|| "nothing to write".to_owned());
+    pass.writes.iter().map(line).chain(clashes).chain(waiting).chain(rest).collect()
+}
+
+/// Returns a line for a write.
+pub(crate) fn line(write: &SliceWrite) -> String {
     let name = |slice: &ResourceSlice| slice.metadata.name.clone().unwrap_or_default();
-    let write = |write: &SliceWrite| match write {
+    match write {
         SliceWrite::Delete { name, .. } => format!("delete {name}"),
         SliceWrite::Update { slice, .. } => {
             format!("update {} (generation {})", name(slice), slice.spec.pool.generation)
@@ -81,9 +89,5 @@ pub(crate) fn lines(pass: &SyncPlan) -> Vec<String> {
             format!("create {} (generation {})", name(slice), slice.spec.pool.generation)
         }
         _ => "a write of another kind".to_owned(),
-    };
-    let clashes = pass.clashes.iter().map(|name| format!("{name} is of the same pool, and not of this node"));
-    let waiting = pass.terminating.iter().map(|name| format!("{name} is being deleted: nothing is written before"));
-    let rest = (pass.writes.is_empty() && pass.terminating.is_empty()).then(|| "nothing to write".to_owned());
-    pass.writes.iter().map(write).chain(clashes).chain(waiting).chain(rest).collect()
+    }
 }

@@ -6,4 +6,5 @@ mod laws;
 mod names;
 mod partitions;
 mod plan;
+mod publisher;
 mod reconcile;

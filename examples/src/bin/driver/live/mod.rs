@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use crate::node::{ClaimSource, NodeError, ServeArgs, ServeError, clock, serving};
 use crate::{DriverError, Survey, note};
 pub(crate) use counts::Counts;
-use publisher::{Contents, Publisher};
+use publisher::{Contents, LivePublisher};
 pub(crate) use reports::Reports;
 
 /// Reason that the driver ends.
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), LiveError> {
         }
         let sockets = args.sockets();
         let serving = serving(plugin, &driver, source, &sockets, args.output, stopped);
-        let mut publisher = Publisher::new(&cluster, &driver, &args.node_name, contents, owner, counts);
+        let mut publisher = LivePublisher::new(&cluster, &driver, &args.node_name, contents, owner, counts);
         let mut serving = std::pin::pin!(serving);
         tokio::select! {
             ended = &mut serving => return Ok(ended?),

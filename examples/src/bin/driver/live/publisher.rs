@@ -1,14 +1,10 @@
 //! Publisher of a pool: the slices of this driver on this node are watched, and written until they are as wanted. When
 //! that is due and with which writes, `dra_alloc::driver` decides.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dra_alloc::driver::{
-    Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits, SliceWrite,
-    SyncPlan, Timers, WriteFailure, reconcile, split_into_slices, withdraw_others,
-};
-use dra_alloc::{DroppedField, Gate};
+use dra_alloc::DroppedField;
+use dra_alloc::driver::{NextStep, NodeChoice, PoolSpec, Publisher, PublisherPass, SliceLimits, WriteFailure};
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError, watch_text};
 use examples::live::now;
@@ -24,7 +20,7 @@ use tokio::time::Instant;
 
 use super::counts::Counts;
 use crate::note;
-use crate::publish::{PublishingError, lines};
+use crate::publish::{line, lines};
 
 /// Longest sleep before the timers are looked at again.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
@@ -37,28 +33,22 @@ pub(super) struct Contents {
     pub(super) partition_type: Option<String>,
 }
 
-/// Publisher of one pool.
+/// Calls of a publisher of one pool.
 #[derive(Debug)]
-pub(super) struct Publisher<'a> {
+pub(super) struct LivePublisher<'a> {
     cluster: &'a Cluster,
     driver: &'a str,
     node: &'a str,
     contents: Contents,
-    owner: OwnerReference,
-    limits: SliceLimits,
-    /// Slices as the watch shows them, by name.
-    stored: BTreeMap<String, ResourceSlice>,
+    publisher: Publisher,
     /// Slices of a list that is being read.
     listing: Vec<ResourceSlice>,
-    is_listed: bool,
     /// True once the first writes were sent as a dry run.
     is_rehearsed: bool,
-    memory: Memory,
-    timers: Timers,
     counts: Counts,
 }
 
-impl<'a> Publisher<'a> {
+impl<'a> LivePublisher<'a> {
     pub(super) fn new(
         cluster: &'a Cluster,
         driver: &'a str,
@@ -67,21 +57,8 @@ impl<'a> Publisher<'a> {
         owner: OwnerReference,
         counts: Counts,
     ) -> Self {
-        Self {
-            cluster,
-            driver,
-            node,
-            contents,
-            owner,
-            limits: SliceLimits::of(cluster.release),
-            stored: BTreeMap::new(),
-            listing: Vec::new(),
-            is_listed: false,
-            is_rehearsed: false,
-            memory: Memory::default(),
-            timers: quick_timers(),
-            counts,
-        }
+        let publisher = Publisher::new(driver, Some(node), SliceLimits::of(cluster.release)).with_owner(owner);
+        Self { cluster, driver, node, contents, publisher, listing: Vec::new(), is_rehearsed: false, counts }
     }
 
     /// Keeps the slices as wanted. Returns why it can't.
@@ -116,52 +93,14 @@ impl<'a> Publisher<'a> {
         match event {
             Event::Init => self.listing.clear(),
             Event::InitApply(slice) => self.listing.push(slice),
-            Event::InitDone => self.listed(),
-            Event::Apply(slice) => self.shown(slice),
-            Event::Delete(slice) => self.vanished(&slice),
-        }
-    }
-
-    /// Takes a complete list: slices that are not in it are gone.
-    fn listed(&mut self) {
-        let new: BTreeMap<String, ResourceSlice> =
-            std::mem::take(&mut self.listing).into_iter().map(|slice| (name_of(&slice), slice)).collect();
-        let gone: Vec<ResourceSlice> =
-            self.stored.iter().filter(|(name, _)| !new.contains_key(*name)).map(|(_, slice)| slice.clone()).collect();
-        for slice in &gone {
-            self.vanished(slice);
-        }
-        if !self.is_listed && new.is_empty() {
-            // A kubelet that restarts deletes the slices of its node: generations must go on rising.
-            self.memory = Memory::default().with_generation_floor(now().as_second());
-        }
-        for slice in new.into_values() {
-            self.shown(slice);
-        }
-        if !self.is_listed {
-            self.timers.desired_changed_at = Some(now());
-        }
-        self.is_listed = true;
-    }
-
-    fn shown(&mut self, slice: ResourceSlice) {
-        let is_foreign = self.memory.shown(&slice);
-        let version = slice.metadata.resource_version.clone();
-        let known = self.stored.insert(name_of(&slice), slice);
-        if is_foreign && known.is_none_or(|known| known.metadata.resource_version != version) {
-            self.timers.first_foreign_event_at.get_or_insert_with(now);
-        }
-    }
-
-    fn vanished(&mut self, slice: &ResourceSlice) {
-        self.stored.remove(&name_of(slice));
-        if self.memory.deleted(slice, now()) {
-            self.timers.own_slice_vanished_at = Some(now());
+            Event::InitDone => self.publisher.listed(std::mem::take(&mut self.listing), now()),
+            Event::Apply(slice) => self.publisher.shown(slice, now()),
+            Event::Delete(slice) => self.publisher.vanished(&slice, now()),
         }
     }
 
     fn due(&self) -> Option<Timestamp> {
-        self.timers.due(now()).map(|(at, _)| at).filter(|_| self.is_listed)
+        self.publisher.next_at(now()).map(|(at, _)| at)
     }
 
     fn is_due(&self) -> bool {
@@ -175,92 +114,64 @@ impl<'a> Publisher<'a> {
 
     /// Plans once and sends the writes, up to the first that fails.
     async fn pass(&mut self) {
-        let begin = now();
-        let succeeded = self.rehearse().await && self.write().await;
-        let failures = if succeeded { 0 } else { self.timers.failures.saturating_add(1) };
-        self.timers = quick_timers();
-        self.timers.last_unconfirmed_write_at = self.memory.last_unconfirmed_write_at();
-        self.timers.failures = failures;
-        self.timers.failed_at = (!succeeded).then(now);
-        self.timers.synced_at = Some(begin);
-        self.memory.expire(now());
+        let is_tried = self.rehearse().await;
+        let pass = self.publisher.begin(&pool(self.driver, self.node, &self.contents), now());
+        if is_tried {
+            pass.errors.iter().for_each(note);
+            if pass.writes().next().is_some() {
+                pass.withdrawn.iter().for_each(|write| note(&line(write)));
+                pass.plans.iter().filter(|plan| !plan.writes.is_empty()).flat_map(lines).for_each(|line| note(&line));
+            }
+            self.carry_out(&pass).await;
+        } else {
+            self.publisher.fail();
+        }
+        self.publisher.end(&pass, now());
     }
 
-    /// Returns the deletes of pools that earlier versions of the driver published.
-    fn former_pools(&self) -> Vec<SliceWrite> {
-        withdraw_others(self.driver, Some(self.node), &[self.node], self.memory.view(self.stored.values()))
-    }
-
-    /// Sends the first writes as a dry run: which gates are off is known then before anything is published that would be
-    /// misused without them. Returns false if there was no answer.
+    /// Sends the first writes as a dry run. Returns false if there was no answer.
     async fn rehearse(&mut self) -> bool {
-        let mut memory = self.memory.clone();
-        let plan = if self.is_rehearsed { None } else { self.plan(&mut memory).ok() };
-        for write in plan.iter().flat_map(|plan| &plan.writes) {
-            let answer = rehearse(&self.cluster.client, write).await;
+        if self.is_rehearsed {
+            return true;
+        }
+        let mut rehearsal = self.publisher.rehearsal(&pool(self.driver, self.node, &self.contents), now());
+        for write in rehearsal.writes().to_vec() {
+            let answer = rehearse(&self.cluster.client, &write).await;
             if let SliceAnswer::Failed(WriteFailure::Unknown, text) = &answer {
                 note(&format_args!("not tried, and tried again: {text}"));
                 return false;
             }
-            let answered = memory.answered(write, answer.as_answer(), now());
+            let answered = rehearsal.answered(&write, answer.as_answer(), now());
             answered.dropped.iter().filter(|lost| lost.is_unsafe()).for_each(note_dropped);
         }
-        let gates: Vec<Gate> = memory.gates_off().iter().copied().collect();
-        self.memory = std::mem::take(&mut self.memory).with_gates_off(gates);
+        self.publisher.learn(rehearsal);
         self.is_rehearsed = true;
         true
     }
 
-    /// Plans once and sends the writes; returns false if another pass has to follow.
-    async fn write(&mut self) -> bool {
-        let mut memory = std::mem::take(&mut self.memory);
-        let plan = self.plan(&mut memory);
-        self.memory = memory;
-        match plan {
-            Ok(mut plan) => {
-                // First, so that no device is in two pools.
-                plan.writes.splice(..0, self.former_pools());
-                if !plan.writes.is_empty() {
-                    lines(&plan).iter().for_each(note);
-                }
-                self.carry_out(&plan).await
-            }
-            Err(error) => {
-                note(&error);
-                false
-            }
-        }
-    }
-
-    fn plan(&self, memory: &mut Memory) -> Result<SyncPlan, PublishingError> {
-        let scope =
-            PoolScope { driver: self.driver, pool: self.node, node_name: Some(self.node), owner: Some(&self.owner) };
-        let pool = PoolSpec::new(self.driver, self.node, NodeChoice::Node(self.node))
-            .with_devices(&self.contents.devices)
-            .with_counter_sets(&self.contents.counter_sets)
-            .with_partition_type_attribute(self.contents.partition_type.as_deref());
-        let view: Vec<ResourceSlice> = memory.view(self.stored.values()).into_iter().cloned().collect();
-        let layout = SliceContents::from_slices(&view);
-        let plan = split_into_slices(&pool, &self.limits, Some(&layout))?;
-        Ok(reconcile(&scope, &view, Some(&plan), memory, &ReconcileOptions::default())?)
-    }
-
-    /// Sends the writes of a pass; returns false if another pass has to follow.
-    async fn carry_out(&mut self, pass: &SyncPlan) -> bool {
-        for write in &pass.writes {
+    async fn carry_out(&mut self, pass: &PublisherPass) {
+        for write in pass.writes() {
             let answer = send(&self.cluster.client, write).await;
             self.counts.write(matches!(answer, SliceAnswer::Failed(..)));
             if let SliceAnswer::Failed(_, text) = &answer {
                 note(&format_args!("not written, and tried again: {text}"));
             }
-            let answered = self.memory.answered(write, answer.as_answer(), now());
+            let answered = self.publisher.answered(write, answer.as_answer(), now());
             answered.dropped.iter().for_each(note_dropped);
             if answered.next != NextStep::Continue {
-                return false;
+                return;
             }
         }
-        pass.terminating.is_empty()
     }
+}
+
+/// Returns the pool of a node, in a list.
+fn pool<'a>(driver: &'a str, node: &'a str, contents: &'a Contents) -> [PoolSpec<'a>; 1] {
+    let pool = PoolSpec::new(driver, node, NodeChoice::Node(node))
+        .with_devices(&contents.devices)
+        .with_counter_sets(&contents.counter_sets)
+        .with_partition_type_attribute(contents.partition_type.as_deref());
+    [pool]
 }
 
 /// Returns the next event of a watch, which is not asked for one before `resume_at`.
@@ -271,15 +182,4 @@ async fn next_after<S: Stream + Unpin>(resume_at: Instant, events: &mut S) -> Op
 
 fn note_dropped(lost: &DroppedField) {
     note(&format_args!("{} is off: {} is not stored: {}", lost.gate, lost.field, lost.consequence()));
-}
-
-fn name_of(slice: &ResourceSlice) -> String {
-    slice.metadata.name.clone().unwrap_or_default()
-}
-
-/// Timers of a driver whose slices are written again soon after they vanish.
-fn quick_timers() -> Timers {
-    let mut timers = Timers::default();
-    timers.has_quick_repair = true;
-    timers
 }
