@@ -201,7 +201,10 @@ const fn ends(refusal: &NodeFilterError) -> bool {
 }
 
 /// Takes the verdict for a node into the cycle.
-fn take_in(cycle: &mut PodCycle, node: &Node, verdict: FilterVerdict) -> Result<NodeVerdict, NoNode> {
+///
+/// # Errors
+/// The verdict is that the search could not be carried out.
+pub fn take_in(cycle: &mut PodCycle, node: &Node, verdict: FilterVerdict) -> Result<NodeVerdict, NoNode> {
     let name = name_in(node);
     let failed = |error: &dyn std::fmt::Display| NoNode::Failed(error.to_string());
     if let Some(refusal) = verdict.refusal() {

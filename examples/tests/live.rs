@@ -149,8 +149,8 @@ async fn one_of_two_schedulers_binds_and_the_other_one_follows() {
     let bound: Value = serde_json::from_str(&first.says("\"bound\"")).unwrap();
     assert_eq!(bound, json!({"event": "bound", "pod": "default/one", "node": "node-1"}));
     let counted = [
-        "scheduler_schedule_attempts_total{result=\"scheduled\"} 1",
-        "scheduler_pod_scheduling_sli_duration_seconds_count 1",
+        "scheduler_schedule_attempts_total{profile=\"dra-sdk\",result=\"scheduled\"} 1",
+        "scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"1\"} 1",
     ];
     until_counted(&vitals, &counted.map(str::to_owned)).await;
     let mut second = Background::start(SCHEDULER, &args);

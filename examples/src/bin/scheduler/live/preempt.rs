@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::fit::{Allocatable, PodNeeds};
-use dra_alloc::pods::{ClaimLookup, FitQuestion, PodIdentity};
+use dra_alloc::pods::{ClaimLookup, FitQuestion, PodCycle, PodIdentity};
 use dra_alloc::preemption::{
     Eligibility, Holds, InMemoryPlace, InMemoryStage, Preemption, PreemptionAnswer, PreemptionView, PreemptorSituation,
     Room, VictimDevices, may_preempt,
@@ -20,8 +20,9 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use nnn::PodKey;
 use nnn::memory::{PodStage, PodUsage};
 
+use super::binding::State;
 use super::line::Line;
-use super::{LiveError, LiveScheduler, allocator, note, place_of};
+use super::{LiveError, LiveScheduler, allocator, key_of, note, place_of, profile_of};
 use crate::args::Preempt;
 
 impl LiveScheduler<'_> {
@@ -131,18 +132,17 @@ impl LiveScheduler<'_> {
         let client = &self.cluster.client;
         for victim in &room.victims {
             let pod = PodKey::new(&victim.namespace, &victim.name, &victim.uid);
-            let is_assumed = matches!(self.view.pods.stage(&victim.uid), Some(PodStage::Assumed { .. }));
-            if is_assumed && self.open.contains_key(&victim.uid) {
-                self.cancel(&victim.uid, key, room).await;
+            if self.cancel(&victim.uid, key, room) {
                 continue;
             }
             if !self.is_leaving(&pod) {
-                if let Err(error) = pod_calls::preempt(client, &pod, self.name).await {
+                let scheduler = self.view.pod_at(&place_of(key)).map(profile_of).unwrap_or_default();
+                if let Err(error) = pod_calls::preempt(client, &pod, scheduler).await {
                     note(format_args!("{key}: {pod} is not preempted: {}", text(&error)));
                     return Ok(());
                 }
                 let message = format!("Preempted by pod {} on node {}", key.uid, room.node());
-                self.events.normal(client, &pod, "Preempted", &message).await;
+                self.events.normal(&pod, "Preempted", message);
             }
         }
         self.counts.victims(room.victims.len());
@@ -169,12 +169,20 @@ impl LiveScheduler<'_> {
         self.awaited.insert(key.uid.clone(), room.freed.clone());
     }
 
-    /// Cancels the binding of a victim that is not bound yet.
-    async fn cancel(&mut self, uid: &str, preemptor: &PodKey, room: &Room) {
-        let Some(open) = self.open.remove(uid) else { return };
+    /// Cancels the binding of a victim that is not bound yet; false if there is none, or its last call is under way.
+    fn cancel(&mut self, uid: &str, preemptor: &PodKey, room: &Room) -> bool {
+        let is_assumed = matches!(self.view.pods.stage(uid), Some(PodStage::Assumed { .. }));
+        let open = self.open.get_mut(uid).filter(|open| is_assumed && open.state != State::Binding);
+        let Some(open) = open else { return false };
         let message = format!("Preempted by pod {} on node {} (in kube-scheduler memory).", preemptor.uid, room.node());
-        self.events.normal(&self.cluster.client, &open.pod, "Preempted", &message).await;
-        self.give_up(open, "preempted before it was bound").await;
+        self.events.normal(&open.pod, "Preempted", message);
+        let reason = "preempted before it was bound";
+        if open.state == State::Calling {
+            open.cancelled = Some(reason.to_owned());
+        } else if let Some(open) = self.open.remove(uid) {
+            self.give_up(open, reason, PodCycle::unreserve);
+        }
+        true
     }
 
     fn is_leaving(&self, pod: &PodKey) -> bool {
@@ -214,12 +222,6 @@ fn nomination(pod: &Pod) -> Option<&str> {
     let is_bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
     let node = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
     node.filter(|node| !is_bound && !node.is_empty())
-}
-
-fn key_of(pod: &Pod) -> PodKey {
-    let metadata = &pod.metadata;
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    PodKey::new(&text(&metadata.namespace), &text(&metadata.name), &text(&metadata.uid))
 }
 
 fn names(pods: &[PodIdentity]) -> Vec<String> {
