@@ -119,9 +119,8 @@ async fn the_autoscaler_keeps_its_list_and_its_answer() {
     answer.says("  default/one on l4-new: gpu.example.com/l4-new/gpu-0");
 
     let _scheduler = Background::start(SCHEDULER, &[&args[..], &["--bind"]].concat());
-    list.says("in use");
-    // Its scheduler has found none.
-    list.says("needs a node: default/two");
+    // For the second pod its scheduler has found no node.
+    list.says_all(&["in use", "needs a node: default/two"]);
     answer.says("one more node of l4, price 250: takes 1 of 1 pods");
     answer.says("  default/two on l4-new: gpu.example.com/l4-new/gpu-0");
     let once = |rest: &[&str]| run(AUTOSCALER, &[&args[..], rest].concat());

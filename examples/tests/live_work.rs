@@ -201,13 +201,13 @@ async fn a_scheduler_judges_all_nodes_once_for_a_claim_that_another_node_has() {
         ));
         let (nodes, first) = (judged(), attempts());
         assert!(nodes <= size + 1, "{nodes} nodes of {size} were judged");
-        // The next attempts look at the node that the claim names, and at no other.
+        // The next attempts look at the node that the claim names, as such and since it has changed, and at no other.
         for number in 1..=3 {
             label_with(&cluster.nodes, &node(3), &number.to_string()).await;
             until("it is tried again", async || attempts() >= first + number).await;
         }
         let (more, times) = (judged() - nodes, attempts() - first);
-        assert!(more <= times + 1, "{more} nodes of {size} were judged in {times} attempts");
+        assert!(more <= 2 * times, "{more} nodes of {size} were judged in {times} attempts");
         cluster.cordon(3, false).await;
         scheduler.says(&format!("default/taken: {}", node(3)));
     }

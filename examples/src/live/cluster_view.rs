@@ -194,17 +194,24 @@ impl ClusterView {
         self.observe_pod(pod, &mut tell);
     }
 
-    /// Changes claims by `change`, and tells of one of them if it is another one then.
-    pub fn with_claim<T>(
+    /// Changes what the view knows by `change`, as an answer of the server shows it, and tells of the pod and of the claim if they
+    /// are others then.
+    pub fn change<T>(
         &mut self,
-        key: Option<&ClaimKey>,
-        change: impl FnOnce(&mut ClaimTracker) -> T,
+        pod: Option<&PodKey>,
+        claim: Option<&ClaimKey>,
+        change: impl FnOnce(&mut PodMemory, &mut ClaimTracker) -> T,
         mut tell: impl FnMut(&ClusterEvent<'_>),
     ) -> T {
-        let known = |claims: &ClaimTracker| claims.claim(&key?.namespace, &key?.name).cloned();
-        let before = known(&self.claims);
-        let changed = change(&mut self.claims);
-        tell_of(before.as_deref(), known(&self.claims).as_deref(), |change| tell(&ClusterEvent::Claim(change)));
+        let known_pod = |pods: &PodMemory| pods.pod(&pod?.namespace, &pod?.name).cloned();
+        let known_claim = |claims: &ClaimTracker| claims.claim(&claim?.namespace, &claim?.name).cloned();
+        let before = (known_pod(&self.pods), known_claim(&self.claims));
+        let changed = change(&mut self.pods, &mut self.claims);
+        let after = (known_pod(&self.pods), known_claim(&self.claims));
+        tell_of(before.1.as_deref(), after.1.as_deref(), |change| tell(&ClusterEvent::Claim(change)));
+        if before.0.as_deref().map(std::ptr::from_ref) != after.0.as_deref().map(std::ptr::from_ref) {
+            tell_of(before.0.as_ref(), after.0.as_ref(), |change| tell(&ClusterEvent::Pod(change)));
+        }
         changed
     }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::fit::{Allocatable, Misfit, PodNeeds};
-use dra_alloc::pods::{ClaimCalls, GroupRound, PodCycle, PodExplanation, PostFilter, PreBind, pre_enqueue};
+use dra_alloc::pods::{
+    Binding, BindingMemory, ClaimCalls, GroupRound, PodCycle, PodExplanation, PostFilter, pre_enqueue,
+};
 use dra_alloc::queue::{QueueAttempt, Refusal, Remedy};
 use dra_alloc::{Gate, allocated_devices};
 use examples::candidates::foreign_wish;
@@ -17,12 +19,12 @@ use examples::live::{now, pod_calls};
 use examples::placing::{NoNode, NodeVerdict, Rank, take_in, with_deadline};
 use examples::room::usage_with_devices;
 use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};
+use nnn::PodKey;
 use nnn::memory::{PodStage, PodUsage};
-use nnn::{PodKey, PreFlight};
 use tokio::time::Instant;
 
-use super::binding::{OpenBinding, State};
-use super::calls::{Asker, Call, claim_of};
+use super::binding::OpenBinding;
+use super::calls::{Call, claim_of};
 use super::counts::Outcome;
 use super::ending::{Ending, Verdict};
 use super::{LiveError, LiveScheduler, allocator, key_of, note, profile_of};
@@ -80,7 +82,7 @@ impl LiveScheduler<'_> {
 
     /// Returns the number of pods with a call under way.
     pub(super) fn under_way(&self) -> usize {
-        self.open.values().filter(|open| open.state != State::Waiting).count().saturating_add(self.endings.len())
+        self.open.values().filter(|open| !open.waits).count().saturating_add(self.endings.len())
     }
 
     async fn attempt(&mut self, attempt: QueueAttempt) -> Result<(), LiveError> {
@@ -98,7 +100,7 @@ impl LiveScheduler<'_> {
             self.queue.done(attempt);
             return Ok(());
         }
-        let placed = self.place(&pod, &key.uid);
+        let placed = self.place(&pod, &key);
         self.counts.decision(begin.elapsed());
         match placed {
             Err(Unplaced { reason, verdict, cycle }) => {
@@ -121,45 +123,28 @@ impl LiveScheduler<'_> {
                 }
                 Ok(())
             }
-            Ok((node, cycle)) => {
-                let choice = cycle.as_ref().and_then(|cycle| cycle.choice_on(&node)?.reason.as_ref());
+            Ok(binding) => {
+                let choice = binding.cycle().and_then(|cycle| cycle.choice_on(binding.node())?.reason.as_ref());
                 if let Some(reason) = choice {
                     note(format_args!("{key}: {reason}"));
                 }
-                let is_announced = self.announce(&key, &node, cycle.as_ref());
                 let open = OpenBinding {
                     attempt,
                     profile: profile_of(&pod).to_owned(),
-                    pod: key.clone(),
-                    node,
-                    claims: cycle.map(|cycle| (cycle, PreBind::default())),
                     since: self.queue.waiting_since(&key.uid).unwrap_or(begin),
                     begin,
-                    state: if is_announced { State::Calling } else { State::Free },
-                    written: None,
-                    cancelled: None,
+                    waits: false,
+                    remedies: binding.cycle().map_or_else(|| vec![Remedy::Room], Remedy::given_back),
+                    binding,
                 };
                 self.open.insert(key.uid.clone(), open);
-                if is_announced { Ok(()) } else { self.go_on_with(&key.uid) }
+                self.go_on_with(&key.uid)
             }
         }
     }
 
-    /// Begins to write the nomination of a pod if claims are written before its binding, and it is not nominated to the node
-    /// already.
-    fn announce(&mut self, pod: &PodKey, node: &str, cycle: Option<&PodCycle>) -> bool {
-        let has_work = cycle.is_some_and(|cycle| cycle.pre_flight() == PreFlight::Success);
-        let is_nominated = self.view.pods.nomination(&pod.uid) == Some(node);
-        let is_new = has_work && !is_nominated;
-        if is_new {
-            let call = Call::Nominate { pod: pod.clone(), node: node.to_owned() };
-            self.calls.make(Asker::Binding(pod.uid.clone()), call);
-        }
-        is_new
-    }
-
     /// Chooses a node, and takes what the pod needs of it in memory: devices, resources, ports.
-    fn place(&mut self, pod: &Pod, uid: &str) -> Result<(String, Option<PodCycle>), Unplaced> {
+    fn place(&mut self, pod: &Pod, key: &PodKey) -> Result<Binding, Unplaced> {
         let of_requests = || Refusal::new([Remedy::OwnRequests]);
         let needs = PodNeeds::new(pod).map_err(|error| Unplaced::new(&error, of_requests()))?;
         let mut round = GroupRound::default();
@@ -198,16 +183,11 @@ impl LiveScheduler<'_> {
                 return Err(Unplaced::failed(&error));
             }
         }
-        let assumed = self.view.pods.assume(uid, &node, usage);
+        let mut memory = BindingMemory { pods: &mut self.view.pods, claims: &mut self.view.claims };
+        let binding = Binding::begin(key, &node, usage, cycle, &mut memory);
         // Nobody waits for a node of which more is taken: verdicts change, and no pod is brought forward.
         self.kinds.touch(&Nodes::These(self.view.pods.take_changed_nodes()));
-        match assumed {
-            Ok(()) => Ok((node, cycle)),
-            Err(error) => {
-                cycle.map(|mut cycle| cycle.unreserve(&mut self.view.claims));
-                Err(Unplaced::failed(&error))
-            }
-        }
+        binding.map_err(|error| Unplaced::failed(&error))
     }
 
     /// Returns what a pod takes of a node, with what its devices take of it (KEP-5517).
@@ -329,8 +309,8 @@ impl LiveScheduler<'_> {
         while let Some(write) = calls.next() {
             let answer = carry_out(&self.cluster.client, &write).await;
             let queue = &mut self.queue;
-            let take = |tracker: &mut _| calls.answer(tracker, answer);
-            self.view.with_claim(Some(&claim_of(&write)), take, |event| queue.observe(event));
+            let take = |_: &mut _, claims: &mut _| calls.answer(claims, answer);
+            self.view.change(None, claim_of(&write).as_ref(), take, |event| queue.observe(event));
         }
         calls.errors().iter().for_each(note);
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{ApiResponse, ClaimWrite};
+use dra_alloc::pods::{ApiResponse, BindingCall, BindingRequest, ClaimWrite};
 use examples::live::claim_calls::carry_out;
 use examples::live::pod_calls;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,28 +13,29 @@ use nnn::PodKey;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 
-/// Call that is made once; a lost answer is an answer.
+/// Call to make.
 #[derive(Debug)]
 pub(super) enum Call {
+    /// Call of a binding.
+    Binding(Box<BindingCall>),
+    /// Write that takes a claim back.
     Claim(ClaimWrite),
-    Nominate { pod: PodKey, node: String },
-    ClearNomination { pod: PodKey },
-    WriteUnschedulable { pod: PodKey, message: String },
-    Bind { pod: PodKey, node: String },
-    Find { pod: PodKey },
+    ClearNomination {
+        pod: PodKey,
+    },
+    WriteUnschedulable {
+        pod: PodKey,
+        message: String,
+    },
 }
 
 /// Answer to a call.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// To [`Call::Claim`].
+    Binding(Box<BindingCall>, ApiResponse),
     Claim(ApiResponse),
     /// To writes of a pod's status.
     Pod(Result<Pod, Error>),
-    /// To [`Call::Bind`].
-    Bound(Result<(), Error>),
-    /// To [`Call::Find`].
-    Found(Result<Option<Pod>, Error>),
 }
 
 /// Who has asked for a call.
@@ -50,7 +51,12 @@ pub(super) enum Asker {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Claim(ClaimKey),
-    Pod { namespace: String, name: String },
+    Pod {
+        namespace: String,
+        name: String,
+    },
+    /// None that has a name.
+    Other,
 }
 
 type Answered = (Asker, Subject, Answer);
@@ -131,44 +137,46 @@ impl Calls {
 
 impl Call {
     fn subject(&self) -> Subject {
+        let of_pod = |pod: &PodKey| Subject::Pod { namespace: pod.namespace.clone(), name: pod.name.clone() };
         match self {
-            Self::Claim(write) => match write {
-                ClaimWrite::PatchPodStatus { namespace, name, .. } => {
-                    Subject::Pod { namespace: namespace.clone(), name: name.clone() }
-                }
-                write => Subject::Claim(claim_of(write)),
-            },
-            Self::Nominate { pod, .. }
-            | Self::ClearNomination { pod }
-            | Self::WriteUnschedulable { pod, .. }
-            | Self::Bind { pod, .. }
-            | Self::Find { pod } => Subject::Pod { namespace: pod.namespace.clone(), name: pod.name.clone() },
+            Self::Claim(write) => claim_of(write).map_or(Subject::Other, Subject::Claim),
+            Self::Binding(call) => written_claim(call).map_or_else(|| of_pod(&call.pod), Subject::Claim),
+            Self::ClearNomination { pod } | Self::WriteUnschedulable { pod, .. } => of_pod(pod),
         }
     }
 
     async fn make(self, client: &Client) -> Answer {
         match self {
+            Self::Binding(call) => {
+                let answer = pod_calls::carry_out(client, &call).await;
+                Answer::Binding(call, answer)
+            }
             Self::Claim(write) => Answer::Claim(carry_out(client, &write).await),
-            Self::Nominate { pod, node } => Answer::Pod(pod_calls::nominate(client, &pod, &node).await),
             Self::ClearNomination { pod } => Answer::Pod(pod_calls::clear_nomination(client, &pod).await),
             Self::WriteUnschedulable { pod, message } => {
                 Answer::Pod(pod_calls::write_unschedulable(client, &pod, &message).await)
             }
-            Self::Bind { pod, node } => Answer::Bound(pod_calls::bind(client, &pod, &node).await),
-            Self::Find { pod } => Answer::Found(pod_calls::find(client, &pod).await),
         }
     }
 }
 
-/// Returns the claim that a write is about. One that gets its name from the server has none yet.
-pub(super) fn claim_of(write: &ClaimWrite) -> ClaimKey {
+/// Returns the claim that a call of a binding is about.
+pub(super) fn written_claim(call: &BindingCall) -> Option<ClaimKey> {
+    match &call.request {
+        BindingRequest::Claim(write) => claim_of(write),
+        _ => None,
+    }
+}
+
+/// Returns the claim that a write is about; `None` if it has no name yet, or the write is about a pod.
+pub(super) fn claim_of(write: &ClaimWrite) -> Option<ClaimKey> {
     match write {
-        ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim } | ClaimWrite::Create { claim } => {
-            ClaimKey::from_metadata(&claim.metadata)
+        ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim } => {
+            Some(ClaimKey::from_metadata(&claim.metadata))
         }
         ClaimWrite::PatchReservation { namespace, name, .. }
         | ClaimWrite::Delete { namespace, name, .. }
-        | ClaimWrite::Get { namespace, name } => ClaimKey::new(namespace, name),
-        _ => ClaimKey::new("", ""),
+        | ClaimWrite::Get { namespace, name } => Some(ClaimKey::new(namespace, name)),
+        _ => None,
     }
 }

@@ -59,14 +59,14 @@ impl LiveScheduler<'_> {
             Answer::Claim(response) => {
                 let Self { endings, view, queue, .. } = self;
                 if let Some(ending) = endings.get_mut(&number) {
-                    let key = ending.claims.next().as_ref().map(claim_of);
-                    let answer = |tracker: &mut _| ending.claims.answer(tracker, response);
-                    view.with_claim(key.as_ref(), answer, |event| queue.observe(event));
+                    let claim = ending.claims.next().as_ref().and_then(claim_of);
+                    let answer = |_: &mut _, claims: &mut _| ending.claims.answer(claims, response);
+                    view.change(None, claim.as_ref(), answer, |event| queue.observe(event));
                 }
             }
             Answer::Pod(Ok(pod)) => self.learn(pod),
             Answer::Pod(Err(error)) => note(format_args!("a pod's status was not written: {}", text(&error))),
-            Answer::Bound(_) | Answer::Found(_) => {}
+            Answer::Binding(..) => {}
         }
         self.go_on_ending(number);
     }

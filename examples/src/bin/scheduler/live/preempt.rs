@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::fit::{Allocatable, PodNeeds};
-use dra_alloc::pods::{ClaimLookup, FitQuestion, PodCycle, PodIdentity};
+use dra_alloc::pods::{ClaimLookup, FitQuestion, PodIdentity};
 use dra_alloc::preemption::{
     Eligibility, Holds, InMemoryPlace, InMemoryStage, Preemption, PreemptionAnswer, PreemptionView, PreemptorSituation,
     Room, VictimDevices, may_preempt,
@@ -20,7 +20,6 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use nnn::PodKey;
 use nnn::memory::{PodStage, PodUsage};
 
-use super::binding::State;
 use super::line::Line;
 use super::{LiveError, LiveScheduler, allocator, key_of, note, place_of, profile_of};
 use crate::args::Preempt;
@@ -132,7 +131,7 @@ impl LiveScheduler<'_> {
         let client = &self.cluster.client;
         for victim in &room.victims {
             let pod = PodKey::new(&victim.namespace, &victim.name, &victim.uid);
-            if self.cancel(&victim.uid, key, room) {
+            if self.cancel(&victim.uid, key, room)? {
                 continue;
             }
             if !self.is_leaving(&pod) {
@@ -169,20 +168,18 @@ impl LiveScheduler<'_> {
         self.awaited.insert(key.uid.clone(), room.freed.clone());
     }
 
-    /// Cancels the binding of a victim that is not bound yet; false if there is none, or its last call is under way.
-    fn cancel(&mut self, uid: &str, preemptor: &PodKey, room: &Room) -> bool {
-        let is_assumed = matches!(self.view.pods.stage(uid), Some(PodStage::Assumed { .. }));
-        let open = self.open.get_mut(uid).filter(|open| is_assumed && open.state != State::Binding);
-        let Some(open) = open else { return false };
-        let message = format!("Preempted by pod {} on node {} (in kube-scheduler memory).", preemptor.uid, room.node());
-        self.events.normal(&open.pod, "Preempted", message);
-        let reason = "preempted before it was bound";
-        if open.state == State::Calling {
-            open.cancelled = Some(reason.to_owned());
-        } else if let Some(open) = self.open.remove(uid) {
-            self.give_up(open, reason, PodCycle::unreserve);
+    /// Cancels the binding of a victim that is not bound yet; false if there is none, or it may be bound already.
+    fn cancel(&mut self, uid: &str, preemptor: &PodKey, room: &Room) -> Result<bool, LiveError> {
+        let Some(open) = self.open.get_mut(uid) else { return Ok(false) };
+        if !open.binding.cancel("preempted before it was bound") {
+            return Ok(false);
         }
-        true
+        let message = format!("Preempted by pod {} on node {} (in kube-scheduler memory).", preemptor.uid, room.node());
+        self.events.normal(open.binding.pod(), "Preempted", message);
+        if open.waits {
+            self.go_on_with(uid)?;
+        }
+        Ok(true)
     }
 
     fn is_leaving(&self, pod: &PodKey) -> bool {
