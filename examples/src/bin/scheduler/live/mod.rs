@@ -209,7 +209,7 @@ impl<'a> LiveScheduler<'a> {
         note(format_args!("has read {nodes} nodes and {pods} pods"));
         self.counts.looked_at(pods.try_into().unwrap_or(u64::MAX));
         self.queue.begin(&self.view);
-        self.touch(&Nodes::All);
+        self.touch_changed();
         loop {
             self.vitals.round();
             self.forget_old();
