@@ -268,8 +268,8 @@ impl Day {
                 let name = format!("n{node}");
                 for kind in DEVICES {
                     let new = Arc::new(slice(node, kind, generation)?);
-                    let mut known = self.cluster.inventory.slices_of_pool(&new.spec.driver, &name);
-                    let old = known.next().cloned().ok_or("each pool has a slice")?;
+                    let known = self.cluster.inventory.slices_of_pool(&new.spec.driver, &name).next().cloned();
+                    let old = known.ok_or("each pool has a slice")?;
                     self.cluster.inventory.apply(InventoryEvent::Slice(Arc::clone(&new)))?;
                     let inventory = self.cluster.inventory.clone();
                     let change = ObjectChange::Updated { old: &old, new: &*new };
