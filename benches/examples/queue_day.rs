@@ -189,7 +189,7 @@ impl Cluster {
 struct Day {
     cluster: Cluster,
     queue: SchedulingQueue,
-    /// What happens at which second.
+    /// Happenings by their second.
     plan: BTreeMap<u64, Vec<Happening>>,
     dice: Dice,
     counts: Counts,

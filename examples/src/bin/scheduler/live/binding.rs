@@ -22,7 +22,7 @@ pub(super) struct OpenBinding {
     pub(super) begin: Instant,
     /// True if it waits for something else than the answer to its own call.
     pub(super) waits: bool,
-    /// What others can have if the pod is not bound.
+    /// Remedies that the pod brings to others if it is not bound.
     pub(super) remedies: Vec<Remedy>,
 }
 
