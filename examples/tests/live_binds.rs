@@ -93,7 +93,10 @@ async fn figures(program: &Path, args: &[&str], delay: &str, nodes: usize, pods:
     let scheduler = Measured::start(program, &server, args);
     let next = || scheduler.bound.recv_timeout(PATIENCE).unwrap();
     let begin = next();
-    let end = (1..pods).map(|_| next()).last().unwrap_or(begin);
+    let mut end = begin;
+    for _ in 1..pods {
+        end = next();
+    }
     let processor = Usage::of(scheduler.process.id()).unwrap().processor();
     let first = scheduler.read.try_recv().ok().map(|read| begin - read);
     cluster.check_devices().await;
@@ -262,10 +265,10 @@ async fn the_page_names_all_metrics_and_flags() {
     let mut scheduler = Background::start(SCHEDULER, &args);
     let vitals = scheduler.vitals();
     let metrics = stand_in::background::get(&vitals, "/metrics");
-    let served: BTreeSet<&str> =
+    let names: BTreeSet<&str> =
         metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     let row = page.lines().find_map(|line| line.strip_prefix("| `scheduler --bind` | with the names")).unwrap();
-    assert_eq!(quoted(row).collect::<BTreeSet<_>>(), served);
+    assert_eq!(quoted(row).collect::<BTreeSet<_>>(), names);
 
     let help = Command::new(SCHEDULER).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();

@@ -315,7 +315,7 @@ impl ClusterView {
                 self.listed.insert("slices");
                 let inventory = &self.inventory;
                 tell_of_list(&old, &self.seen.slices, |change| {
-                    tell(&ClusterEvent::Slice { change: of_object(change), inventory });
+                    tell(&ClusterEvent::Slice { change: of_object(&change), inventory });
                 });
                 return Touched::Nodes(Nodes::All);
             }
@@ -350,7 +350,7 @@ impl ClusterView {
                 let old = std::mem::replace(&mut self.seen.rules, rules);
                 self.inventory.replace_taint_rules(self.seen.rules.values().cloned());
                 self.listed.insert("rules");
-                tell_of_list(&old, &self.seen.rules, |change| tell(of_object(change)));
+                tell_of_list(&old, &self.seen.rules, |change| tell(of_object(&change)));
             }
             Step::One(rule) => {
                 let (name, rule) = (name(&rule.metadata), Arc::from(rule));
@@ -381,7 +381,7 @@ impl ClusterView {
                 let old = std::mem::replace(&mut self.seen.classes, classes);
                 self.classes = Classes::new(self.seen.classes.values().cloned());
                 self.listed.insert("classes");
-                tell_of_list(&old, &self.seen.classes, |change| tell(of_object(change)));
+                tell_of_list(&old, &self.seen.classes, |change| tell(of_object(&change)));
             }
             Step::One(class) => {
                 let (name, class) = (name(&class.metadata), Arc::from(class));
@@ -409,7 +409,7 @@ impl ClusterView {
                 let old = by_key(&self.claims);
                 self.listed.insert("claims");
                 self.claims.replace(claims, None).unwrap_or_else(|error| say(&error));
-                tell_of_list(&old, &by_key(&self.claims), |change| tell(of_object(change)));
+                tell_of_list(&old, &by_key(&self.claims), |change| tell(of_object(&change)));
                 return Touched::Nodes(Nodes::All);
             }
             Step::One(claim) => (claim, true),
@@ -465,8 +465,8 @@ fn tell_of_list<N: Ord, K>(old: &BTreeMap<N, K>, new: &BTreeMap<N, K>, mut tell:
 }
 
 /// Returns the change of the objects themselves.
-fn of_object<'e, K>(change: ObjectChange<'e, Arc<K>>) -> ObjectChange<'e, K> {
-    match change {
+fn of_object<'e, K>(change: &ObjectChange<'e, Arc<K>>) -> ObjectChange<'e, K> {
+    match *change {
         ObjectChange::Added(new) => ObjectChange::Added(new),
         ObjectChange::Updated { old, new } => ObjectChange::Updated { old, new },
         ObjectChange::Deleted(old) => ObjectChange::Deleted(old),
