@@ -269,7 +269,9 @@ fn an_attempt_tells_what_it_gives_back() {
 /// Returns what keeps a pod off a node where another pod may run.
 fn misfits(pod: &Pod, node: &Node, other: Option<&Pod>) -> Vec<Misfit> {
     let mut usage = NodeUsage::default();
-    other.iter().for_each(|other| usage.add(&PodUsage::held_by(other).unwrap()));
+    if let Some(other) = other {
+        usage.add(&PodUsage::held_by(other).unwrap());
+    }
     let has = Allocatable::new(node).unwrap();
     PodNeeds::new(pod).unwrap().misfits(node, &has, &usage, &Classes::default())
 }
@@ -301,7 +303,9 @@ fn a_change_that_lifts_a_misfit_is_not_missed() {
         let misfits_before = misfits(&pod, old, None);
         assert!(!misfits_before.is_empty() && misfits(&pod, &plain, None).is_empty(), "{old:?}");
         let mut refusal = Refusal::default();
-        misfits_before.iter().for_each(|misfit| refusal.add_misfit(misfit));
+        for misfit in &misfits_before {
+            refusal.add_misfit(misfit);
+        }
         let event = ClusterEvent::Node(ObjectChange::Updated { old, new: &plain });
         assert_eq!(refusal.hint(&event), QueueHint::Queue, "{misfits_before:?}");
         assert!(!refusal.is_helped_by(&other_driver), "{misfits_before:?}");
@@ -315,7 +319,9 @@ fn a_change_that_lifts_a_misfit_is_not_missed() {
             let before = misfits(pod, node, Some(other));
             assert!(!before.is_empty() && misfits(pod, node, None).is_empty(), "{before:?}");
             let mut refusal = Refusal::default();
-            before.iter().for_each(|misfit| refusal.add_misfit(misfit));
+            for misfit in &before {
+                refusal.add_misfit(misfit);
+            }
             let event = ClusterEvent::Pod(ObjectChange::Deleted(other));
             assert_eq!(refusal.hint(&event), QueueHint::Queue, "{before:?}");
         }

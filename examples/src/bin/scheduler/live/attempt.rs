@@ -59,8 +59,8 @@ impl LiveScheduler<'_> {
             let mut kept_back: Vec<KeptBack> = Vec::new();
             let (claims, options) = (&self.view.claims, self.options);
             let attempt = self.queue.pop(|pods| {
-                let refused = pods.iter().map(|pod| (pod, pre_enqueue(pod, claims, options)));
-                let blocked = refused.filter_map(|(pod, outcome)| Some((pod, outcome.err()?))).next();
+                let mut refused = pods.iter().map(|pod| (pod, pre_enqueue(pod, claims, options)));
+                let blocked = refused.find_map(|(pod, outcome)| Some((pod, outcome.err()?)));
                 let Some((pod, reason)) = blocked else { return Ok(()) };
                 kept_back.extend(pods.iter().map(|pod| (Arc::clone(pod), reason.to_string())));
                 Err(Refusal::blocked(pod, &reason))
@@ -332,7 +332,9 @@ impl LiveScheduler<'_> {
 }
 
 fn misfit(node: &str, misfits: Vec<Misfit>, refusal: &mut Refusal) -> NodeVerdict {
-    misfits.iter().for_each(|misfit| refusal.add_misfit(misfit));
+    for misfit in &misfits {
+        refusal.add_misfit(misfit);
+    }
     refused(node, misfits)
 }
 

@@ -35,7 +35,7 @@ pub(super) enum Answer {
     Binding(Box<BindingCall>, ApiResponse),
     Claim(ApiResponse),
     /// To writes of a pod's status.
-    Pod(Result<Pod, Error>),
+    Pod(Result<Box<Pod>, Error>),
 }
 
 /// Who has asked for a call.
@@ -152,9 +152,9 @@ impl Call {
                 Answer::Binding(call, answer)
             }
             Self::Claim(write) => Answer::Claim(carry_out(client, &write).await),
-            Self::ClearNomination { pod } => Answer::Pod(pod_calls::clear_nomination(client, &pod).await),
+            Self::ClearNomination { pod } => Answer::Pod(pod_calls::clear_nomination(client, &pod).await.map(Box::new)),
             Self::WriteUnschedulable { pod, message } => {
-                Answer::Pod(pod_calls::write_unschedulable(client, &pod, &message).await)
+                Answer::Pod(pod_calls::write_unschedulable(client, &pod, &message).await.map(Box::new))
             }
         }
     }

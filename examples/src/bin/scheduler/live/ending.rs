@@ -64,7 +64,7 @@ impl LiveScheduler<'_> {
                     view.change(None, claim.as_ref(), answer, |event| queue.observe(event));
                 }
             }
-            Answer::Pod(Ok(pod)) => self.learn(pod),
+            Answer::Pod(Ok(pod)) => self.learn(*pod),
             Answer::Pod(Err(error)) => note(format_args!("a pod's status was not written: {}", text(&error))),
             Answer::Binding(..) => {}
         }

@@ -231,10 +231,12 @@ fn label(event: &ClusterEvent<'_>) -> &'static str {
             ],
         ),
         ClusterEvent::Node(change) => of(change, ["NodeAdd", "NodeUpdate", "NodeDelete"]),
-        ClusterEvent::Pod(change) => match has_node(change) {
-            true => of(change, ["AssignedPodAdd", "AssignedPodUpdate", "AssignedPodDelete"]),
-            false => of(change, ["UnschedulablePodAdd", "UnschedulablePodUpdate", "UnschedulablePodDelete"]),
-        },
+        ClusterEvent::Pod(change) if has_node(change) => {
+            of(change, ["AssignedPodAdd", "AssignedPodUpdate", "AssignedPodDelete"])
+        }
+        ClusterEvent::Pod(change) => {
+            of(change, ["UnschedulablePodAdd", "UnschedulablePodUpdate", "UnschedulablePodDelete"])
+        }
         _ => "Unknown",
     }
 }
