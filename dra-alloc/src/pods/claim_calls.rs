@@ -79,7 +79,7 @@ impl ClaimCalls {
                 self.remember(tracker, &claim);
                 self.go_on(call, Some(claim), tracker);
             }
-            ApiResponse::Done => self.go_on(call, None, tracker),
+            ApiResponse::Done | ApiResponse::Pod(_) => self.go_on(call, None, tracker),
             ApiResponse::Conflict(text) => match call {
                 Call::Unprotect(claim) => self.again(Call::Unprotect(claim), &text),
                 call => self.end(&call, &text),

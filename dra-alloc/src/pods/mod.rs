@@ -15,6 +15,7 @@
 //! | `Reserve` | [`PodCycle::reserve`] | allocations in flight in the tracker |
 //! | `PreBindPreFlight` | [`PodCycle::pre_flight`] | work to do, or none |
 //! | `PreBind` | [`PreBind`] | one [`ClaimWrite`] after the other |
+//! | a whole binding cycle, from the nomination to the binding | [`Binding`] | one [`BindingStep`] after the other |
 //! | `Unreserve` | [`PodCycle::unreserve`] | [`ClaimCalls`] |
 //! | `PostFilter` | [`PodCycle::post_filter`] | [`PostFilter`] |
 //! | a whole pod group | [`GangSearch::place`] | all pods or none |
@@ -84,6 +85,7 @@
 //! Source of the rules: `pkg/scheduler/framework/plugins/dynamicresources` of kube-scheduler 1.36 and 1.37.
 
 mod best_fit;
+mod binding;
 mod binding_conditions;
 mod blocked;
 mod claim_calls;
@@ -116,9 +118,11 @@ mod selector_problems;
 mod special_claim;
 mod status_code;
 mod tracker;
+mod turns;
 mod write;
 
 pub use best_fit::RoomLeft;
+pub use binding::{Binding, BindingCall, BindingMemory, BindingRequest, BindingStep, BindingWait, UnboundError};
 pub use binding_conditions::{BindingFailure, BindingReport, BindingState, DeviceBinding};
 pub use blocked::BlockedError;
 pub use claim_calls::ClaimCalls;

@@ -15,6 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::binding_conditions::{BindingFailure, BindingReport, BindingState, has_binding_conditions};
 use super::consumer::{Consumer, is_reserved};
 use super::cycle::{CycleClaim, PodCycle};
+use super::identity::PodIdentity;
 use super::lookup::{ClaimLookup, allocation_of, uid_of};
 use super::reserve::{add_finalizer, has_finalizer, with_allocation};
 use super::special_claim;
@@ -247,42 +248,87 @@ impl PreBind {
     /// Returns the next step of the binding.
     pub fn next(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, now: Timestamp) -> BindStep {
         loop {
-            match &self.stage {
-                Stage::Open(call) => {
-                    if call.action == BindAction::AddAllocation {
-                        tracker.begin_write(&call.claim);
-                    }
-                    return BindStep::Write(call.write(cycle));
-                }
-                Stage::Done => return BindStep::Done,
-                Stage::Failed(error) => return BindStep::Failed(error.clone()),
-                Stage::Waiting => match self.look(cycle, tracker, now) {
-                    Ok(None) => self.stage = Stage::Done,
-                    Ok(Some(wait)) => return wait,
-                    Err(error) => self.stage = Stage::Failed(error),
-                },
-                Stage::Claim(index) => {
-                    let index = *index;
-                    self.stage = match index.of(&cycle.claims) {
-                        None if waits(cycle) => Stage::Waiting,
-                        None => Stage::Done,
-                        Some(claim) if is_reserved(&cycle.pod, &claim.claim) => Stage::Claim(after(index)),
-                        // The node provides the pod's extended resources itself.
-                        Some(claim) if claim.is_for_extended_resources && claim.chosen.is_none() => {
-                            Stage::Claim(after(index))
-                        }
-                        Some(claim) if special_claim::is_in_memory(&claim.claim) => {
-                            let (action, claim) = (BindAction::Create, Arc::clone(&claim.claim));
-                            Stage::Open(Call { index, action, claim, now })
-                        }
-                        Some(claim) => {
-                            let object = Arc::clone(&claim.claim);
-                            self.attempts = 0;
-                            Self::decide(index, object, cycle, tracker, now)
-                        }
-                    };
-                }
+            if let Some(step) = self.advance(cycle, tracker, now) {
+                return step;
             }
+        }
+    }
+
+    /// Goes on by one claim. Returns the next step of the binding; `None` if there is more to decide.
+    pub(super) fn advance(
+        &mut self,
+        cycle: &mut PodCycle,
+        tracker: &mut ClaimTracker,
+        now: Timestamp,
+    ) -> Option<BindStep> {
+        match &self.stage {
+            Stage::Open(call) => {
+                if call.action == BindAction::AddAllocation {
+                    tracker.begin_write(&call.claim);
+                }
+                return Some(BindStep::Write(call.write(cycle)));
+            }
+            Stage::Done => return Some(BindStep::Done),
+            Stage::Failed(error) => return Some(BindStep::Failed(error.clone())),
+            Stage::Waiting => match self.look(cycle, tracker, now) {
+                Ok(None) => self.stage = Stage::Done,
+                Ok(Some(wait)) => return Some(wait),
+                Err(error) => self.stage = Stage::Failed(error),
+            },
+            Stage::Claim(index) => {
+                let index = *index;
+                self.stage = match index.of(&cycle.claims) {
+                    None if waits(cycle) => Stage::Waiting,
+                    None => Stage::Done,
+                    Some(claim) if needs_nothing(&cycle.pod, claim) => Stage::Claim(after(index)),
+                    Some(claim) if special_claim::is_in_memory(&claim.claim) => {
+                        let (action, claim) = (BindAction::Create, Arc::clone(&claim.claim));
+                        Stage::Open(Call { index, action, claim, now })
+                    }
+                    Some(claim) => {
+                        let object = Arc::clone(&claim.claim);
+                        self.attempts = 0;
+                        Self::decide(index, object, cycle, tracker, now)
+                    }
+                };
+            }
+        }
+        None
+    }
+
+    /// Returns the position of the claim that is decided about next, or that a call is open for.
+    fn position(&self, cycle: &PodCycle) -> Option<Index<CycleClaim>> {
+        match &self.stage {
+            Stage::Open(call) => Some(call.index),
+            Stage::Claim(from) => {
+                let mut ahead = cycle.indexed().skip(usize::from(*from));
+                ahead.find(|(_, claim)| !needs_nothing(&cycle.pod, claim)).map(|(index, _)| index)
+            }
+            Stage::Waiting | Stage::Done | Stage::Failed(_) => None,
+        }
+    }
+
+    /// Returns the claim at the API server that is decided about next, or that a call is open for.
+    pub(super) fn claim_ahead(&self, cycle: &PodCycle) -> Option<ClaimKey> {
+        let claim = self.position(cycle)?.of(&cycle.claims)?;
+        (!special_claim::is_in_memory(&claim.claim)).then(|| claim.key())
+    }
+
+    /// Takes the claim that is decided about next as the tracker has it: others may have written it since the cycle began. One that
+    /// somebody has reserved for the pod stays as it is: the conflict will tell with which devices.
+    pub(super) fn refresh(&self, cycle: &mut PodCycle, tracker: &ClaimTracker) {
+        if !matches!(self.stage, Stage::Claim(_)) {
+            return;
+        }
+        let Some(index) = self.position(cycle) else { return };
+        let PodCycle { pod, claims, .. } = cycle;
+        let Some(claim) = claims.get_mut(usize::from(index)) else { return };
+        let key = claim.key();
+        let newest = tracker.claim(&key.namespace, &key.name);
+        let is_usable =
+            |newest: &&Arc<ResourceClaim>| uid_of(newest) == uid_of(&claim.claim) && !is_reserved(pod, newest);
+        if let Some(newest) = newest.filter(is_usable) {
+            claim.claim = Arc::clone(newest);
         }
     }
 
@@ -296,12 +342,16 @@ impl PreBind {
         }
         let Stage::Open(call) = std::mem::take(&mut self.stage) else { return };
         self.stage = match answer {
-            ApiResponse::Object(_) | ApiResponse::Done if call.action == BindAction::UpdatePodStatus => {
+            ApiResponse::Object(_) | ApiResponse::Pod(_) | ApiResponse::Done
+                if call.action == BindAction::UpdatePodStatus =>
+            {
                 complete(call.index, call.claim, cycle)
             }
             ApiResponse::Object(claim) => self.shown(call, Arc::from(claim), cycle, tracker, now),
             ApiResponse::Done if call.action == BindAction::Refresh => gone(&call, cycle, tracker),
-            ApiResponse::Done => self.open(call, "the answer has no claim".to_owned(), cycle, tracker),
+            ApiResponse::Done | ApiResponse::Pod(_) => {
+                self.open(call, "the answer has no claim".to_owned(), cycle, tracker)
+            }
             ApiResponse::Conflict(text) if call.action == BindAction::UpdatePodStatus => {
                 refused(&call, text, cycle, tracker)
             }
@@ -433,6 +483,11 @@ impl PreBind {
         }
         Ok(None)
     }
+}
+
+/// Returns true if a claim is reserved for the pod already, or the node provides the pod's extended resources itself.
+fn needs_nothing(pod: &PodIdentity, claim: &CycleClaim) -> bool {
+    is_reserved(pod, &claim.claim) || claim.is_for_extended_resources && claim.chosen.is_none()
 }
 
 /// Returns true if the binding has to wait for conditions of devices.

@@ -17,6 +17,7 @@ use super::in_flight::{InFlight, Share};
 use super::lookup::{ClaimLookup, allocation_of, uid_of};
 use super::observed::{ClaimChange, ClaimDeletion, Observed};
 use super::special_claim;
+use super::turns::Turns;
 use crate::cluster::state::{AllocatedState, ClaimId, DeviceUsage, StateError};
 use crate::cluster::trie::{Trie, hash};
 
@@ -60,6 +61,8 @@ pub struct ClaimTracker {
     made_for: Trie<MadeFor>,
     /// Devices in use.
     counted: Counted,
+    /// Claims that bindings write now.
+    turns: Turns,
 }
 
 /// Namespaces and names of the claims that schedulers have made for the extended resources of one pod: one, or more if
@@ -77,7 +80,7 @@ impl ClaimTracker {
     pub fn new(scheduler: impl Into<Component>) -> Self {
         let in_flight = InFlight::default();
         let counted = Counted::new(AllocatedState::new(scheduler), in_flight.ends());
-        Self { claims: Trie::default(), made_for: Trie::default(), in_flight, counted }
+        Self { claims: Trie::default(), made_for: Trie::default(), in_flight, counted, turns: Turns::default() }
     }
 
     /// Returns the devices in use: of claims that are allocated, and of allocations in flight.
@@ -389,6 +392,11 @@ impl ClaimTracker {
         }
     }
 
+    /// Returns the claims that bindings write now.
+    pub(super) const fn turns(&mut self) -> &mut Turns {
+        &mut self.turns
+    }
+
     fn tracked(&self, names: [&str; 2]) -> Option<&Arc<ResourceClaim>> {
         self.claims.find(hash(names), |known| names_of(known) == names)
     }
@@ -428,7 +436,7 @@ impl ClaimTracker {
 /// Shows the claims and what is in flight. The devices in use follow from these.
 impl fmt::Debug for ClaimTracker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claims, in_flight, made_for: _, counted: _ } = self;
+        let Self { claims, in_flight, made_for: _, counted: _, turns: _ } = self;
         let claims: BTreeMap<_, _> = claims.iter().map(|known| (names_of(known), known)).collect();
         f.debug_struct("ClaimTracker").field("claims", &claims).field("in_flight", in_flight).finish_non_exhaustive()
     }

@@ -1,6 +1,7 @@
 //! Writes to the API server, as values, and the answers to them.
 
-use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
+use dra_device::claims::ClaimKey;
+use k8s_openapi::api::core::v1::{Pod, PodExtendedResourceClaimStatus};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json};
 
@@ -91,6 +92,17 @@ impl ClaimWrite {
         }
     }
 
+    /// Returns namespace and name of the claim that the call is about; `None` for a claim without a name yet, and for a pod.
+    pub(super) fn claim(&self) -> Option<ClaimKey> {
+        match self {
+            Self::Update { claim } | Self::UpdateStatus { claim } => Some(ClaimKey::from_metadata(&claim.metadata)),
+            Self::PatchReservation { namespace, name, .. }
+            | Self::Delete { namespace, name, .. }
+            | Self::Get { namespace, name } => Some(ClaimKey::new(namespace, name)),
+            Self::Create { .. } | Self::PatchPodStatus { .. } => None,
+        }
+    }
+
     pub(super) fn remove_consumer(claim: &ResourceClaim, consumer: &str) -> Self {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let metadata = &claim.metadata;
@@ -103,7 +115,7 @@ impl ClaimWrite {
     }
 }
 
-/// Answer of the API server to a [`ClaimWrite`].
+/// Answer of the API server to a [`ClaimWrite`], or to a [`BindingRequest`](super::BindingRequest).
 ///
 /// A write without an answer may have been stored. Say [`Lost`](Self::Lost): the claim is read, and the binding goes on from what
 /// is stored. [`Conflict`](Self::Conflict) and [`Unavailable`](Self::Unavailable) are as safe, since the claim is read
@@ -111,10 +123,12 @@ impl ClaimWrite {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ApiResponse {
-    /// The object as it is stored now.
+    /// The claim as it is stored now.
     Object(Box<ResourceClaim>),
-    /// The call has succeeded, and its object is no claim or is gone: a pod, or a deleted claim. As the answer to a
-    /// [`ClaimWrite::Get`]: there is no such claim.
+    /// The pod as it is stored now, in the answer to a call about a pod.
+    Pod(Box<Pod>),
+    /// The call has succeeded, and the answer shows no object, or the object is gone. As the answer to a call that reads:
+    /// there is no such object.
     Done,
     /// The object has changed since it was read. The text is the server's.
     Conflict(String),

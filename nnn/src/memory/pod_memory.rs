@@ -163,7 +163,11 @@ impl PodMemory {
             let Some(own) = &mut known.binding else { return };
             match (answer, own.progress) {
                 (_, Progress::Stored) | (BindingAnswer::Refused, Progress::InDoubt) => {}
-                (BindingAnswer::Stored, _) => own.progress = Progress::Stored,
+                (BindingAnswer::Stored, _) => {
+                    own.progress = Progress::Stored;
+                    // The server clears it with the binding, and nobody writes it once more.
+                    known.nomination = None;
+                }
                 (BindingAnswer::Lost, _) => own.progress = Progress::InDoubt,
                 (BindingAnswer::Refused, Progress::Open) => known.binding = None,
             }
@@ -187,14 +191,20 @@ impl PodMemory {
     }
 
     /// Records that this scheduler writes a nomination; `None` clears it. It counts from now on, whatever older objects say. The
-    /// nominations of a pod are written one after the other, each once the one before is answered.
+    /// nominations of a pod are written one after the other, each once the one before is answered. A pod that is bound, or has
+    /// ended, is not nominated: nothing happens.
     ///
     /// # Errors
     /// An amount of the pod is not a quantity: nothing is promised to it then.
     pub fn nominate(&mut self, uid: &str, node: Option<&str>) -> Result<(), PodError> {
         let node = node.filter(|node| !node.is_empty()).map(str::to_owned);
         let own = OwnNomination { node, answer: Answer::Awaited };
-        self.change(uid, |known| known.nomination = Some(own)).map(drop)
+        let change = self.change(uid, |known| {
+            if !matches!(known.stage(), PodStage::Bound { .. } | PodStage::Ended) {
+                known.nomination = Some(own);
+            }
+        });
+        change.map(drop)
     }
 
     /// Records the answer to the write of a nomination. A refused one counts no more; one whose answer is lost stays, in doubt.

@@ -201,6 +201,19 @@ fn a_written_nomination_counts_until_it_is_seen() {
 }
 
 #[test]
+fn a_bound_pod_is_not_nominated() {
+    let mut memory = assumed();
+    memory.nominate("u", Some("n1")).unwrap();
+    memory.answer_nomination("u", NominationAnswer::Lost).unwrap();
+    assert_eq!((memory.nomination("u"), memory.in_doubt().count()), (Some("n1"), 1));
+    memory.answer_binding("u", BindingAnswer::Stored);
+    assert_eq!((memory.nomination("u"), memory.in_doubt().count()), (None, 0), "nobody writes it once more");
+    memory.nominate("u", Some("n2")).unwrap();
+    memory.answer_nomination("u", NominationAnswer::Lost).unwrap();
+    assert_eq!((memory.nomination("u"), memory.in_doubt().count()), (None, 0));
+}
+
+#[test]
 fn look_ups_by_claim_and_group_follow_changes() {
     let mut memory = seen(&[Stored::new("b", "b", 1), Stored::new("a", "a", 2)]);
     let names = |pods: Vec<&std::sync::Arc<Pod>>| -> Vec<String> {

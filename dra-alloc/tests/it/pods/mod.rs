@@ -2,6 +2,8 @@
 
 mod api_server;
 mod binding;
+mod binding_order;
+mod cluster;
 mod cycle;
 mod entries;
 mod explanation;

@@ -1,0 +1,15 @@
+//! The binding of one pod: everything that is written for it, in its order.
+
+mod call;
+mod cycle;
+mod memory;
+mod pod_binding;
+mod repetition;
+mod rival;
+mod step;
+mod taking_back;
+
+pub use call::{BindingCall, BindingRequest};
+pub use memory::BindingMemory;
+pub use pod_binding::Binding;
+pub use step::{BindingStep, BindingWait, UnboundError};
