@@ -2,6 +2,7 @@
 
 mod api_server;
 mod binding;
+mod binding_exploration;
 mod binding_order;
 mod cluster;
 mod cycle;
