@@ -9,7 +9,7 @@ use dra_alloc::objective::Score;
 use dra_alloc::pods::{
     FilterVerdict, NodeFilterError, PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores,
 };
-use dra_alloc::{AllocatedState, Allocator, Budget, ClaimId, DeviceId, Inventory, allocated_devices};
+use dra_alloc::{AllocatedState, Allocator, Budget, Inventory};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
 
@@ -64,20 +64,6 @@ pub fn with_budget<T>(search: impl FnOnce(Budget<'_>) -> T) -> T {
 pub fn with_shared_budget<T>(questions: &AtomicU64, most: u64, search: impl FnOnce(Budget<'_>) -> T) -> T {
     let is_over = || questions.fetch_add(1, Ordering::Relaxed) >= most;
     search(Budget::default().with_stop(&is_over))
-}
-
-/// Returns a device that a cycle has chosen and another claim holds as well, with that claim: two schedulers have given it away.
-#[must_use]
-pub fn rival(cycle: &PodCycle, state: &AllocatedState) -> Option<(DeviceId, ClaimId)> {
-    cycle.claims().iter().filter(|claim| claim.chosen().is_some()).find_map(|claim| {
-        let own = ClaimId::from(claim.claim());
-        allocated_devices(claim.claim()).iter().find_map(|result| {
-            let device = DeviceId::new(&result.driver, &result.pool, &result.device);
-            let usage = state.device(&device).filter(|usage| usage.is_held_twice())?;
-            let other = usage.holders().find(|holder| **holder != own)?.clone();
-            Some((device, other))
-        })
-    })
 }
 
 /// Rank of a node that can run a pod: first by the score of alternatives, then by the value of the devices for an objective. The
@@ -201,7 +187,10 @@ const fn ends(refusal: &NodeFilterError) -> bool {
 }
 
 /// Takes the verdict for a node into the cycle.
-fn take_in(cycle: &mut PodCycle, node: &Node, verdict: FilterVerdict) -> Result<NodeVerdict, NoNode> {
+///
+/// # Errors
+/// The verdict is that the search could not be carried out.
+pub fn take_in(cycle: &mut PodCycle, node: &Node, verdict: FilterVerdict) -> Result<NodeVerdict, NoNode> {
     let name = name_in(node);
     let failed = |error: &dyn std::fmt::Display| NoNode::Failed(error.to_string());
     if let Some(refusal) = verdict.refusal() {

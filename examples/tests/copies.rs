@@ -1,12 +1,14 @@
 //! Two copies of each program side by side: nothing is written twice.
 //!
-//! `COPIES_SECONDS=100 cargo test -p examples --all-features --test copies` lets them work for 100 seconds.
+//! `COPIES_SECONDS=100 cargo test -p examples --all-features --test copies` lets them work for 100 seconds, and with
+//! `COPIES_SEEDS=50` schedulers are killed in fifty ways.
 #![cfg(feature = "live")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod recorder;
 mod stand_in;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -20,7 +22,7 @@ use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
 use recorder::{Mischief, Recorder, Running};
-use stand_in::StandIn;
+use stand_in::{StandIn, listed};
 
 const POST: PostParams = PostParams { dry_run: false, field_manager: None };
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -125,4 +127,94 @@ async fn two_copies_write_what_one_does() {
     assert_eq!(stored.len(), 1);
     assert_eq!(sum(&drivers, "create", "resourceslices"), 1);
     assert_eq!(sum(&drivers, "update", "resourceslices") + sum(&drivers, "delete", "resourceslices"), 0);
+}
+
+const NODES: usize = 4;
+const PER_NODE: usize = 8;
+const BURSTS: usize = 3;
+const BURST: usize = 10;
+
+/// Numbers that decide who is killed when.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Returns the number of pods that are bound. Fails if two claims have one device.
+async fn bound(pods: &Api<Pod>, claims: &Api<ResourceClaim>) -> usize {
+    let mut holders = BTreeMap::new();
+    for claim in listed(claims, &ListParams::default()).await.unwrap() {
+        for device in dra_alloc::allocated_devices(&claim) {
+            let name = claim.metadata.name.clone();
+            let before = holders.insert((device.pool.clone(), device.device.clone()), name);
+            assert_eq!(before, None, "{} of {} is used twice", device.device, device.pool);
+        }
+    }
+    let pods = listed(pods, &ListParams::default()).await.unwrap();
+    pods.iter().filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())).count()
+}
+
+async fn killed_schedulers(seed: u64) {
+    let (server, folder, mut dice) = (StandIn::start(&["--delay-ms", "3"]), TempDir::new().unwrap(), Dice(seed));
+    let client = server.client();
+    let class: DeviceClass = read(json!({"metadata": {"name": "gpu"}, "spec": {}}));
+    Api::all(client.clone()).create(&POST, &class).await.unwrap();
+    for number in 0..NODES {
+        let name = format!("node-{number}");
+        let node: Node = read(json!({"metadata": {"name": name}}));
+        Api::all(client.clone()).create(&POST, &node).await.unwrap();
+        let devices: Vec<Value> = (0..PER_NODE).map(|device| json!({"name": format!("gpu-{device}")})).collect();
+        let slice = json!({"metadata": {"name": name}, "spec": {"driver": "gpu.example.com", "nodeName": name,
+            "devices": devices, "pool": {"name": name, "generation": 1, "resourceSliceCount": 1}}});
+        Api::all(client.clone()).create(&POST, &read::<ResourceSlice>(slice)).await.unwrap();
+    }
+    let args = ["--live", "--bind", "--lease-seconds", "1", "--binds", "8"];
+    let mut schedulers = ["one", "two"].map(|copy| {
+        let door = Recorder::start(&server.url, None, Mischief::None);
+        let log = folder.path().join(format!("scheduler-{copy}.log"));
+        let mut running = Running::new(env!("CARGO_BIN_EXE_scheduler"), door, log, "scheduler");
+        running.start(&args);
+        running
+    });
+    let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
+        (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
+    for burst in 0..BURSTS {
+        for number in 0..BURST {
+            let name = format!("p{burst}-{number}");
+            let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
+            let spec = json!({"devices": {"requests": [request]}});
+            claims.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
+            let spec = json!({"schedulerName": "dra-sdk", "containers": [{"name": "c", "image": "none"}],
+                "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+            pods.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
+        }
+        for _ in 0..2 {
+            tokio::time::sleep(Duration::from_millis(dice.below(600))).await;
+            let killed = &mut schedulers[usize::try_from(dice.below(2)).unwrap()];
+            killed.kill();
+            killed.start(&args);
+        }
+    }
+    let begin = Instant::now();
+    while bound(&pods, &claims).await < BURSTS * BURST {
+        let logs = || schedulers.iter().map(Running::log).collect::<Vec<_>>().join("\n==\n");
+        assert!(begin.elapsed() < PATIENCE, "seed {seed}: not all are bound\n{}", logs());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // One that was killed may not have lived to count its last call.
+    assert!(sum(&schedulers, "create", "pods/binding") <= BURSTS * BURST, "seed {seed}: a pod was bound twice");
+    let written = sum(&schedulers, "update", "resourceclaims/status");
+    assert!(written <= BURSTS * BURST, "seed {seed}: a claim was allocated twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_schedulers_bind_each_pod_once() {
+    let seeds: u64 = std::env::var("COPIES_SEEDS").map_or(2, |text| text.parse().unwrap());
+    for seed in 1..=seeds {
+        killed_schedulers(seed).await;
+    }
 }

@@ -119,9 +119,8 @@ async fn the_autoscaler_keeps_its_list_and_its_answer() {
     answer.says("  default/one on l4-new: gpu.example.com/l4-new/gpu-0");
 
     let _scheduler = Background::start(SCHEDULER, &[&args[..], &["--bind"]].concat());
-    list.says("in use");
-    // Its scheduler has found none.
-    list.says("needs a node: default/two");
+    // For the second pod its scheduler has found no node.
+    list.says_all(&["in use", "needs a node: default/two"]);
     answer.says("one more node of l4, price 250: takes 1 of 1 pods");
     answer.says("  default/two on l4-new: gpu.example.com/l4-new/gpu-0");
     let once = |rest: &[&str]| run(AUTOSCALER, &[&args[..], rest].concat());
@@ -149,8 +148,8 @@ async fn one_of_two_schedulers_binds_and_the_other_one_follows() {
     let bound: Value = serde_json::from_str(&first.says("\"bound\"")).unwrap();
     assert_eq!(bound, json!({"event": "bound", "pod": "default/one", "node": "node-1"}));
     let counted = [
-        "scheduler_schedule_attempts_total{result=\"scheduled\"} 1",
-        "scheduler_pod_scheduling_sli_duration_seconds_count 1",
+        "scheduler_schedule_attempts_total{profile=\"dra-sdk\",result=\"scheduled\"} 1",
+        "scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"1\"} 1",
     ];
     until_counted(&vitals, &counted.map(str::to_owned)).await;
     let mut second = Background::start(SCHEDULER, &args);

@@ -9,8 +9,13 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use clap::Parser;
+use examples::cluster_args::{ClusterArgs, ClusterPlace, LeaseArgs};
+use examples::live::connect::Cluster;
+use examples::live::failure::LiveError;
+use examples::live::lease::work_alone;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
@@ -136,6 +141,48 @@ async fn a_server_that_is_away_is_waited_for() {
     scheduler.says("binds pods of");
     claimed_pod(&server, "p").await;
     until("the pod is bound", async || is_bound(&server, "p").await).await;
+}
+
+#[derive(clap::Parser)]
+struct LeaseFlags {
+    #[command(flatten)]
+    lease: LeaseArgs,
+}
+
+/// Counts the renewals of a lease for some seconds, in a runtime of its own.
+fn renewals(url: &str, seconds: u64) -> std::thread::JoinHandle<usize> {
+    let url = url.to_owned();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = kube::Client::try_from(kube::Config::new(url.parse().unwrap())).unwrap();
+            let (leases, begin, mut times) =
+                (Api::<Lease>::default_namespaced(client), Instant::now(), BTreeSet::new());
+            while begin.elapsed() < Duration::from_secs(seconds) {
+                times.insert(leases.get("test").await.unwrap().spec.unwrap().renew_time.map(|time| time.0));
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            times.len()
+        })
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_lease_is_renewed_while_decisions_take_all_threads() {
+    let server = server().await;
+    let mut place = ClusterPlace::default();
+    place.server = Some(server.url.clone());
+    let cluster = Cluster::connect("test", &ClusterArgs::from(place)).await.unwrap();
+    let flags = LeaseFlags::parse_from(["test", "--lease-seconds", "1"]);
+    let mut renewed = 0;
+    let work = async || {
+        let counted = renewals(&server.url, 3);
+        tokio::spawn(async { std::thread::sleep(Duration::from_secs(3)) });
+        renewed = counted.join().unwrap();
+        Ok::<(), LiveError>(())
+    };
+    work_alone(&cluster, &flags.lease, "test", work).await.unwrap();
+    assert!(renewed >= 4, "{renewed} renewals in three seconds");
 }
 
 /// A server that says its version, and answers everything else with a page of a proxy, or with a list that has no end.

@@ -40,10 +40,16 @@ pub(super) fn for_others(old: Option<&Pod>, new: Option<&Pod>) -> Vec<Remedy> {
             None => vec![Remedy::Room, Remedy::Neighbors],
         },
         (true, false) => vec![Remedy::Room, Remedy::Neighbors],
-        (false, true) => vec![Remedy::Neighbors],
+        (false, true) => {
+            // Another node was kept for the pod.
+            let is_elsewhere =
+                same.is_some_and(|(old, new)| nomination_of(old).is_some_and(|kept| node_of(new) != Some(kept)));
+            is_elsewhere.then_some(Remedy::Room).into_iter().chain([Remedy::Neighbors]).collect()
+        }
         (false, false) => {
-            let is_kept = old.is_some_and(has_nomination) && !same.is_some_and(|(_, new)| has_nomination(new));
-            is_kept.then_some(Remedy::Room).into_iter().collect()
+            let kept = old.and_then(nomination_of);
+            let is_free = kept.is_some() && same.and_then(|(_, new)| nomination_of(new)) != kept;
+            is_free.then_some(Remedy::Room).into_iter().collect()
         }
     }
 }
@@ -69,8 +75,8 @@ fn is_finished(pod: &Pod) -> bool {
     phase.is_some_and(|phase| FINISHED.contains(&phase))
 }
 
-fn has_nomination(pod: &Pod) -> bool {
-    status_of(pod).and_then(|status| status.nominated_node_name.as_deref()).is_some_and(|name| !name.is_empty())
+fn nomination_of(pod: &Pod) -> Option<&str> {
+    status_of(pod)?.nominated_node_name.as_deref().filter(|name| !name.is_empty())
 }
 
 fn claims_of(pod: &Pod) -> impl PartialEq {

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::event::ClusterEvent;
 use super::remedy::Remedy;
 use crate::allocator::Allocator;
+use crate::fit::Misfit;
 use crate::pods::{BlockedError, CycleClaim, ExtendedResourceError, NodeFilterError, PodCycle, QueueHint};
 
 /// Refusal of a pod, or of a group of pods: the remedies that it waits for.
@@ -109,6 +110,36 @@ impl Refusal {
             NodeFilterError::TimedOut { .. } => {
                 self.is_unsure = true;
                 self.add_devices(cycle, allocator);
+            }
+        }
+    }
+
+    /// Adds the refusal of one node for a reason apart from devices.
+    ///
+    /// Source: `EventsToRegister` of the plugins `NodeUnschedulable`, `TaintToleration`, `NodeAffinity`, `NodePorts` and
+    /// `NodeResourcesFit`.
+    ///
+    /// ```
+    /// use dra_alloc::fit::Misfit;
+    /// use dra_alloc::queue::{Refusal, Remedy};
+    /// let mut refusal = Refusal::of_nodes();
+    /// refusal.add_misfit(&Misfit::Unschedulable);
+    /// assert!(refusal.is_helped_by(&Remedy::NodeTaints) && !refusal.is_helped_by(&Remedy::Room));
+    /// ```
+    pub fn add_misfit(&mut self, misfit: &Misfit) {
+        match misfit {
+            Misfit::Unschedulable | Misfit::UntoleratedTaint { .. } => {
+                self.remedies.extend([Remedy::NodeTaints, Remedy::OwnTolerations]);
+            }
+            Misfit::NotSelected => self.add(Remedy::NodeLabels),
+            Misfit::PortTaken { .. } => self.add(Remedy::Room),
+            Misfit::TooManyPods { .. } => self.remedies.extend([Remedy::Room, Remedy::NodeAllocatable]),
+            Misfit::Insufficient { resource, .. } => {
+                self.remedies.extend([Remedy::Room, Remedy::NodeAllocatable, Remedy::OwnRequests]);
+                // A device class may serve it from now on.
+                if resource.contains('/') {
+                    self.add(Remedy::ExtendedResource { name: resource.clone() });
+                }
             }
         }
     }

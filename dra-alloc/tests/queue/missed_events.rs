@@ -1,10 +1,14 @@
 //! Small clusters with an allocator: an event after which a refused pod fits is one that its refusal waits for.
 
+use std::sync::Arc;
+
+use dra_alloc::fit::{Allocatable, Misfit, PodNeeds};
 use dra_alloc::pods::{ClaimTracker, GroupRound, PodCycle, PodOptions, QueueHint};
 use dra_alloc::queue::{ClusterEvent, ObjectChange, Refusal, Remedy};
 use dra_alloc::{Allocator, Budget, Classes, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use nnn::memory::{NodeUsage, PodUsage};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -260,4 +264,76 @@ fn an_attempt_tells_what_it_gives_back() {
     drop(cycle.unreserve(&mut tracker));
     assert!(given_back.iter().any(|remedy| refusal.is_helped_by(remedy)), "the claim is free again");
     assert!(given_back.contains(&Remedy::Devices { driver: "d0".to_owned() }) && given_back.contains(&Remedy::Room));
+}
+
+/// Returns what keeps a pod off a node where another pod may run.
+fn misfits(pod: &Pod, node: &Node, other: Option<&Pod>) -> Vec<Misfit> {
+    let mut usage = NodeUsage::default();
+    other.iter().for_each(|other| usage.add(&PodUsage::held_by(other).unwrap()));
+    let has = Allocatable::new(node).unwrap();
+    PodNeeds::new(pod).unwrap().misfits(node, &has, &usage, &Classes::default())
+}
+
+#[test]
+fn a_change_that_lifts_a_misfit_is_not_missed() {
+    let amounts = json!({"cpu": "2", "memory": "4Gi", "pods": "1"});
+    let node = |spec: Value, amounts: &Value, labels: Value| -> Node {
+        let status = json!({"capacity": amounts, "allocatable": amounts});
+        read(json!({"metadata": {"name": "n", "uid": "n", "labels": labels}, "spec": spec, "status": status}))
+    };
+    let plain = node(json!({}), &amounts, json!({"zone": "a"}));
+    let taint = json!([{"key": "a", "effect": "NoSchedule"}]);
+    let waits = |node: Option<&str>, cpu: &str, ports: Value| -> Arc<Pod> {
+        let container = json!({"name": "c", "resources": {"requests": {"cpu": cpu}}, "ports": ports});
+        let spec = json!({"nodeName": node, "nodeSelector": {"zone": "a"}, "containers": [container]});
+        Arc::new(read(json!({"metadata": {"namespace": "ns", "name": cpu, "uid": cpu}, "spec": spec})))
+    };
+    let pod = waits(None, "1500m", json!([]));
+    let nodes = [
+        node(json!({"unschedulable": true}), &amounts, json!({"zone": "a"})),
+        node(json!({"taints": taint}), &amounts, json!({"zone": "a"})),
+        node(json!({}), &amounts, json!({"zone": "b"})),
+        node(json!({}), &json!({"cpu": "1", "memory": "4Gi", "pods": "1"}), json!({"zone": "a"})),
+        node(json!({}), &json!({"cpu": "2", "memory": "4Gi", "pods": "0"}), json!({"zone": "a"})),
+    ];
+    let other_driver = Remedy::Devices { driver: "d.example.com".to_owned() };
+    for old in &nodes {
+        let misfits_before = misfits(&pod, old, None);
+        assert!(!misfits_before.is_empty() && misfits(&pod, &plain, None).is_empty(), "{old:?}");
+        let mut refusal = Refusal::default();
+        misfits_before.iter().for_each(|misfit| refusal.add_misfit(misfit));
+        let event = ClusterEvent::Node(ObjectChange::Updated { old, new: &plain });
+        assert_eq!(refusal.hint(&event), QueueHint::Queue, "{misfits_before:?}");
+        assert!(!refusal.is_helped_by(&other_driver), "{misfits_before:?}");
+    }
+    let port = json!([{"containerPort": 1, "hostPort": 8080}]);
+    let pairs =
+        [(pod, waits(Some("n"), "1", json!([]))), (waits(None, "1m", port.clone()), waits(Some("n"), "2m", port))];
+    let big = node(json!({}), &json!({"cpu": "2", "memory": "4Gi", "pods": "9"}), json!({"zone": "a"}));
+    for (pod, other) in &pairs {
+        for node in [&plain, &big] {
+            let before = misfits(pod, node, Some(other));
+            assert!(!before.is_empty() && misfits(pod, node, None).is_empty(), "{before:?}");
+            let mut refusal = Refusal::default();
+            before.iter().for_each(|misfit| refusal.add_misfit(misfit));
+            let event = ClusterEvent::Pod(ObjectChange::Deleted(other));
+            assert_eq!(refusal.hint(&event), QueueHint::Queue, "{before:?}");
+        }
+    }
+}
+
+/// Room that is kept for a nominated pod is free once the pod runs elsewhere.
+#[test]
+fn a_nomination_that_was_not_used_is_room() {
+    let pod = |node: Option<&str>| -> Arc<Pod> {
+        Arc::new(read(json!({"metadata": {"namespace": "ns", "name": "p", "uid": "p"},
+            "spec": {"containers": [], "nodeName": node}, "status": {"nominatedNodeName": "a"}})))
+    };
+    let waiting = pod(None);
+    let brings = |node: &str| {
+        let bound = pod(Some(node));
+        ClusterEvent::Pod(ObjectChange::Updated { old: &waiting, new: &bound }).remedies()
+    };
+    assert_eq!(brings("a"), [Remedy::Neighbors]);
+    assert_eq!(brings("b"), [Remedy::Room, Remedy::Neighbors]);
 }

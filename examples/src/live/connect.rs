@@ -36,6 +36,7 @@ pub struct Cluster {
     pub release: Profile,
     /// Namespace of the context.
     pub namespace: String,
+    config: Config,
 }
 
 impl Cluster {
@@ -50,12 +51,24 @@ impl Cluster {
         let agent = HeaderValue::try_from(format!("dra-sdk-{program}/{}", env!("CARGO_PKG_VERSION")));
         config.headers.extend(agent.ok().map(|agent| (USER_AGENT, agent)));
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
-        let builder = ClientBuilder::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
-        let client = builder.with_layer(&AnswersLayer(LIMITS)).build();
+        let client = client_of(config.clone())?;
         let version = answered_within(FIRST_ATTEMPTS, || client.apiserver_version()).await.outcome;
         let version = version.map_err(|error| LiveError::from_first_call(url.clone(), &error))?;
-        Ok(Self { release: Profile::of_server(&version)?, client, url, namespace })
+        Ok(Self { release: Profile::of_server(&version)?, client, url, namespace, config })
     }
+
+    /// Returns another client, which works in the runtime of the caller and waits for no call of the first one.
+    ///
+    /// # Errors
+    /// Keys or certificates can't be read any more.
+    pub fn another_client(&self) -> Result<Client, LiveError> {
+        client_of(self.config.clone())
+    }
+}
+
+fn client_of(config: Config) -> Result<Client, LiveError> {
+    let builder = ClientBuilder::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
+    Ok(builder.with_layer(&AnswersLayer(LIMITS)).build())
 }
 
 impl Cluster {

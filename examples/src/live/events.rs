@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
+use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Event, EventSource, Node, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use nnn::PodKey;
 use serde_json::json;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio_stream::wrappers::ReceiverStream;
 
 use super::failure::{Trouble, text, trouble};
+use super::metrics::Series;
 use super::now;
 use super::retry::answered;
 use crate::output::say;
@@ -21,6 +25,9 @@ const LONGEST: usize = 1024;
 
 /// Largest number of objects whose last message is remembered.
 const REMEMBERED: usize = 10_000;
+
+/// Number of events that wait to be written.
+const WAITING: usize = 4096;
 
 /// Object that an event is about. Events about objects without a namespace are in `default`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +141,54 @@ impl Events {
             last_timestamp: time,
             count: Some(1),
             ..Event::default()
+        }
+    }
+}
+
+/// Events that are written in the background: who has decided something does not wait for them.
+#[derive(Debug)]
+pub struct EventQueue {
+    sender: Sender<Told>,
+    lost: Series,
+}
+
+/// Event that waits to be written.
+#[derive(Debug)]
+struct Told {
+    about: Subject,
+    kind: &'static str,
+    reason: &'static str,
+    message: String,
+}
+
+impl EventQueue {
+    /// Begins to write events, a number at a time. If too many wait, the next ones are left out, and counted as `lost`.
+    #[must_use]
+    pub fn start(events: Events, client: &Client, at_a_time: usize, lost: Series) -> Self {
+        let (sender, receiver) = channel(WAITING);
+        let client = client.clone();
+        tokio::spawn(async move {
+            let (events, client) = (&events, &client);
+            let write =
+                async |told: Told| events.write(client, &told.about, told.kind, told.reason, &told.message).await;
+            ReceiverStream::new(receiver).for_each_concurrent(at_a_time, write).await;
+        });
+        Self { sender, lost }
+    }
+
+    /// Tells that something went well.
+    pub fn normal(&self, about: impl Into<Subject>, reason: &'static str, message: String) {
+        self.tell(Told { about: about.into(), kind: "Normal", reason, message });
+    }
+
+    /// Tells that something did not go well.
+    pub fn warning(&self, about: impl Into<Subject>, reason: &'static str, message: String) {
+        self.tell(Told { about: about.into(), kind: "Warning", reason, message });
+    }
+
+    fn tell(&self, told: Told) {
+        if self.sender.try_send(told).is_err() {
+            self.lost.add(&[], 1);
         }
     }
 }

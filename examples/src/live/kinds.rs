@@ -14,6 +14,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use dra_alloc::pods::{ClaimSituation, CycleClaim, PodCycle, PodExplanation};
+use dra_alloc::queue::{Refusal, Remedy};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimSpec};
 use nnn::memory::PodUsage;
@@ -50,6 +51,8 @@ struct Kind {
     refusals: BTreeMap<String, PodExplanation>,
     /// The reasons of all of them, shared with who was told them last.
     explanation: Arc<PodExplanation>,
+    /// Remedies of the refusals so far, without those of the pods' own claims.
+    refusal: Refusal,
 }
 
 /// Name of a kind of pods.
@@ -138,6 +141,19 @@ impl Kinds {
             self.keep(name, kind);
         }
         best
+    }
+
+    /// Adds what nodes have refused a pod of a kind for, and returns what they have refused the kind for so far: a node that has
+    /// refused one pod is not asked for the next. Claims of the pods are left out, for each pod has its own.
+    ///
+    /// # Complexity
+    /// Linear in the number of remedies.
+    pub fn add_refusal(&mut self, kind: Option<&KindName>, refusal: &Refusal) -> Refusal {
+        let is_common = |remedy: &&Remedy| !matches!(remedy, Remedy::Claim { .. });
+        let common = Refusal::new(refusal.remedies().filter(is_common).cloned());
+        let Some(known) = kind.and_then(|kind| self.known.get_mut(&kind.text)) else { return common };
+        known.refusal.add_all(common);
+        known.refusal.clone()
     }
 
     fn keep(&mut self, name: &KindName, mut kind: Kind) {

@@ -10,9 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client, Error};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::connect::Cluster;
 use super::failure::{LiveError, Trouble, text, trouble};
 use super::now;
 use super::stop::told_to_stop;
@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// # Errors
 /// Those of the work; leases can't be read or written; another copy has the lease.
 pub async fn work_alone<E: From<LiveError>>(
-    client: &Client,
+    cluster: &Cluster,
     lease: &LeaseArgs,
     name: &str,
     mut work: impl AsyncFnMut() -> Result<(), E>,
@@ -40,7 +40,7 @@ pub async fn work_alone<E: From<LiveError>>(
     let mut stop = pin!(told_to_stop());
     loop {
         let mut held = tokio::select! {
-            held = HeldLease::acquire(client, lease, name) => held?,
+            held = HeldLease::acquire(cluster, lease, name) => held?,
             stopped = &mut stop => return Ok(stopped?),
         };
         let ended = tokio::select! {
@@ -56,10 +56,10 @@ pub async fn work_alone<E: From<LiveError>>(
         };
         match ended {
             Some(ended) => {
-                held.release(client).await;
+                held.release(&cluster.client).await;
                 return ended;
             }
-            None => held.renewal.abort(),
+            None => drop(held),
         }
     }
 }
@@ -73,7 +73,8 @@ enum LeaseEnd {
     Failed(LiveError),
 }
 
-/// Lease that this program holds. It is renewed in the background, and given back by [`HeldLease::release`].
+/// Lease that this program holds. It is renewed by a thread of its own, which waits neither for decisions nor for other calls,
+/// and given back by [`HeldLease::release`].
 ///
 /// Between the end of a lease and the moment at which its former holder notices, two copies may work; each of their writes
 /// names the version that it is about, so that one of two that collide is refused.
@@ -81,7 +82,8 @@ enum LeaseEnd {
 struct HeldLease {
     place: Arc<Place>,
     ended: oneshot::Receiver<LeaseEnd>,
-    renewal: JoinHandle<()>,
+    /// The renewal ends with this value.
+    renewal: oneshot::Sender<()>,
 }
 
 #[derive(Debug)]
@@ -112,10 +114,10 @@ impl Place {
 impl HeldLease {
     /// Waits until no other copy holds the lease, and takes it. For as long as it lasts without being renewed, nobody
     /// works after its holder was killed.
-    async fn acquire(client: &Client, lease: &LeaseArgs, name: &str) -> Result<Self, LiveError> {
+    async fn acquire(cluster: &Cluster, lease: &LeaseArgs, name: &str) -> Result<Self, LiveError> {
         let (namespace, duration) = (lease.lease_namespace.clone(), lease.duration());
         let place = Arc::new(Place { namespace, name: name.to_owned(), identity: identity(), duration });
-        let api: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
+        let api: Api<Lease> = Api::namespaced(cluster.client.clone(), &place.namespace);
         // The holder's clock may be another one: a lease has ended when it did not change for its duration.
         let mut seen: Option<(LeaseSpec, Instant)> = None;
         loop {
@@ -128,11 +130,11 @@ impl HeldLease {
                 }
             }
         }
-        let (end, ended) = oneshot::channel();
-        let renewed = Arc::clone(&place);
-        let renewal = tokio::spawn(async move {
+        let ((end, ended), (renewal, is_over)) = (oneshot::channel(), oneshot::channel());
+        let (cluster, renewed) = (cluster.clone(), Arc::clone(&place));
+        std::thread::spawn(move || {
             // Who has stopped to work needs no reason.
-            let _ = end.send(renew(&api, &renewed).await);
+            let _ = renew_apart(&cluster, &renewed, is_over).map(|reason| end.send(reason));
         });
         Ok(Self { place, ended, renewal })
     }
@@ -145,7 +147,7 @@ impl HeldLease {
 
     /// Gives the lease back, so that another copy need not wait.
     async fn release(self, client: &Client) {
-        self.renewal.abort();
+        drop(self.renewal);
         let api: Api<Lease> = Api::namespaced(client.clone(), &self.place.namespace);
         let Ok(mut lease) = api.get(&self.place.name).await else { return };
         let spec = lease.spec.get_or_insert_default();
@@ -237,6 +239,24 @@ async fn again(verb: &'static str, error: &Error) -> Result<Attempt, LiveError> 
     }
     tokio::time::sleep(PAUSE).await;
     Ok(Attempt::Again(text(error)))
+}
+
+/// Renews a lease in a runtime of its own, until nobody needs it any more; or returns what has ended it.
+fn renew_apart(cluster: &Cluster, place: &Place, is_over: oneshot::Receiver<()>) -> Option<LeaseEnd> {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Some(LeaseEnd::Failed(LiveError::Runtime(error))),
+    };
+    runtime.block_on(async {
+        let api = match cluster.another_client() {
+            Ok(client) => Api::namespaced(client, &place.namespace),
+            Err(error) => return Some(LeaseEnd::Failed(error)),
+        };
+        tokio::select! {
+            end = renew(&api, place) => Some(end),
+            _ = is_over => None,
+        }
+    })
 }
 
 /// Renews a lease until somebody else has it, or it was not renewed in time. Returns what has ended it.

@@ -1,15 +1,16 @@
 //! Calls about pods: nomination, condition, binding.
 
+use dra_alloc::pods::{ApiResponse, BindingCall, BindingRequest};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
 use nnn::PodKey;
-use nnn::memory::BindingAnswer;
 use serde_json::{Value, json};
 
-use super::failure::{Trouble, trouble};
+use super::claim_calls;
+use super::failure::{Trouble, text, trouble};
 use super::now;
-use super::retry::answered;
+use super::retry::{answered, once};
 
 fn pods(client: &Client, pod: &PodKey) -> Api<Pod> {
     Api::namespaced(client.clone(), &pod.namespace)
@@ -77,44 +78,39 @@ async fn patch_status(client: &Client, pod: &PodKey, patch: Value) -> Result<Pod
     answered(|| api.patch_status(&pod.name, &params, &patch)).await.outcome
 }
 
-/// Returns the pod that has a name now.
-///
-/// # Errors
-/// The server does not answer.
-pub async fn find(client: &Client, pod: &PodKey) -> Result<Option<Pod>, Error> {
-    answered(|| async { pods(client, pod).get_opt(&pod.name).await }).await.outcome
-}
-
-/// Returns what a failed binding means for who assumes the pod on its node.
-#[must_use]
-pub fn binding_answer(error: &Error) -> BindingAnswer {
-    match trouble(error) {
-        Trouble::Unanswered | Trouble::Later => BindingAnswer::Lost,
-        _ => BindingAnswer::Refused,
+/// Carries out a call of a pod's binding and returns the answer of the server. What must not be done twice is sent once: if its
+/// answer is lost, who asked reads the object and decides.
+pub async fn carry_out(client: &Client, call: &BindingCall) -> ApiResponse {
+    let pod = &call.pod;
+    match &call.request {
+        BindingRequest::Status(command) => {
+            answer(patch_status(client, pod, command.patch(now()).unwrap_or_default()).await.map(Some))
+        }
+        BindingRequest::Claim(write) => claim_calls::carry_out(client, write).await,
+        BindingRequest::Bind { node } => {
+            let metadata = json!({"name": pod.name, "namespace": pod.namespace, "uid": pod.uid});
+            let target = json!({"apiVersion": "v1", "kind": "Node", "name": node});
+            let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target});
+            let (api, post) = (pods(client, pod), PostParams::default());
+            let sent = once(api.create_subresource::<Value, Value>("binding", &pod.name, &post, &binding)).await;
+            answer(sent.map(|_| None))
+        }
+        BindingRequest::ReadPod => {
+            answer(answered(|| async { pods(client, pod).get_opt(&pod.name).await }).await.outcome)
+        }
+        other => ApiResponse::Failed(format!("no such call: {other:?}")),
     }
 }
 
-/// Binds a pod to a node. A pod that is on this node already is bound: the answer to an earlier call was lost.
-///
-/// # Errors
-/// The pod is gone, being deleted or on another node, or the server does not answer.
-pub async fn bind(client: &Client, pod: &PodKey, node: &str) -> Result<(), Error> {
-    let api = pods(client, pod);
-    let metadata = json!({"name": pod.name, "namespace": pod.namespace, "uid": pod.uid});
-    let target = json!({"apiVersion": "v1", "kind": "Node", "name": node});
-    let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target});
-    let post = PostParams::default();
-    let sent = answered(|| api.create_subresource::<Value, Value>("binding", &pod.name, &post, &binding)).await;
-    match sent.outcome {
-        Err(error) if trouble(&error) == Trouble::Conflict => match answered(|| api.get(&pod.name)).await.outcome {
-            Ok(found) if is_on(&found, pod, node) => Ok(()),
-            _ => Err(error),
+fn answer(outcome: Result<Option<Pod>, Error>) -> ApiResponse {
+    match outcome {
+        Ok(Some(pod)) => ApiResponse::Pod(Box::new(pod)),
+        Ok(None) => ApiResponse::Done,
+        Err(error) => match trouble(&error) {
+            Trouble::Conflict => ApiResponse::Conflict(text(&error)),
+            Trouble::Unanswered => ApiResponse::Lost(text(&error)),
+            Trouble::Later => ApiResponse::Unavailable(text(&error)),
+            _ => ApiResponse::Failed(text(&error)),
         },
-        outcome => outcome.map(drop),
     }
-}
-
-fn is_on(found: &Pod, pod: &PodKey, node: &str) -> bool {
-    let bound = found.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-    found.metadata.uid.as_deref() == Some(&pod.uid) && bound == Some(node)
 }

@@ -23,6 +23,11 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
+    /// Returns the processor time.
+    pub(crate) fn processor(self) -> Duration {
+        self.processor
+    }
+
     /// Reads the usage of a process; `None` if it has ended.
     pub(crate) fn of(process: u32) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;

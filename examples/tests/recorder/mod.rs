@@ -302,6 +302,13 @@ impl Running {
         process.wait().unwrap();
     }
 
+    /// Ends the program in the middle of whatever it does.
+    pub(crate) fn kill(&mut self) {
+        let mut process = self.process.take().unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }

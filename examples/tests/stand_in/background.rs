@@ -35,10 +35,15 @@ impl Lines {
 
     /// Waits for a line with some words.
     fn wait_for(&mut self, words: &str) -> String {
+        self.wait_for_any(&[words])
+    }
+
+    /// Waits for a line with the words of one of several texts.
+    fn wait_for_any(&mut self, words: &[&str]) -> String {
         let begin = Instant::now();
         loop {
             match self.received.recv_timeout(PATIENCE.saturating_sub(begin.elapsed())) {
-                Ok(line) if line.contains(words) => return line,
+                Ok(line) if words.iter().any(|words| line.contains(words)) => return line,
                 Ok(line) => self.passed.push_str(&line),
                 Err(end) => panic!("it never says {words:?} ({end}), but\n{}", self.passed),
             }
@@ -62,6 +67,15 @@ impl Background {
     /// Waits for a line on stdout.
     pub(crate) fn says(&mut self, words: &str) -> String {
         self.stdout.wait_for(words)
+    }
+
+    /// Waits for lines on stdout with each of some words, in any order.
+    pub(crate) fn says_all(&mut self, words: &[&str]) {
+        let mut left = words.to_vec();
+        while !left.is_empty() {
+            let line = self.stdout.wait_for_any(&left);
+            left.retain(|words| !line.contains(words));
+        }
     }
 
     /// Waits for a line on stderr.

@@ -66,9 +66,19 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "RULE", requires = "bind", num_args = 0..=1, require_equals = true,
         default_missing_value = "kube")]
     pub(crate) preempt: Option<Preempt>,
-    /// Name that pods give in spec.schedulerName
+    /// Name that pods give in spec.schedulerName; may be repeated. The lease has the first name
     #[arg(long, value_name = "NAME", default_value = "dra-sdk", requires = "live")]
-    pub(crate) scheduler_name: String,
+    pub(crate) scheduler_name: Vec<String>,
+    /// Number of pods whose claims and bindings are written at a time; 1 is one after another
+    #[arg(long, value_name = "COUNT", default_value_t = 32, requires = "bind",
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) binds: u16,
+    /// Driver whose devices another scheduler gives away: they are not allocated; may be repeated
+    #[arg(long = "leave-driver", value_name = "DRIVER", requires = "bind")]
+    pub(crate) leave_drivers: Vec<String>,
+    /// Device class that is left to another scheduler: pods with a claim of it are refused; may be repeated
+    #[arg(long = "leave-class", value_name = "CLASS", requires = "bind")]
+    pub(crate) leave_classes: Vec<String>,
     #[command(flatten)]
     pub(crate) lease: LeaseArgs,
     #[command(flatten)]

@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) ->
             evaluator.tell(&Line::Evaluates { role: args.role.name(), server: &cluster.url })?;
             evaluator.work(args, &vitals).await
         };
-        work_alone(&cluster.client, &args.lease, &lease_name(args), evaluate).await
+        work_alone(&cluster, &args.lease, &lease_name(args), evaluate).await
     })
 }
 

@@ -83,7 +83,7 @@ impl<'a> Controller<'a> {
             put_line(self.form, &Line::Answers { server: cluster.url.clone() })?;
             self.work(&mut watches).await
         };
-        work_alone(&cluster.client, &args.lease, LEASE, answer).await
+        work_alone(cluster, &args.lease, LEASE, answer).await
     }
 
     async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {

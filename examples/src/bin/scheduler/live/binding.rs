@@ -1,166 +1,101 @@
-//! Bindings: the writes of a pod's claims one after the other, the wait for devices, the binding itself.
+//! Bindings of pods on their way: `dra_alloc::pods::Binding` says the next call of each, and what has become of it.
 
-use dra_alloc::pods::BindStep;
-use examples::live::claim_calls::carry_out;
-use examples::live::failure::text;
-use examples::live::{now, pod_calls};
-use examples::placing::rival;
-use nnn::memory::{BindingAnswer, PodStage};
+use dra_alloc::pods::{Binding, BindingMemory, BindingStep};
+use dra_alloc::queue::{QueueAttempt, Remedy};
+use examples::live::now;
+use tokio::time::Instant;
 
-use super::attempt::OpenBinding;
+use super::calls::{Answer, Asker, Call, written_claim};
 use super::counts::Outcome;
 use super::line::Line;
-use super::queue::Setback;
-use super::{LiveError, LiveScheduler, note, place_of};
+use super::{LiveError, LiveScheduler, note};
 
-/// State of a binding after its claims were looked at.
-enum Progress {
-    Ready,
-    Again,
-    Waits,
-    Failed(String),
+/// Pod with a node, on its way to it.
+#[derive(Debug)]
+pub(super) struct OpenBinding {
+    pub(super) attempt: QueueAttempt,
+    pub(super) binding: Binding,
+    /// Name that the pod asks for in `schedulerName`.
+    pub(super) profile: String,
+    /// Time since which the pod waits, and beginning of the attempt.
+    pub(super) since: Instant,
+    pub(super) begin: Instant,
+    /// True if it waits for something else than the answer to its own call.
+    pub(super) waits: bool,
+    /// What others can have if the pod is not bound.
+    pub(super) remedies: Vec<Remedy>,
 }
 
 impl LiveScheduler<'_> {
-    /// Goes on with each binding that waits.
-    pub(super) async fn go_on_with_bindings(&mut self) -> Result<(), LiveError> {
-        let waiting: Vec<String> = self.open.keys().cloned().collect();
-        for uid in waiting {
-            self.go_on_with(&uid).await?;
-        }
-        Ok(())
+    /// Goes on with each binding that waits for devices, for its turn at a claim, or for a time.
+    pub(super) fn go_on_with_waiting(&mut self) -> Result<(), LiveError> {
+        let waits = |(uid, open): (&String, &OpenBinding)| open.waits.then(|| uid.clone());
+        let waiting: Vec<String> = self.open.iter().filter_map(waits).collect();
+        waiting.iter().try_for_each(|uid| self.go_on_with(uid))
     }
 
-    /// Goes on with the binding of a pod, and keeps it if devices have to become ready.
-    pub(super) async fn go_on_with(&mut self, uid: &str) -> Result<(), LiveError> {
-        let Some(mut open) = self.open.remove(uid) else { return Ok(()) };
-        let progress = match self.view.pods.stage(uid) {
-            Some(PodStage::Bound { node }) if node == open.node => return self.bound(&open).await,
-            Some(PodStage::Assumed { .. }) => self.write_claims(&mut open).await,
-            // Its claims were written before: the same binding is sent once more.
-            Some(PodStage::InDoubt { .. }) => Progress::Again,
-            Some(PodStage::Bound { node }) => Progress::Failed(format!("it is bound to {node} already")),
-            _ => Progress::Failed("the pod is gone".to_owned()),
-        };
-        match progress {
-            Progress::Waits => {
-                self.open.insert(uid.to_owned(), open);
-                Ok(())
-            }
-            Progress::Failed(reason) => {
-                self.give_up(open, &reason).await;
-                Ok(())
-            }
-            Progress::Ready if self.gives_way(&open)? => {
-                self.give_way(open).await;
-                Ok(())
-            }
-            Progress::Ready | Progress::Again => {
-                match pod_calls::bind(&self.cluster.client, &open.pod, &open.node).await {
-                    Ok(()) => self.bound(&open).await,
-                    Err(error) => {
-                        self.not_bound(open, &error).await;
-                        Ok(())
-                    }
-                }
-            }
-        }
-    }
-
-    async fn write_claims(&mut self, open: &mut OpenBinding) -> Progress {
-        let Some((cycle, binding)) = &mut open.claims else { return Progress::Ready };
-        loop {
-            match binding.next(cycle, &mut self.view.claims, now()) {
-                BindStep::Write(write) => {
-                    let answer = carry_out(&self.cluster.client, &write).await;
-                    binding.answer(cycle, &mut self.view.claims, answer, now());
-                }
-                BindStep::Wait { .. } => return Progress::Waits,
-                BindStep::Failed(error) => return Progress::Failed(error.to_string()),
-                _ => return Progress::Ready,
-            }
-        }
-    }
-
-    /// Looks at the claims once more, as they are watched now. Returns true if another claim holds a device that this binding has
-    /// chosen: another scheduler has given it away, too. What is written after this look nobody undoes.
-    fn gives_way(&mut self, open: &OpenBinding) -> Result<bool, LiveError> {
+    /// Takes the next step of a binding, once everything is known that has changed.
+    pub(super) fn go_on_with(&mut self, uid: &str) -> Result<(), LiveError> {
         self.take_changes()?;
-        let Some((cycle, _)) = &open.claims else { return Ok(false) };
-        let rival = rival(cycle, self.view.claims.state());
-        if let Some((device, claim)) = &rival {
-            note(format_args!(
-                "{}: {device} is held by {claim} as well, which another scheduler has allocated",
-                open.pod
-            ));
-        }
-        Ok(rival.is_some())
-    }
-
-    /// Gives the devices of a binding back that another claim holds as well, and tries the pod later.
-    async fn give_way(&mut self, mut open: OpenBinding) {
-        if let Some((cycle, _)) = &mut open.claims {
-            let calls = cycle.give_way(&mut self.view.claims);
-            self.make(calls).await;
-        }
-        self.give_up(open, "another scheduler has given its devices away").await;
-    }
-
-    /// Keeps a binding that may be stored, and gives up one that is not.
-    async fn not_bound(&mut self, open: OpenBinding, error: &kube::Error) {
-        let (uid, answer) = (open.pod.uid.clone(), pod_calls::binding_answer(error));
-        let is_in_doubt = |stage: Option<PodStage<'_>>| matches!(stage, Some(PodStage::InDoubt { .. }));
-        self.view.pods.answer_binding(&uid, answer);
-        if answer == BindingAnswer::Refused && is_in_doubt(self.view.pods.stage(&uid)) {
-            // The lost call is over by now: what is stored tells if it was carried out.
-            match pod_calls::find(&self.cluster.client, &open.pod).await {
-                Ok(found) => drop(found.map(|pod| self.view.pods.settle(pod))),
-                Err(error) => note(format_args!("{}: not read: {}", open.pod, text(&error))),
+        let Some(open) = self.open.get_mut(uid) else { return Ok(()) };
+        let mut memory = BindingMemory { pods: &mut self.view.pods, claims: &mut self.view.claims };
+        let step = open.binding.next(&mut memory, now());
+        open.waits = matches!(step, BindingStep::Wait { .. });
+        match step {
+            BindingStep::Call(call) => {
+                self.calls.make(Asker::Binding(uid.to_owned()), Call::Binding(Box::new(call)));
             }
-        }
-        match self.view.pods.stage(&uid) {
-            Some(PodStage::InDoubt { .. } | PodStage::Bound { .. }) => {
-                note(format_args!("{}: not known to be bound: {}", open.pod, text(error)));
-                self.open.insert(uid, open);
+            BindingStep::Bound => return self.open.remove(uid).map_or(Ok(()), |open| self.bound(open)),
+            BindingStep::GaveUp { reason, problems } => {
+                problems.iter().for_each(note);
+                if let Some(open) = self.open.remove(uid) {
+                    self.given_up(open, reason.to_string());
+                }
             }
-            _ => self.give_up(open, &text(error)).await,
+            _ => {}
         }
-    }
-
-    async fn bound(&mut self, open: &OpenBinding) -> Result<(), LiveError> {
-        let OpenBinding { pod, node, .. } = open;
-        // Until the watch shows it, memory has the pod on its node: it is not placed twice.
-        self.view.pods.answer_binding(&pod.uid, BindingAnswer::Stored);
-        let place = place_of(pod);
-        self.counts.attempt(Outcome::Scheduled, open.begin.elapsed());
-        if let Some(since) = self.queue.waiting_since(&place) {
-            self.counts.bound(since.elapsed());
-        }
-        self.queue.remove(&place);
-        self.awaited.remove(&pod.uid);
-        self.tell(&Line::Bound { pod: pod.to_string(), node: node.clone() })?;
-        let message = format!("Successfully assigned {pod} to {node}");
-        self.events.normal(&self.cluster.client, pod, "Scheduled", &message).await;
+        self.touch_changed();
         Ok(())
     }
 
-    /// Takes back what a binding has reserved, and tries the pod later.
-    pub(super) async fn give_up(&mut self, open: OpenBinding, reason: &str) {
-        let OpenBinding { pod, claims, begin, .. } = open;
-        self.counts.attempt(Outcome::Error, begin.elapsed());
+    /// Takes the answer to a call of a binding.
+    pub(super) fn answer_binding(&mut self, uid: &str, answer: Answer) -> Result<(), LiveError> {
+        let (Some(open), Answer::Binding(call, answer)) = (self.open.get_mut(uid), answer) else { return Ok(()) };
+        let (claim, queue) = (written_claim(&call), &mut self.queue);
+        // Others may wait for their turn.
+        self.looked.1 |= claim.is_some();
+        self.view.change(
+            Some(&call.pod),
+            claim.as_ref(),
+            |pods, claims| open.binding.answer(&call, answer, &mut BindingMemory { pods, claims }, now()),
+            |event| queue.observe(event),
+        );
+        self.go_on_with(uid)
+    }
+
+    fn bound(&mut self, open: OpenBinding) -> Result<(), LiveError> {
+        let OpenBinding { attempt, binding, profile, since, begin, .. } = open;
+        let (pod, node) = (binding.pod(), binding.node());
+        self.counts.attempt(Outcome::Scheduled, &profile, begin.elapsed());
+        self.counts.bound(since.elapsed(), attempt.number());
+        self.queue.done(attempt);
+        self.awaited.remove(&pod.uid);
+        self.tell(&Line::Bound { pod: pod.to_string(), node: node.to_owned() })?;
+        self.events.normal(pod, "Scheduled", format!("Successfully assigned {pod} to {node}"));
+        Ok(())
+    }
+
+    /// Tries a pod later that is not bound, and lets others have what it had reserved.
+    fn given_up(&mut self, open: OpenBinding, reason: String) {
+        let OpenBinding { attempt, binding, profile, begin, remedies, .. } = open;
+        let pod = binding.pod();
+        self.counts.attempt(Outcome::Error, &profile, begin.elapsed());
         note(format_args!("{pod}: not bound: {reason}"));
-        self.view.pods.forget_assumed(&pod.uid).map_or_else(note, drop);
-        self.touch_changed();
-        if let Some((mut cycle, _)) = claims {
-            let before = cycle.clone();
-            let calls = cycle.unreserve(&mut self.view.claims);
-            self.make(calls).await;
-            self.touch_devices_of(&before);
+        if let Some(cycle) = binding.cycle() {
+            self.touch_devices_of(cycle);
         }
-        if self.view.pods.nomination(&pod.uid).is_some() {
-            self.clear_nomination(&pod).await;
-        }
-        self.queue.delay(&place_of(&pod), Setback::Write);
-        self.events.warning(&self.cluster.client, &pod, "FailedScheduling", reason).await;
+        self.queue.wake(&remedies);
+        self.queue.failed(attempt);
+        self.events.warning(pod, "FailedScheduling", reason);
     }
 }

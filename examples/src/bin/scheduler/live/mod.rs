@@ -2,7 +2,10 @@
 
 mod attempt;
 mod binding;
+mod calls;
 mod counts;
+mod ending;
+mod left;
 mod line;
 mod preempt;
 mod queue;
@@ -10,39 +13,42 @@ mod queue;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use attempt::OpenBinding;
+use binding::OpenBinding;
+use calls::{Answer, Asker, Calls};
 use counts::Counts;
 use dra_alloc::Allocator;
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::selector::SelectorCache;
 use dra_attrs::Component;
+use ending::Ending;
 use examples::live::cluster_view::{ClusterView, watch_cluster};
 use examples::live::connect::Cluster;
-use examples::live::events::Events;
+use examples::live::events::{EventQueue, Events};
 use examples::live::failure::LiveError as ClusterError;
 use examples::live::kinds::Kinds;
 use examples::live::lease::work_alone;
 use examples::live::listing::list_if_allowed;
 use examples::live::touched::{Nodes, Place, Touched};
 use examples::live::vitals::Vitals;
-use examples::live::watching::Watches;
+use examples::live::watching::{Change, Watches};
 use examples::live::why::{GateSource, NotPending, Question, shown};
 use examples::output::{Format, LineForm, OutputError, put, put_line, say};
 use examples::preempt::Who;
 use k8s_openapi::api::core::v1::Pod;
+use left::LeftToOthers;
 use line::Line;
 use nnn::PodKey;
-use queue::Queue;
+use queue::PodQueue;
 use tokio::time::Instant;
 
 use super::args::{Args, Command, Preempt};
 use super::schedule::Settings;
 
-/// Time in which changes are gathered before the pods are looked at anew.
-const GATHERING: Duration = Duration::from_millis(20);
+/// Number of events that are written at a time.
+const EVENTS_AT_A_TIME: usize = 8;
 
-/// Longest time between two looks at pods whose time has come.
+/// Longest time between two looks at bindings that wait for devices.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Time after which every verdict is forgotten, as kube-scheduler tries a pod that waits again after five minutes: a search that
@@ -65,18 +71,27 @@ struct LiveScheduler<'a> {
     cluster: &'a Cluster,
     settings: &'a Settings,
     options: PodOptions,
-    /// Name that pods ask for in `schedulerName`.
-    name: &'a str,
+    /// Names that pods ask for in `schedulerName`.
+    names: &'a [String],
+    left: LeftToOthers,
     watches: Watches,
     view: ClusterView,
-    queue: Queue,
+    queue: PodQueue,
     kinds: Kinds,
     /// Time at which all verdicts were forgotten last.
     forgot: Instant,
     selectors: SelectorCache,
-    events: Events,
+    events: EventQueue,
+    calls: Calls,
+    /// Largest number of pods with a call under way.
+    at_a_time: usize,
     /// Pods that have a node and are not bound yet, by UID.
     open: BTreeMap<String, OpenBinding>,
+    /// Attempts that end without a binding, by number.
+    endings: BTreeMap<u64, Ending>,
+    next_ending: u64,
+    /// Time of the last look at bindings that wait for devices, and true if a claim has changed since.
+    looked: (Instant, bool),
     /// Rule by which pods are preempted, if they are.
     preempt: Option<Preempt>,
     /// Claims that are to become free for a pod, by its UID.
@@ -91,8 +106,8 @@ struct LiveScheduler<'a> {
 /// # Errors
 /// The cluster can't be reached, or another copy works now.
 pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
-    // The search works on this thread; lease, watches and health have one of their own.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    // The search works on this thread; watches, writes and health have others.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
         let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
@@ -109,23 +124,36 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
 impl<'a> LiveScheduler<'a> {
     fn new(cluster: &'a Cluster, settings: &'a Settings, args: &'a Args) -> Self {
         let vitals = Vitals::default();
+        let counts = Counts::new(&vitals.metrics);
+        let (client, at_a_time) = (cluster.client.clone(), usize::from(args.binds));
         Self {
             cluster,
             settings,
             options: PodOptions::new(Component::new(settings.profile, settings.gates)),
-            name: &args.scheduler_name,
+            names: &args.scheduler_name,
+            left: LeftToOthers::new(&args.leave_drivers, &args.leave_classes),
             watches: Watches::default(),
             view: ClusterView::new(settings.gates),
-            queue: Queue::new(args.scheduler_name.clone()),
+            queue: PodQueue::new(&args.scheduler_name, counts.clone()),
             kinds: Kinds::default(),
             forgot: Instant::now(),
             selectors: SelectorCache::default(),
-            events: Events::new("dra-sdk-scheduler"),
+            events: EventQueue::start(
+                Events::new("dra-sdk-scheduler"),
+                &client,
+                EVENTS_AT_A_TIME,
+                counts.events_lost(),
+            ),
+            calls: Calls::new(client, at_a_time).0,
+            at_a_time,
             open: BTreeMap::new(),
+            endings: BTreeMap::new(),
+            next_ending: 0,
+            looked: (Instant::now(), false),
             preempt: args.preempt,
             awaited: BTreeMap::new(),
             form: if args.output == Format::Json { LineForm::Json } else { LineForm::Text },
-            counts: Counts::new(&vitals.metrics),
+            counts,
             vitals,
         }
     }
@@ -150,72 +178,114 @@ impl<'a> LiveScheduler<'a> {
     /// Binds pods until it is told to stop, or another copy has taken over.
     async fn bind(mut self, args: &Args) -> Result<(), LiveError> {
         self.vitals.serve(args.vitals.metrics_address).await?;
-        let (cluster, lease) = (self.cluster, format!("{}-scheduler", self.name));
+        let cluster = self.cluster;
+        let lease = format!("{}-scheduler", self.names.first().map(String::as_str).unwrap_or_default());
         let bind = async || {
-            self.begin_anew();
-            self.tell(&Line::Binds { scheduler: self.name.to_owned(), server: cluster.url.clone() })?;
+            // Without the lease no call is made any more.
+            let (calls, _held) = Calls::new(cluster.client.clone(), self.at_a_time);
+            self.begin_anew(calls);
+            self.tell(&Line::Binds { scheduler: self.names.join(", "), server: cluster.url.clone() })?;
             self.work().await
         };
-        Box::pin(work_alone(&cluster.client, &args.lease, &lease, bind)).await
+        Box::pin(work_alone(cluster, &args.lease, &lease, bind)).await
     }
 
     /// Forgets what was seen: after a time without the lease it may be otherwise.
-    fn begin_anew(&mut self) {
+    fn begin_anew(&mut self, calls: Calls) {
+        self.calls = calls;
         self.watches = watch_cluster(self.cluster);
         self.view = ClusterView::new(self.settings.gates);
-        self.queue = Queue::new(self.name.to_owned());
+        self.view.without_drivers.clone_from(&self.left.drivers);
+        self.queue = PodQueue::new(self.names, self.counts.clone());
         self.kinds = Kinds::default();
         self.open.clear();
+        self.endings.clear();
         self.awaited.clear();
     }
 
     async fn work(&mut self) -> Result<(), LiveError> {
         self.view.complete(&mut self.watches).await?;
-        self.take(Touched::Pods);
+        let (nodes, pods) = (self.view.nodes.len(), self.view.all_pods().count());
+        note(format_args!("has read {nodes} nodes and {pods} pods"));
+        self.counts.looked_at(pods.try_into().unwrap_or(u64::MAX));
+        self.queue.begin(&self.view);
+        self.touch_changed();
         loop {
             self.vitals.round();
             self.forget_old();
-            self.look().await?;
-            let next =
-                self.queue.next_due().map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK));
-            // Changes that come together are one reason to look.
-            if let Ok(Some(change)) = tokio::time::timeout(next, self.watches.next()).await {
-                let touched = self.view.apply(change)?;
-                self.take(touched);
-                tokio::time::sleep(GATHERING).await;
-            }
             self.take_changes()?;
+            self.take_answers()?;
+            self.look()?;
+            self.decide().await?;
+            self.queue.show();
+            let has_room = self.under_way() < self.at_a_time;
+            let next = self.queue.next_in().filter(|_| has_room).map_or(LOOK, |next| next.min(LOOK));
+            tokio::select! {
+                Some(change) = self.watches.next() => self.take_change(change)?,
+                Some((asker, answer)) = self.calls.next() => self.take_answer(asker, answer)?,
+                () = tokio::time::sleep(next) => {}
+            }
         }
+    }
+
+    /// Looks at the bindings that wait for devices, and at writes of which nobody knows if they were stored.
+    fn look(&mut self) -> Result<(), LiveError> {
+        let (at, has_news) = self.looked;
+        if !has_news && at.elapsed() < LOOK {
+            return Ok(());
+        }
+        self.looked = (Instant::now(), false);
+        let claims = self.view.claims.calls_in_doubt();
+        if !claims.is_empty() && !self.endings.values().any(|ending| ending.attempt.is_none()) {
+            self.end(Ending { claims, ..Ending::default() });
+        }
+        self.go_on_with_waiting()
     }
 
     /// Takes the changes that have come already.
     fn take_changes(&mut self) -> Result<(), LiveError> {
         while let Some(change) = self.watches.next_waiting() {
-            let touched = self.view.apply(change)?;
-            self.take(touched);
+            self.take_change(change)?;
         }
         Ok(())
     }
 
-    /// Notes what a change has touched.
-    fn take(&mut self, touched: Touched) {
-        match touched {
+    /// Takes the answers that have come already.
+    fn take_answers(&mut self) -> Result<(), LiveError> {
+        while let Some((asker, answer)) = self.calls.next_waiting() {
+            self.take_answer(asker, answer)?;
+        }
+        Ok(())
+    }
+
+    fn take_answer(&mut self, asker: Asker, answer: Answer) -> Result<(), LiveError> {
+        match asker {
+            Asker::Binding(uid) => self.answer_binding(&uid, answer),
+            Asker::Ending(number) => {
+                self.answer_ending(number, answer);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a change, and notes what it has touched.
+    fn take_change(&mut self, change: Change) -> Result<(), LiveError> {
+        let Self { view, queue, .. } = self;
+        match view.apply_and_tell(change, |event| queue.observe(event))? {
             Touched::Pods => {
                 self.counts.looked_at(self.view.all_pods().count().try_into().unwrap_or(u64::MAX));
-                self.queue.replace(&self.view);
+                self.queue.retain(&self.view);
             }
-            Touched::Pod(place) => {
-                self.counts.looked_at(1);
-                self.queue.update(&place, self.view.pod_at(&place));
-            }
-            Touched::Claim(claim, nodes) => {
-                self.queue.claim_changed(&claim);
+            Touched::Pod(_) => self.counts.looked_at(1),
+            Touched::Claim(_, nodes) => {
+                self.looked.1 = true;
                 self.touch(&nodes);
             }
             Touched::Nodes(nodes) => self.touch(&nodes),
             _ => {}
         }
         self.touch_changed();
+        Ok(())
     }
 
     /// Notes that pods have taken or left something of nodes.
@@ -226,7 +296,8 @@ impl<'a> LiveScheduler<'a> {
 
     /// Takes the pod that an answer of the server shows: the watch may be behind.
     fn learn(&mut self, pod: Pod) {
-        self.view.pods.observe(pod).map_or_else(note, drop);
+        let Self { view, queue, .. } = self;
+        view.learn(pod, |event| queue.observe(event));
         self.touch_changed();
     }
 
@@ -241,7 +312,6 @@ impl<'a> LiveScheduler<'a> {
     fn touch(&mut self, nodes: &Nodes) {
         if !nodes.is_empty() {
             self.kinds.touch(nodes);
-            self.queue.nodes_changed();
         }
     }
 
@@ -259,6 +329,17 @@ fn allocator<'a>(settings: &'a Settings, view: &'a ClusterView, selectors: &'a S
 
 fn place_of(pod: &PodKey) -> Place {
     (pod.namespace.clone(), pod.name.clone())
+}
+
+fn key_of(pod: &Pod) -> PodKey {
+    let metadata = &pod.metadata;
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    PodKey::new(&text(&metadata.namespace), &text(&metadata.name), &text(&metadata.uid))
+}
+
+/// Returns the name that a pod asks for in `schedulerName`.
+fn profile_of(pod: &Pod) -> &str {
+    pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or_default()
 }
 
 fn note(line: impl std::fmt::Display) {

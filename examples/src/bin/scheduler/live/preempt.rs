@@ -21,7 +21,7 @@ use nnn::PodKey;
 use nnn::memory::{PodStage, PodUsage};
 
 use super::line::Line;
-use super::{LiveError, LiveScheduler, allocator, note, place_of};
+use super::{LiveError, LiveScheduler, allocator, key_of, note, place_of, profile_of};
 use crate::args::Preempt;
 
 impl LiveScheduler<'_> {
@@ -131,18 +131,17 @@ impl LiveScheduler<'_> {
         let client = &self.cluster.client;
         for victim in &room.victims {
             let pod = PodKey::new(&victim.namespace, &victim.name, &victim.uid);
-            let is_assumed = matches!(self.view.pods.stage(&victim.uid), Some(PodStage::Assumed { .. }));
-            if is_assumed && self.open.contains_key(&victim.uid) {
-                self.cancel(&victim.uid, key, room).await;
+            if self.cancel(&victim.uid, key, room)? {
                 continue;
             }
             if !self.is_leaving(&pod) {
-                if let Err(error) = pod_calls::preempt(client, &pod, self.name).await {
+                let scheduler = self.view.pod_at(&place_of(key)).map(profile_of).unwrap_or_default();
+                if let Err(error) = pod_calls::preempt(client, &pod, scheduler).await {
                     note(format_args!("{key}: {pod} is not preempted: {}", text(&error)));
                     return Ok(());
                 }
                 let message = format!("Preempted by pod {} on node {}", key.uid, room.node());
-                self.events.normal(client, &pod, "Preempted", &message).await;
+                self.events.normal(&pod, "Preempted", message);
             }
         }
         self.counts.victims(room.victims.len());
@@ -169,12 +168,18 @@ impl LiveScheduler<'_> {
         self.awaited.insert(key.uid.clone(), room.freed.clone());
     }
 
-    /// Cancels the binding of a victim that is not bound yet.
-    async fn cancel(&mut self, uid: &str, preemptor: &PodKey, room: &Room) {
-        let Some(open) = self.open.remove(uid) else { return };
+    /// Cancels the binding of a victim that is not bound yet; false if there is none, or it may be bound already.
+    fn cancel(&mut self, uid: &str, preemptor: &PodKey, room: &Room) -> Result<bool, LiveError> {
+        let Some(open) = self.open.get_mut(uid) else { return Ok(false) };
+        if !open.binding.cancel("preempted before it was bound") {
+            return Ok(false);
+        }
         let message = format!("Preempted by pod {} on node {} (in kube-scheduler memory).", preemptor.uid, room.node());
-        self.events.normal(&self.cluster.client, &open.pod, "Preempted", &message).await;
-        self.give_up(open, "preempted before it was bound").await;
+        self.events.normal(open.binding.pod(), "Preempted", message);
+        if open.waits {
+            self.go_on_with(uid)?;
+        }
+        Ok(true)
     }
 
     fn is_leaving(&self, pod: &PodKey) -> bool {
@@ -214,12 +219,6 @@ fn nomination(pod: &Pod) -> Option<&str> {
     let is_bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
     let node = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
     node.filter(|node| !is_bound && !node.is_empty())
-}
-
-fn key_of(pod: &Pod) -> PodKey {
-    let metadata = &pod.metadata;
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    PodKey::new(&text(&metadata.namespace), &text(&metadata.name), &text(&metadata.uid))
 }
 
 fn names(pods: &[PodIdentity]) -> Vec<String> {

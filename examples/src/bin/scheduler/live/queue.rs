@@ -1,208 +1,253 @@
-//! Pods that wait for a node, kept as the watch tells, with the time of the next attempt for each.
+//! Pods that wait for a node: the queue of the library, with a clock, and with the counts that `/metrics` shows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use dra_alloc::claims::ClaimKey;
-use examples::candidates::{claims_of, is_pending};
-use examples::live::cluster_view::{ClusterView, place};
-use examples::live::touched::Place;
-use k8s_openapi::api::core::v1::{Pod, PodSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use dra_alloc::queue::{
+    ClusterEvent, ObjectChange, Place, PrioritySort, QueueAttempt, QueueOptions, Refusal, Remedy, SchedulingQueue,
+};
+use examples::live::cluster_view::ClusterView;
+use examples::live::now;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Pause after the first attempt that found no node.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+use super::counts::Counts;
+use super::note;
 
-/// Reason that an attempt has failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Setback {
-    /// No node fits: changes of nodes and claims bring the next attempt forward.
-    NoNode,
-    /// A write was refused, or somebody else has the devices. Nothing brings the next attempt forward but another pod spec: the
-    /// events that follow may be those of the own writes.
-    Write,
-    /// The search took too long, and will again.
-    TimedOut,
-    /// The pod has a rule that this scheduler does not know. Nothing changes that but another pod spec.
-    Foreign,
-}
+/// Queues of kube-scheduler, as metrics name them.
+const QUEUES: [(&str, Place); 4] = [
+    ("active", Place::Active),
+    ("backoff", Place::BackingOff),
+    ("unschedulable", Place::Unschedulable),
+    ("gated", Place::Gated),
+];
 
-impl Setback {
-    /// Returns the first and the longest pause.
-    const fn pauses(self) -> (Duration, Duration) {
-        match self {
-            Self::NoNode => (FIRST_PAUSE, Duration::from_secs(10)),
-            Self::Write => (Duration::from_secs(1), Duration::from_secs(30)),
-            Self::TimedOut => (Duration::from_secs(1), Duration::from_secs(300)),
-            Self::Foreign => (Duration::from_secs(300), Duration::from_secs(300)),
-        }
-    }
-}
-
-/// Pods that wait for a node of one scheduler.
+/// Pods that wait for a node of this scheduler.
 #[derive(Debug)]
-pub(super) struct Queue {
-    /// Name that pods ask for in `schedulerName`.
-    scheduler: String,
-    pods: BTreeMap<Place, Waiting>,
-    by_claim: BTreeMap<ClaimKey, BTreeSet<Place>>,
-    /// Pods by the time of their next attempt. One that is being bound has none.
-    due: BTreeSet<(Instant, Place)>,
+pub(super) struct PodQueue {
+    /// Names that pods ask for in `schedulerName`.
+    names: BTreeSet<String>,
+    queue: SchedulingQueue,
+    /// Pods that wait or are being tried, by UID.
+    known: BTreeMap<String, Known>,
+    /// The queue's time goes on whatever the clock does.
+    begin: (Timestamp, Instant),
+    counts: Counts,
 }
 
-/// Pod that waits.
 #[derive(Debug)]
-struct Waiting {
-    uid: Option<String>,
-    created: Option<Time>,
-    claims: BTreeSet<ClaimKey>,
-    /// Time at which the pod was first seen to wait.
+struct Known {
     since: Instant,
-    due: Option<Instant>,
-    /// Reason that the last attempt has failed, and the pause after it; `None` before the first one.
-    setback: Option<(Setback, Duration)>,
-    spec: Option<PodSpec>,
+    is_refused: bool,
 }
 
-impl Queue {
-    pub(super) const fn new(scheduler: String) -> Self {
-        Self { scheduler, pods: BTreeMap::new(), by_claim: BTreeMap::new(), due: BTreeSet::new() }
-    }
-
-    /// Takes a list of all pods.
-    pub(super) fn replace(&mut self, view: &ClusterView) {
-        let gone: Vec<Place> = self.pods.keys().filter(|place| view.pod_at(place).is_none()).cloned().collect();
-        for place in &gone {
-            self.remove(place);
-        }
-        for pod in view.all_pods() {
-            self.update(&place(&pod.metadata), Some(pod));
+impl PodQueue {
+    pub(super) fn new(names: &[String], counts: Counts) -> Self {
+        Self {
+            names: names.iter().cloned().collect(),
+            queue: SchedulingQueue::new(PrioritySort, QueueOptions::default()),
+            known: BTreeMap::new(),
+            begin: (now(), Instant::now()),
+            counts,
         }
     }
 
-    /// Takes a pod as it is now; `None` if it is gone.
-    pub(super) fn update(&mut self, place: &Place, pod: Option<&Pod>) {
-        let pod = pod.filter(|pod| is_pending(pod, Some(&self.scheduler)));
-        let uid = pod.and_then(|pod| pod.metadata.uid.as_ref());
-        if self.pods.get(place).is_some_and(|known| pod.is_none() || known.uid.as_ref() != uid) {
-            self.remove(place);
-        }
-        let Some(pod) = pod else { return };
-        let (now, claims) = (Instant::now(), claims_of(pod));
-        let waiting = self.pods.entry(place.clone()).or_insert_with(|| Waiting {
-            uid: uid.cloned(),
-            created: pod.metadata.creation_timestamp.clone(),
-            claims: BTreeSet::new(),
-            since: now,
-            due: None,
-            setback: None,
-            spec: pod.spec.clone(),
-        });
-        let is_new = waiting.due.is_none() && waiting.setback.is_none();
-        if waiting.spec != pod.spec {
-            // Another wish: what went wrong before may be over.
-            (waiting.spec, waiting.setback) =
-                (pod.spec.clone(), waiting.setback.map(|_| (Setback::NoNode, FIRST_PAUSE)));
-        }
-        for claim in waiting.claims.difference(&claims) {
-            remove_place(&mut self.by_claim, claim, place);
-        }
-        for claim in claims.difference(&waiting.claims) {
-            self.by_claim.entry(claim.clone()).or_default().insert(place.clone());
-        }
-        waiting.claims = claims;
-        if is_new { self.set_due(place, now) } else { self.soon(place) }
+    fn now(&self) -> Timestamp {
+        let (time, begin) = self.begin;
+        SignedDuration::try_from(begin.elapsed()).ok().and_then(|since| time.checked_add(since).ok()).unwrap_or(time)
     }
 
-    pub(super) fn remove(&mut self, place: &Place) {
-        let Some(known) = self.pods.remove(place) else { return };
-        for claim in &known.claims {
-            remove_place(&mut self.by_claim, claim, place);
-        }
-        if let Some(due) = known.due {
-            self.due.remove(&(due, place.clone()));
-        }
-    }
-
-    /// Notes a change of a claim: its pods are tried anew.
-    pub(super) fn claim_changed(&mut self, claim: &ClaimKey) {
-        let places: Vec<Place> = self.by_claim.get(claim).into_iter().flatten().cloned().collect();
-        for place in &places {
-            self.soon(place);
-        }
-    }
-
-    /// Notes a change of nodes: every pod is tried anew.
-    pub(super) fn nodes_changed(&mut self) {
-        let places: Vec<Place> = self.due.iter().map(|(_, place)| place.clone()).collect();
-        for place in &places {
-            self.soon(place);
-        }
-    }
-
-    /// Takes the pods whose time has come, the oldest first. Each has no further attempt before [`Queue::delay`].
-    pub(super) fn take_due(&mut self) -> Vec<Place> {
-        let now = Instant::now();
-        let mut due = Vec::new();
-        while self.due.first().is_some_and(|(due, _)| *due <= now) {
-            let Some((_, place)) = self.due.pop_first() else { break };
-            if let Some(waiting) = self.pods.get_mut(&place) {
-                waiting.due = None;
-                due.push((waiting.created.clone(), place.1.clone(), place));
+    /// Takes an event. Pods of other schedulers are not added, and bring what they bring to those that wait.
+    pub(super) fn observe(&mut self, event: &ClusterEvent<'_>) {
+        let pod = match event {
+            ClusterEvent::Pod(
+                ObjectChange::Added(pod) | ObjectChange::Updated { new: pod, .. } | ObjectChange::Deleted(pod),
+            ) => Some(*pod),
+            _ => None,
+        };
+        let is_other = pod.is_some_and(|pod| !self.is_ours(pod));
+        let mut refused = None;
+        self.counted(label(event), |queue, now| {
+            if is_other {
+                queue.wake(&event.remedies(), now);
+            } else {
+                refused = queue.observe(event, now).err();
             }
+        });
+        if let Some(error) = refused {
+            note(error);
         }
-        due.sort();
-        due.into_iter().map(|(.., place)| place).collect()
+        if let Some(uid) = pod.and_then(|pod| pod.metadata.uid.as_deref()) {
+            self.update(uid);
+        }
     }
 
-    /// Returns the time of the next attempt.
-    pub(super) fn next_due(&self) -> Option<Instant> {
-        self.due.first().map(|(due, _)| *due)
+    fn is_ours(&self, pod: &Pod) -> bool {
+        let name = pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref());
+        name.is_some_and(|name| self.names.contains(name))
     }
 
-    /// Plans another attempt, later than after the last one that failed likewise. Returns true after the first.
-    pub(super) fn delay(&mut self, place: &Place, setback: Setback) -> bool {
-        let Some(waiting) = self.pods.get_mut(place) else { return false };
-        let known = waiting.setback;
-        let (first, longest) = setback.pauses();
-        let last = known.filter(|(known, _)| *known == setback).map(|(_, pause)| pause);
-        let pause = last.map_or(first, |last| last.saturating_mul(2)).min(longest);
-        waiting.setback = Some((setback, pause));
-        let now = Instant::now();
-        self.set_due(place, now.checked_add(pause).unwrap_or(now));
-        known.is_none()
+    fn update(&mut self, uid: &str) {
+        if self.queue.place(uid).is_none() {
+            self.known.remove(uid);
+        } else if !self.known.contains_key(uid) {
+            self.known.insert(uid.to_owned(), Known { since: Instant::now(), is_refused: false });
+        }
+    }
+
+    /// Takes a view that has its first lists: the oldest pods first.
+    pub(super) fn begin(&mut self, view: &ClusterView) {
+        let mut pods: Vec<&Arc<Pod>> = view.pods.pods().map(|(pod, _)| pod).filter(|pod| self.is_ours(pod)).collect();
+        pods.sort_by_key(|pod| pod.metadata.creation_timestamp.clone());
+        for pod in pods {
+            self.observe(&ClusterEvent::Pod(ObjectChange::Added(pod)));
+        }
+    }
+
+    /// Forgets the pods that a view does not have.
+    pub(super) fn retain(&mut self, view: &ClusterView) {
+        let uids = view.all_pods().filter_map(|pod| pod.metadata.uid.as_deref());
+        let now = self.now();
+        self.queue.retain_listed(uids, now);
+        self.known.retain(|uid, _| self.queue.place(uid).is_some());
+    }
+
+    /// Takes out the next pod to try, with the pods of its group. Pods that `check` refuses are kept back.
+    pub(super) fn pop(&mut self, check: impl FnMut(&[Arc<Pod>]) -> Result<(), Refusal>) -> Option<QueueAttempt> {
+        let (before, now) = (self.places(), self.now());
+        let attempt = self.queue.pop(now, check);
+        let after = self.places();
+        // What has left the pauses has become active, or is tried early.
+        self.count_more("BackoffComplete", "active", after.get(1), before.get(1));
+        self.count_more("UnschedulableTimeout", "active", after.get(2), before.get(2));
+        self.count_more("PreEnqueue", "gated", before.get(3), after.get(3));
+        attempt
+    }
+
+    /// Lets pods be tried again for which something has changed that no event shows.
+    pub(super) fn wake(&mut self, remedies: &[Remedy]) {
+        self.counted("ForceActivate", |queue, now| {
+            queue.wake(remedies, now);
+        });
+    }
+
+    /// Ends an attempt: no node fits.
+    pub(super) fn refused(&mut self, attempt: QueueAttempt, refusal: Refusal) {
+        self.counted("ScheduleAttemptFailure", |queue, now| queue.refused(attempt, refusal, now));
+    }
+
+    /// Ends an attempt: a write was refused, or the search took too long.
+    pub(super) fn failed(&mut self, attempt: QueueAttempt) {
+        self.counted("ScheduleAttemptFailure", |queue, now| queue.failed(attempt, now));
+    }
+
+    /// Ends an attempt: its pods have a node.
+    pub(super) fn done(&mut self, attempt: QueueAttempt) {
+        for pod in attempt.pods() {
+            self.known.remove(pod.metadata.uid.as_deref().unwrap_or_default());
+        }
+        self.queue.done(attempt);
+    }
+
+    /// Returns the time until a pod is to be tried without an event.
+    pub(super) fn next_in(&self) -> Option<Duration> {
+        let next = self.queue.next_at()?.duration_since(self.now());
+        Some(Duration::try_from(next).unwrap_or_default())
     }
 
     /// Returns the time since which a pod waits.
-    pub(super) fn waiting_since(&self, place: &Place) -> Option<Instant> {
-        self.pods.get(place).map(|waiting| waiting.since)
+    pub(super) fn waiting_since(&self, uid: &str) -> Option<Instant> {
+        self.known.get(uid).map(|known| known.since)
     }
 
-    /// Brings the next attempt of a pod forward, to the end of the shortest pause.
-    fn soon(&mut self, place: &Place) {
-        let now = Instant::now();
-        let soon = now.checked_add(FIRST_PAUSE).unwrap_or(now);
-        let waits_for_news = |waiting: &&Waiting| waiting.setback.is_none_or(|(setback, _)| setback == Setback::NoNode);
-        let waiting = self.pods.get(place).filter(waits_for_news);
-        if waiting.and_then(|waiting| waiting.due).is_some_and(|due| soon < due) {
-            self.set_due(place, soon);
+    /// Notes that a pod was refused. Returns true for the first time.
+    pub(super) fn is_first_refusal(&mut self, uid: &str) -> bool {
+        self.known.get_mut(uid).is_none_or(|known| !std::mem::replace(&mut known.is_refused, true))
+    }
+
+    /// Shows the numbers of pods by place.
+    pub(super) fn show(&self) {
+        for ((name, _), pods) in QUEUES.iter().zip(self.places()) {
+            self.counts.pending(name, pods);
         }
     }
 
-    fn set_due(&mut self, place: &Place, due: Instant) {
-        let Some(waiting) = self.pods.get_mut(place) else { return };
-        if let Some(before) = waiting.due.replace(due) {
-            self.due.remove(&(before, place.clone()));
+    fn places(&self) -> [usize; 4] {
+        QUEUES.map(|(_, place)| self.queue.count(place))
+    }
+
+    /// Does something with the queue, and counts the pods that it brings to each place.
+    fn counted(&mut self, event: &str, act: impl FnOnce(&mut SchedulingQueue, Timestamp)) {
+        let (before, now) = (self.places(), self.now());
+        act(&mut self.queue, now);
+        for (((name, _), before), after) in QUEUES.iter().zip(&before).zip(&self.places()) {
+            self.count_more(event, name, Some(before), Some(after));
         }
-        self.due.insert((due, place.clone()));
+    }
+
+    fn count_more(&self, event: &str, queue: &str, before: Option<&usize>, after: Option<&usize>) {
+        let more = after.zip(before).map_or(0, |(after, before)| after.saturating_sub(*before));
+        if more > 0 {
+            self.counts.incoming(queue, event, more);
+        }
     }
 }
 
-fn remove_place(by_claim: &mut BTreeMap<ClaimKey, BTreeSet<Place>>, claim: &ClaimKey, place: &Place) {
-    let Some(places) = by_claim.get_mut(claim) else { return };
-    places.remove(place);
-    if places.is_empty() {
-        by_claim.remove(claim);
+/// Returns the name that kube-scheduler has for an event.
+fn label(event: &ClusterEvent<'_>) -> &'static str {
+    match event {
+        ClusterEvent::Claim(change) => of(
+            change,
+            [
+                "resource.k8s.io/ResourceClaimAdd",
+                "resource.k8s.io/ResourceClaimUpdate",
+                "resource.k8s.io/ResourceClaimDelete",
+            ],
+        ),
+        ClusterEvent::Class(change) => of(
+            change,
+            [
+                "resource.k8s.io/DeviceClassAdd",
+                "resource.k8s.io/DeviceClassUpdate",
+                "resource.k8s.io/DeviceClassDelete",
+            ],
+        ),
+        ClusterEvent::Slice { change, .. } => of(
+            change,
+            [
+                "resource.k8s.io/ResourceSliceAdd",
+                "resource.k8s.io/ResourceSliceUpdate",
+                "resource.k8s.io/ResourceSliceDelete",
+            ],
+        ),
+        ClusterEvent::TaintRule(change) => of(
+            change,
+            [
+                "resource.k8s.io/DeviceTaintRuleAdd",
+                "resource.k8s.io/DeviceTaintRuleUpdate",
+                "resource.k8s.io/DeviceTaintRuleDelete",
+            ],
+        ),
+        ClusterEvent::Node(change) => of(change, ["NodeAdd", "NodeUpdate", "NodeDelete"]),
+        ClusterEvent::Pod(change) => match has_node(change) {
+            true => of(change, ["AssignedPodAdd", "AssignedPodUpdate", "AssignedPodDelete"]),
+            false => of(change, ["UnschedulablePodAdd", "UnschedulablePodUpdate", "UnschedulablePodDelete"]),
+        },
+        _ => "Unknown",
     }
+}
+
+fn of<K>(change: &ObjectChange<'_, K>, [add, update, delete]: [&'static str; 3]) -> &'static str {
+    match change {
+        ObjectChange::Added(_) => add,
+        ObjectChange::Updated { .. } => update,
+        ObjectChange::Deleted(_) => delete,
+    }
+}
+
+fn has_node(change: &ObjectChange<'_, Arc<Pod>>) -> bool {
+    let (ObjectChange::Added(pod) | ObjectChange::Updated { new: pod, .. } | ObjectChange::Deleted(pod)) = change;
+    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).is_some_and(|name| !name.is_empty())
 }

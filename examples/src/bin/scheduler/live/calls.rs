@@ -1,0 +1,182 @@
+//! Calls to the API server, made by tasks beside the decisions: a number at a time, and those about one object in their order.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use dra_alloc::claims::ClaimKey;
+use dra_alloc::pods::{ApiResponse, BindingCall, BindingRequest, ClaimWrite};
+use examples::live::claim_calls::carry_out;
+use examples::live::pod_calls;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Client, Error};
+use nnn::PodKey;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Semaphore, watch};
+
+/// Call to make.
+#[derive(Debug)]
+pub(super) enum Call {
+    /// Call of a binding.
+    Binding(Box<BindingCall>),
+    /// Write that takes a claim back.
+    Claim(ClaimWrite),
+    ClearNomination {
+        pod: PodKey,
+    },
+    WriteUnschedulable {
+        pod: PodKey,
+        message: String,
+    },
+}
+
+/// Answer to a call.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Binding(Box<BindingCall>, ApiResponse),
+    Claim(ApiResponse),
+    /// To writes of a pod's status.
+    Pod(Result<Pod, Error>),
+}
+
+/// Who has asked for a call.
+#[derive(Clone, Debug)]
+pub(super) enum Asker {
+    /// Binding of the pod with this UID.
+    Binding(String),
+    /// End of an attempt, by its number.
+    Ending(u64),
+}
+
+/// Object that a call is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Claim(ClaimKey),
+    Pod {
+        namespace: String,
+        name: String,
+    },
+    /// None that has a name.
+    Other,
+}
+
+type Answered = (Asker, Subject, Answer);
+
+/// Calls that are under way, and those that wait for one about the same object.
+pub(super) struct Calls {
+    client: Client,
+    places: Arc<Semaphore>,
+    sender: UnboundedSender<Answered>,
+    receiver: UnboundedReceiver<Answered>,
+    /// Calls that wait, by the object of which one is under way.
+    waiting: BTreeMap<Subject, VecDeque<(Asker, Call)>>,
+    held: watch::Receiver<()>,
+}
+
+/// Right to make calls. Those that are under way end with it.
+#[derive(Debug)]
+pub(super) struct Held {
+    _held: watch::Sender<()>,
+}
+
+impl Calls {
+    /// Begins with no call, for as long as the second value lives.
+    pub(super) fn new(client: Client, at_a_time: usize) -> (Self, Held) {
+        let (sender, receiver) = unbounded_channel();
+        let (held, is_held) = watch::channel(());
+        let places = Arc::new(Semaphore::new(at_a_time));
+        (Self { client, places, sender, receiver, waiting: BTreeMap::new(), held: is_held }, Held { _held: held })
+    }
+
+    /// Makes a call, after those about the same object.
+    pub(super) fn make(&mut self, asker: Asker, call: Call) {
+        let subject = call.subject();
+        if let Some(before) = self.waiting.get_mut(&subject) {
+            return before.push_back((asker, call));
+        }
+        self.waiting.insert(subject.clone(), VecDeque::new());
+        self.start(asker, subject, call);
+    }
+
+    fn start(&self, asker: Asker, subject: Subject, call: Call) {
+        let (client, places, sender) = (self.client.clone(), Arc::clone(&self.places), self.sender.clone());
+        let mut held = self.held.clone();
+        tokio::spawn(async move {
+            let made = async {
+                // Nobody closes the semaphore.
+                let _place = places.acquire().await;
+                call.make(&client).await
+            };
+            tokio::select! {
+                // Nobody reads the answers of a program that ends.
+                answer = made => drop(sender.send((asker, subject, answer))),
+                _ = held.changed() => {}
+            }
+        });
+    }
+
+    /// Waits for an answer.
+    pub(super) async fn next(&mut self) -> Option<(Asker, Answer)> {
+        let answered = self.receiver.recv().await?;
+        Some(self.take(answered))
+    }
+
+    /// Returns an answer that has come already.
+    pub(super) fn next_waiting(&mut self) -> Option<(Asker, Answer)> {
+        let answered = self.receiver.try_recv().ok()?;
+        Some(self.take(answered))
+    }
+
+    fn take(&mut self, (asker, subject, answer): Answered) -> (Asker, Answer) {
+        match self.waiting.get_mut(&subject).and_then(VecDeque::pop_front) {
+            Some((next, call)) => self.start(next, subject, call),
+            None => drop(self.waiting.remove(&subject)),
+        }
+        (asker, answer)
+    }
+}
+
+impl Call {
+    fn subject(&self) -> Subject {
+        let of_pod = |pod: &PodKey| Subject::Pod { namespace: pod.namespace.clone(), name: pod.name.clone() };
+        match self {
+            Self::Claim(write) => claim_of(write).map_or(Subject::Other, Subject::Claim),
+            Self::Binding(call) => written_claim(call).map_or_else(|| of_pod(&call.pod), Subject::Claim),
+            Self::ClearNomination { pod } | Self::WriteUnschedulable { pod, .. } => of_pod(pod),
+        }
+    }
+
+    async fn make(self, client: &Client) -> Answer {
+        match self {
+            Self::Binding(call) => {
+                let answer = pod_calls::carry_out(client, &call).await;
+                Answer::Binding(call, answer)
+            }
+            Self::Claim(write) => Answer::Claim(carry_out(client, &write).await),
+            Self::ClearNomination { pod } => Answer::Pod(pod_calls::clear_nomination(client, &pod).await),
+            Self::WriteUnschedulable { pod, message } => {
+                Answer::Pod(pod_calls::write_unschedulable(client, &pod, &message).await)
+            }
+        }
+    }
+}
+
+/// Returns the claim that a call of a binding is about.
+pub(super) fn written_claim(call: &BindingCall) -> Option<ClaimKey> {
+    match &call.request {
+        BindingRequest::Claim(write) => claim_of(write),
+        _ => None,
+    }
+}
+
+/// Returns the claim that a write is about; `None` if it has no name yet, or the write is about a pod.
+pub(super) fn claim_of(write: &ClaimWrite) -> Option<ClaimKey> {
+    match write {
+        ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim } => {
+            Some(ClaimKey::from_metadata(&claim.metadata))
+        }
+        ClaimWrite::PatchReservation { namespace, name, .. }
+        | ClaimWrite::Delete { namespace, name, .. }
+        | ClaimWrite::Get { namespace, name } => Some(ClaimKey::new(namespace, name)),
+        _ => None,
+    }
+}

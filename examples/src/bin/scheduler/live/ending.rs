@@ -1,0 +1,73 @@
+//! Ends of attempts without a binding: the calls that have to be made before the queue has the pods back.
+
+use std::collections::VecDeque;
+
+use dra_alloc::pods::ClaimCalls;
+use dra_alloc::queue::{QueueAttempt, Refusal};
+use examples::live::failure::text;
+
+use super::calls::{Answer, Asker, Call, claim_of};
+use super::{LiveScheduler, note};
+
+/// End of an attempt, or a call that belongs to none.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    /// Attempt that the queue gets back, and how it ended.
+    pub(super) attempt: Option<(QueueAttempt, Verdict)>,
+    /// Writes that take back claims, one after the other.
+    pub(super) claims: ClaimCalls,
+    /// Calls about the pods, made afterwards.
+    pub(super) pods: VecDeque<Call>,
+}
+
+/// Verdict of an attempt that placed no pod.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// No node fits.
+    Refused(Refusal),
+    /// A write was refused, or the search took too long: only time brings the pods back.
+    Failed,
+}
+
+impl LiveScheduler<'_> {
+    /// Begins to end an attempt.
+    pub(super) fn end(&mut self, ending: Ending) {
+        let number = self.next_ending;
+        self.next_ending = number.wrapping_add(1);
+        self.endings.insert(number, ending);
+        self.go_on_ending(number);
+    }
+
+    fn go_on_ending(&mut self, number: u64) {
+        let Some(ending) = self.endings.get_mut(&number) else { return };
+        let call = ending.claims.next().map(Call::Claim).or_else(|| ending.pods.pop_front());
+        if let Some(call) = call {
+            return self.calls.make(Asker::Ending(number), call);
+        }
+        let Some(ending) = self.endings.remove(&number) else { return };
+        ending.claims.errors().iter().for_each(note);
+        match ending.attempt {
+            Some((attempt, Verdict::Refused(refusal))) => self.queue.refused(attempt, refusal),
+            Some((attempt, Verdict::Failed)) => self.queue.failed(attempt),
+            None => {}
+        }
+    }
+
+    /// Takes the answer to a call of an end.
+    pub(super) fn answer_ending(&mut self, number: u64, answer: Answer) {
+        match answer {
+            Answer::Claim(response) => {
+                let Self { endings, view, queue, .. } = self;
+                if let Some(ending) = endings.get_mut(&number) {
+                    let claim = ending.claims.next().as_ref().and_then(claim_of);
+                    let answer = |_: &mut _, claims: &mut _| ending.claims.answer(claims, response);
+                    view.change(None, claim.as_ref(), answer, |event| queue.observe(event));
+                }
+            }
+            Answer::Pod(Ok(pod)) => self.learn(pod),
+            Answer::Pod(Err(error)) => note(format_args!("a pod's status was not written: {}", text(&error))),
+            Answer::Binding(..) => {}
+        }
+        self.go_on_ending(number);
+    }
+}
