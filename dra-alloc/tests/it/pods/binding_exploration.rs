@@ -407,8 +407,8 @@ impl Explorer {
             let Some(pod) = state.server.pods.get(&name(index)) else { continue };
             if node_of(pod).is_none() {
                 assert!(self.schedule(&state, index).is_none(), "a pod that fits is not placed");
-                let stage = state.pods.stage(&format!("p{index}-uid"));
-                assert!(stage.is_some_and(PodStage::is_waiting), "a pod is lost");
+                let known = state.pods.stage(&format!("p{index}-uid"));
+                assert!(known.is_some_and(PodStage::is_waiting), "a pod is lost");
             }
         }
         assert_eq!(state.claims.in_flight().count(), 0, "an allocation is in flight for ever");

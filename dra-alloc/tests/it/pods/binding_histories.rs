@@ -283,7 +283,9 @@ impl History {
                 }
                 found.push(claim);
             }
-            found.into_iter().for_each(|claim| drop(server.claims.store(claim)));
+            for claim in found {
+                server.claims.store(claim);
+            }
         });
     }
 
@@ -377,7 +379,7 @@ impl History {
         panic!("no end: {}, {:?}", self.seed, self.bindings);
     }
 
-    fn check_end(&mut self) {
+    fn check_end(&self) {
         let seed = self.seed;
         assert_eq!(self.claims.in_flight().count(), 0, "something stays in flight: {seed}");
         assert_eq!(self.pods.in_doubt().count(), 0, "something stays in doubt: {seed}");

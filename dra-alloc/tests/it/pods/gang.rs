@@ -210,20 +210,17 @@ fn a_gang_with_a_quorum_leaves_pods_out_that_have_no_node() {
         let search = GangSearch::new(&allocator, &nodes, world.options, NOW);
         let search = search.with_quorum(std::num::NonZeroUsize::new(quorum).unwrap());
         let placed = search.place(&pods, None, &mut world.tracker);
-        match expected {
-            Some(names) => {
-                let placed = placed.unwrap();
-                assert!(placed.pods.iter().map(|placement| placement.pod.name.as_str()).eq(names));
-                let left_out = placed.left_out.iter().map(|left| (usize::from(left.member), left.pod.name.as_str()));
-                assert!(left_out.eq([(1, "b")]));
-                assert_eq!(world.tracker.in_flight().count(), 2);
-            }
-            None => {
-                assert_eq!(placed.unwrap_err().pod.name, "b");
-                let refusal = search.place(&pods[..1], None, &mut world.tracker).unwrap_err();
-                assert_eq!(refusal.reason, MemberError::TooFew { pods: 1, quorum: 3 });
-                assert_eq!(world.tracker.in_flight().count(), 0);
-            }
+        if let Some(names) = expected {
+            let placed = placed.unwrap();
+            assert!(placed.pods.iter().map(|placement| placement.pod.name.as_str()).eq(names));
+            let left_out = placed.left_out.iter().map(|left| (usize::from(left.member), left.pod.name.as_str()));
+            assert!(left_out.eq([(1, "b")]));
+            assert_eq!(world.tracker.in_flight().count(), 2);
+        } else {
+            assert_eq!(placed.unwrap_err().pod.name, "b");
+            let refusal = search.place(&pods[..1], None, &mut world.tracker).unwrap_err();
+            assert_eq!(refusal.reason, MemberError::TooFew { pods: 1, quorum: 3 });
+            assert_eq!(world.tracker.in_flight().count(), 0);
         }
     }
 }
