@@ -119,7 +119,7 @@ impl<'s> GangSearch<'s> {
         let missing = || GangError {
             member: Index::FIRST,
             pod: placed.first().map_or_else(PodIdentity::default, |placement| placement.pod.clone()),
-            reason: MemberError::TooFew { pods: members, quorum },
+            reason: MemberError::TooFew { members, quorum },
         };
         let first = left_out.into_iter().next().unwrap_or_else(missing);
         take_back(&mut placed, tracker);

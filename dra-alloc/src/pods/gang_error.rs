@@ -40,10 +40,10 @@ pub enum MemberError {
     #[error(transparent)]
     Reserve(#[from] ReserveError),
     /// All pods have a node, and there are too few of them. The pod is the first one.
-    #[error("the gang has {pods} pods, of which at least {quorum} have to be placed")]
+    #[error("the gang has {members} pods, of which at least {quorum} have to be placed")]
     TooFew {
         /// Number of pods.
-        pods: usize,
+        members: usize,
         /// Number of pods that make the gang.
         quorum: usize,
     },

@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use nnn::PodKey;
-use nnn::memory::{PodMemory, PodStage, PodUsage};
+use nnn::memory::{PodMemory, PodUsage};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 

@@ -219,7 +219,7 @@ fn a_gang_with_a_quorum_leaves_pods_out_that_have_no_node() {
         } else {
             assert_eq!(placed.unwrap_err().pod.name, "b");
             let refusal = search.place(&pods[..1], None, &mut world.tracker).unwrap_err();
-            assert_eq!(refusal.reason, MemberError::TooFew { pods: 1, quorum: 3 });
+            assert_eq!(refusal.reason, MemberError::TooFew { members: 1, quorum: 3 });
             assert_eq!(world.tracker.in_flight().count(), 0);
         }
     }
