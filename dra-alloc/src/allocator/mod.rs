@@ -193,6 +193,10 @@ impl<'a> Allocator<'a> {
         Sight::new(self.scheduler.profile(), self.scheduler.gates())
     }
 
+    pub(crate) const fn classes(&self) -> &'a Classes {
+        self.classes
+    }
+
     /// Returns the pools that a node sees.
     pub(crate) fn view(&self, node: &Node) -> Result<View<'a>, AllocateError> {
         self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))

@@ -85,7 +85,7 @@ impl<'s> ScaleSimulator<'s> {
         let allocator = Allocator::new(self.options.scheduler(), inventory, self.classes)
             .with_selector_cache(self.selectors)
             .with_explanation(self.detail);
-        let search = GangSearch::new(&allocator, self.classes, nodes.iter().copied(), self.options, self.now);
+        let search = GangSearch::new(&allocator, nodes.iter().copied(), self.options, self.now);
         let search = search.with_budget(self.budget);
         match self.fit {
             Some(fit) => ask(&search.with_fit(fit)),

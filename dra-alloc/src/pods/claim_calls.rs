@@ -31,6 +31,7 @@ use crate::cluster::state::ClaimId;
 /// assert!(calls.errors().is_empty());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[must_use = "calls that nobody makes leave claims reserved"]
 pub struct ClaimCalls {
     open: VecDeque<Call>,
     /// Number of calls for the current claim that were made in vain.
@@ -186,7 +187,6 @@ impl ClaimTracker {
     /// Returns calls that read the claims of which nobody knows if their allocation was stored, and that no cycle has any more: the
     /// answers end the doubt. A cycle that was dropped during its write leaves one, and so does a server that did not answer
     /// at all; [`PodCycle::unreserve`](super::PodCycle::unreserve) has the call among its own.
-    #[must_use]
     pub fn calls_in_doubt(&self) -> ClaimCalls {
         let mut calls = ClaimCalls::default();
         self.in_doubt().for_each(|claim| calls.push_settling(claim));

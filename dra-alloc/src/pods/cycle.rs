@@ -27,6 +27,7 @@ use crate::objective::Score;
 ///
 /// A cycle that is dropped gives back what it has in flight, unless its write may be stored. A copy has the same share in it.
 #[derive(Clone, Debug, PartialEq)]
+#[must_use = "what a cycle has reserved is bound, or taken back"]
 pub struct PodCycle {
     pub(super) pod: PodIdentity,
     pub(super) options: PodOptions,

@@ -1,10 +1,14 @@
 //! Gangs: several pods over several nodes, all or none.
 //!
+//! With a quorum, pods without a node are left out as long as enough others have one.
+//!
 //! The pods are tried in their order, each on the nodes in their order, with the devices of those before it in flight. The
 //! answer is that of single pods tried one by one; what makes it a gang is that one pod without a node takes all of them
 //! back. No other order is tried, as in kube-scheduler's cycle of a pod group.
 //!
 //! With an objective each pod gets the node where its devices have the least value, the first of several.
+
+use std::num::NonZeroUsize;
 
 use dra_attrs::Index;
 use dra_device::DeviceId;
@@ -13,62 +17,28 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
-use super::blocked::BlockedError;
 use super::cycle::{GroupRound, PodCycle};
 use super::explanation::{GangHolding, PodExplanation};
-use super::filter::{FilterVerdict, NodeFilterError};
-use super::gang_placement::GangPlacement;
+use super::filter::FilterVerdict;
+use super::gang_error::{GangError, MemberError};
+use super::gang_placement::{GangPlacement, PlacedGang};
 use super::identity::PodIdentity;
 use super::node_check::{FitQuestion, NodeCheck};
 use super::options::PodOptions;
-use super::reserve::ReserveError;
 use super::status_code::StatusCode;
 use super::tracker::ClaimTracker;
 use crate::allocator::Allocator;
-use crate::cluster::classes::Classes;
 use crate::search::budget::Budget;
 
 /// Context in which a gang is placed: the allocator, the nodes, and everything else that a cycle needs.
 pub struct GangSearch<'s> {
     allocator: &'s Allocator<'s>,
-    classes: &'s Classes,
     nodes: Vec<&'s Node>,
     options: PodOptions,
     now: Timestamp,
     budget: Budget<'s>,
     fit: Option<&'s dyn NodeCheck>,
-}
-
-/// Reason why a gang is not placed. Nothing of it is in flight.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("pod {}/{}: {reason}", pod.namespace, pod.name)]
-#[non_exhaustive]
-pub struct GangError {
-    /// Position of the first pod without a node.
-    pub member: Index<Pod>,
-    /// That pod.
-    pub pod: PodIdentity,
-    /// Reason why the pod has no node.
-    #[source]
-    pub reason: MemberError,
-}
-
-/// Reason why one pod of a gang has no node.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MemberError {
-    /// A claim keeps the pod from every node.
-    #[error(transparent)]
-    Blocked(#[from] BlockedError),
-    /// The filter of a node ended the attempt.
-    #[error(transparent)]
-    Ended(NodeFilterError),
-    /// No node fits.
-    #[error("{0}")]
-    NoNode(Box<PodExplanation>),
-    /// The allocations can't be kept in flight.
-    #[error(transparent)]
-    Reserve(#[from] ReserveError),
+    quorum: Option<NonZeroUsize>,
 }
 
 impl<'s> GangSearch<'s> {
@@ -76,19 +46,18 @@ impl<'s> GangSearch<'s> {
     #[must_use]
     pub fn new(
         allocator: &'s Allocator<'s>,
-        classes: &'s Classes,
         nodes: impl IntoIterator<Item = &'s Node>,
         options: PodOptions,
         now: Timestamp,
     ) -> Self {
         Self {
             allocator,
-            classes,
             nodes: nodes.into_iter().collect(),
             options,
             now,
             budget: Budget::default(),
             fit: None,
+            quorum: None,
         }
     }
 
@@ -104,13 +73,21 @@ impl<'s> GangSearch<'s> {
         Self { fit: Some(fit), ..self }
     }
 
-    /// Places all pods, in their order, or none. Each gets the first node that serves it; with an objective, the one where its
-    /// devices have the least value. Pods that share a claim, or whose group has one, get the same allocation.
+    /// Sets the number of pods that make the gang: once so many have a node, others are left out that have none. It is the
+    /// `minCount` of the pods' group less its pods that run already, say. Without a quorum all pods have to be placed.
+    #[must_use]
+    pub fn with_quorum(self, pods: NonZeroUsize) -> Self {
+        Self { quorum: Some(pods), ..self }
+    }
+
+    /// Places all pods, in their order, or none; with a quorum, all that have a node if they are enough. Each gets the first node
+    /// that serves it; with an objective, the one where its devices have the least value. Pods that share a claim, or whose group
+    /// has one, get the same allocation.
     ///
     /// On success the allocations are in flight in `tracker`; otherwise the tracker is as before.
     ///
     /// # Errors
-    /// The first pod without a node, with the reasons of all nodes.
+    /// The first pod without a node, with the reasons of all nodes; or fewer pods than the quorum.
     ///
     /// # Complexity
     /// At most pods times nodes calls of [`PodCycle::filter`].
@@ -119,19 +96,34 @@ impl<'s> GangSearch<'s> {
         pods: impl IntoIterator<Item = &'p Pod>,
         group: Option<&PodGroup>,
         tracker: &mut ClaimTracker,
-    ) -> Result<Vec<GangPlacement>, Box<GangError>> {
+    ) -> Result<PlacedGang, Box<GangError>> {
         let (mut placed, mut round) = (Vec::new(), GroupRound::of_group());
-        for (index, pod) in pods.into_iter().enumerate() {
+        let (mut left_out, mut members) = (Vec::new(), 0);
+        for pod in pods {
+            let member = Index::from(members);
+            members += 1;
             match self.place_member(pod, group, tracker, &mut round, &placed) {
                 Ok(placement) => placed.push(placement),
                 Err(reason) => {
-                    take_back(&mut placed, tracker);
-                    let pod = PodIdentity::new(pod, self.options);
-                    return Err(Box::new(GangError { member: Index::from(index), pod, reason }));
+                    left_out.push(GangError { member, pod: PodIdentity::new(pod, self.options), reason });
+                    if self.quorum.is_none() {
+                        break;
+                    }
                 }
             }
         }
-        Ok(placed)
+        let quorum = self.quorum.map_or(placed.len() + left_out.len(), NonZeroUsize::get);
+        if placed.len() >= quorum {
+            return Ok(PlacedGang { pods: placed, left_out });
+        }
+        let missing = || GangError {
+            member: Index::FIRST,
+            pod: placed.first().map_or_else(PodIdentity::default, |placement| placement.pod.clone()),
+            reason: MemberError::TooFew { members, quorum },
+        };
+        let first = left_out.into_iter().next().unwrap_or_else(missing);
+        take_back(&mut placed, tracker);
+        Err(Box::new(first))
     }
 
     /// Places one pod beside those placed so far. An error leaves nothing of it in flight.
@@ -143,7 +135,7 @@ impl<'s> GangSearch<'s> {
         round: &mut GroupRound,
         placed: &[GangPlacement],
     ) -> Result<GangPlacement, MemberError> {
-        let cycle = PodCycle::pre_filter(pod, group, tracker, self.classes, round, self.options)?;
+        let cycle = PodCycle::pre_filter(pod, group, tracker, self.allocator.classes(), round, self.options)?;
         let mut explanation = PodExplanation::default();
         let placement = |node: &str, cycle| {
             let pod = PodIdentity::new(pod, self.options);

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::options::PodOptions;
 
 /// Identity of a pod: namespace, name and UID, and the name of its group if groups count.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct PodIdentity {
     /// Namespace of the pod.

@@ -18,7 +18,7 @@
 //! | a whole binding cycle, from the nomination to the binding | [`Binding`] | one [`BindingStep`] after the other |
 //! | `Unreserve` | [`PodCycle::unreserve`] | [`ClaimCalls`] |
 //! | `PostFilter` | [`PodCycle::post_filter`] | [`PostFilter`] |
-//! | a whole pod group | [`GangSearch::place`] | all pods or none |
+//! | a whole pod group | [`GangSearch::place`] | all pods or none, or at least a quorum |
 //! | the pod is gone | [`claim_controller`](crate::claim_controller) frees its claims, [`ClaimTracker::observe`] sees it | devices are free again |
 //! | queueing hints | [`QueueHint::after_claim_change`], [`QueueHint::after_pod_change`] | [`QueueHint`] |
 //!
@@ -98,6 +98,7 @@ mod extended_requests;
 mod extended_resources;
 mod filter;
 mod gang;
+mod gang_error;
 mod gang_placement;
 mod hints;
 mod identity;
@@ -133,8 +134,9 @@ pub use explanation::{GangHolding, PodExplanation, RefusedNodes, SuggestedChange
 pub use extended_requests::{ExtendedRequests, ExtendedResourceError};
 pub use extended_resources::ResourceProvider;
 pub use filter::{FilterVerdict, NodeFilter, NodeFilterError};
-pub use gang::{GangError, GangSearch, MemberError};
-pub use gang_placement::GangPlacement;
+pub use gang::GangSearch;
+pub use gang_error::{GangError, MemberError};
+pub use gang_placement::{GangPlacement, PlacedGang};
 pub use hints::QueueHint;
 pub use identity::PodIdentity;
 pub use lookup::ClaimLookup;

@@ -59,7 +59,6 @@ impl PostFilter {
     pub const NO_CLAIMS: &'static str = "no new claims to deallocate";
 
     /// Returns the calls to make; none for [`PostFilter::Nothing`].
-    #[must_use]
     pub fn calls(&self) -> ClaimCalls {
         match self {
             Self::Deallocate { write } | Self::UnreserveGroup { write } => ClaimCalls::write(ClaimWrite::clone(write)),

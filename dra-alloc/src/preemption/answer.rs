@@ -68,7 +68,6 @@ impl Room {
     ///
     /// # Complexity
     /// A look-up for each of the claims.
-    #[must_use]
     pub fn calls(&self, tracker: &ClaimTracker) -> ClaimCalls {
         let known = self.deallocate.iter().filter_map(|key| tracker.claim(&key.namespace, &key.name));
         let is_victim = |uid: &str| self.victims.iter().any(|victim| victim.uid == uid);

@@ -3,6 +3,7 @@
 //! Source: `PodEligibleToPreemptOthers` of kube-scheduler 1.37; KEP-5690 for devices that are being given back.
 
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
+use nnn::scheduling::VictimDevices;
 
 use super::occupant::Occupant;
 use crate::pods::StatusCode;
@@ -21,17 +22,6 @@ pub struct PreemptorSituation<'s> {
     pub devices: VictimDevices,
     /// Treatment of the pod's group, if it has one.
     pub group: GroupPreemption,
-}
-
-/// State of the claims that a preemption frees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "one of them is still allocated, or none is")]
-pub enum VictimDevices {
-    /// None of them is allocated any longer, or there are none.
-    #[default]
-    Free,
-    /// One of them is still allocated.
-    Reclaimed,
 }
 
 /// Treatment of a pod's group by a scheduler that preempts.

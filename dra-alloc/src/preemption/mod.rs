@@ -43,7 +43,7 @@ mod work;
 
 pub use answer::{Blocker, HarmProof, NoRoom, PodPlace, PreemptionAnswer, PreemptionCandidate, Room};
 pub use disruption::BudgetPolicy;
-pub use eligibility::{Eligibility, GroupPreemption, PreemptorSituation, VictimDevices, may_preempt};
+pub use eligibility::{Eligibility, GroupPreemption, PreemptorSituation, may_preempt};
 pub use gang::{PreemptingGang, PreemptingMember};
 pub use halt::PreemptionError;
 pub use harm_value::HarmValue;
@@ -51,3 +51,5 @@ pub use holds::{Hold, Holds};
 pub use occupant::InMemoryStage;
 pub use question::{CandidateLimit, DevicePreemption, Harm, Preemption};
 pub use view::{InMemoryPlace, PreemptionView};
+
+pub use nnn::scheduling::VictimDevices;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use dra_attrs::Resources;
 use dra_attrs::{Component, Gate, GateError, QuantityError};
 use nnn::external::{ExternalNominationState, NominationOwner, NominationWriter, WritePermission};
-use nnn::scheduling::{FeasibleNodes, FilterInput, NominatedNodeStatus};
+use nnn::scheduling::{FeasibleNodes, FilterInput, NominatedNodeStatus, VictimDevices};
 use nnn::{
     Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominationOptions, NominationTracker, PodError, PodSnapshot,
     PreFlight, ScheduledCondition, TrackerInput, TransitionError,
@@ -469,7 +469,7 @@ impl Player {
             self.pods.values().filter(|other| other.node.is_some() && other.node == pod.nnn).cloned().collect();
         let nominated =
             if pod.nnn.is_some() { NominatedNodeStatus::Unschedulable } else { NominatedNodeStatus::Absent };
-        if let Some(outcome) = pod.preemption_refusal(nominated, &on_nominated) {
+        if let Some(outcome) = pod.preemption_refusal(nominated, &on_nominated, VictimDevices::Free) {
             return outcome;
         }
         let candidates = self.nodes.iter().filter_map(|node| Some((self.victims(pod, node)?, node.clone())));

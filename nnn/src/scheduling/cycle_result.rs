@@ -32,6 +32,8 @@ pub enum CycleOutcome {
     PolicyNever,
     /// The pod fits no node, and victims of an earlier preemption on its nominated node are still terminating.
     VictimsTerminating,
+    /// The pod fits no node, and a claim of a victim of its earlier preemption is still allocated (KEP-5690).
+    DevicesReclaimed,
     /// The pod fits no node, and extenders refused every node on which evictions would make room.
     ExtendersLeftNone,
     /// The pod fits no node, and a `PostFilter` plugin or an extender failed while looking for victims.
@@ -72,7 +74,9 @@ impl CycleOutcome {
                 NominationAfterCycle::Kept => NominatingInfo::Noop,
                 NominationAfterCycle::Cleared => NominatingInfo::clear(),
             },
-            Self::NoFitInPodGroup | Self::VictimsTerminating | Self::Scheduled { .. } => NominatingInfo::Noop,
+            Self::NoFitInPodGroup | Self::VictimsTerminating | Self::DevicesReclaimed | Self::Scheduled { .. } => {
+                NominatingInfo::Noop
+            }
             Self::Error | Self::AssumeFailed | Self::ReserveFailed | Self::PermitFailed => {
                 match scheduler.rules().nomination_after_failure {
                     NominationAfterFailure::KeptByGate if scheduler.has(Gate::NominatedNodeNameForExpectation) => {

@@ -15,7 +15,7 @@ mod preemption;
 mod requeue;
 
 pub use filter_input::{CandidateResult, FeasibleNodes, FilterInput, NodeEvaluation};
-pub use preemption::NominatedNodeStatus;
+pub use preemption::{NominatedNodeStatus, VictimDevices};
 
 pub(crate) use cycle_result::CycleOutcome;
 pub(crate) use failure::{FailedCycle, FailureDecision, MemoryUpdate};

@@ -18,32 +18,59 @@ pub enum NominatedNodeStatus {
     Unresolvable,
 }
 
+/// State of the devices that the pod's last preemption frees (KEP-5690): a victim's claims are allocated some time longer than
+/// the victim lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "one of the claims is still allocated, or none is")]
+pub enum VictimDevices {
+    /// None of the claims is allocated any longer, or there are none.
+    #[default]
+    Free,
+    /// One of the claims is still allocated.
+    Reclaimed,
+}
+
 impl PodSnapshot {
-    /// Returns the result of the cycle if the pod may not preempt other pods: [`CycleOutcome::PolicyNever`] or
-    /// [`CycleOutcome::VictimsTerminating`].
+    /// Returns the result of the cycle if the pod may not preempt other pods: [`CycleOutcome::PolicyNever`],
+    /// [`CycleOutcome::VictimsTerminating`] or [`CycleOutcome::DevicesReclaimed`].
     ///
     /// Asked of the live copy, because its present nomination counts. `on_node` are the pods of its nominated node that the
-    /// preemption plugin may choose as victims.
+    /// preemption plugin may choose as victims, `devices` are those of the pod's last victims.
     ///
     /// ```
-    /// use nnn::scheduling::NominatedNodeStatus;
+    /// use nnn::scheduling::{NominatedNodeStatus, VictimDevices};
     /// use nnn::{CycleOutcome, PodSnapshot};
     /// let mut victim = PodSnapshot::pending("default", "victim");
     /// victim.node = Some("node-1".to_owned());
     /// (victim.deleting, victim.preempted) = (true, true);
     /// let pod = PodSnapshot::pending("default", "pod").with_priority(1).with_nomination("node-1");
-    /// let refusal = pod.preemption_refusal(NominatedNodeStatus::Unschedulable, &[victim]);
-    /// assert_eq!(refusal, Some(CycleOutcome::VictimsTerminating));
+    /// let refusal =
+    ///     |on_node: &[_], devices| pod.preemption_refusal(NominatedNodeStatus::Unschedulable, on_node, devices);
+    /// assert_eq!(refusal(&[victim], VictimDevices::Reclaimed), Some(CycleOutcome::VictimsTerminating));
+    /// assert_eq!(refusal(&[], VictimDevices::Reclaimed), Some(CycleOutcome::DevicesReclaimed));
+    /// assert_eq!(refusal(&[], VictimDevices::Free), None);
     /// ```
     #[must_use]
-    pub fn preemption_refusal(&self, nominated: NominatedNodeStatus, on_node: &[Self]) -> Option<CycleOutcome> {
+    pub fn preemption_refusal(
+        &self,
+        nominated: NominatedNodeStatus,
+        on_node: &[Self],
+        devices: VictimDevices,
+    ) -> Option<CycleOutcome> {
         if self.never_preempts {
             return Some(CycleOutcome::PolicyNever);
         }
+        if nominated != NominatedNodeStatus::Unschedulable || self.nnn.is_none() {
+            return None;
+        }
         let is_victim = |other: &Self| other.priority < self.priority && other.deleting && other.preempted;
-        let waits =
-            nominated == NominatedNodeStatus::Unschedulable && self.nnn.is_some() && on_node.iter().any(is_victim);
-        waits.then_some(CycleOutcome::VictimsTerminating)
+        if on_node.iter().any(is_victim) {
+            return Some(CycleOutcome::VictimsTerminating);
+        }
+        match devices {
+            VictimDevices::Free => None,
+            VictimDevices::Reclaimed => Some(CycleOutcome::DevicesReclaimed),
+        }
     }
 }
 

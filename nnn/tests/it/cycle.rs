@@ -1,5 +1,5 @@
 use dra_attrs::{Component, Gate, GateSet, Profile};
-use nnn::scheduling::NominatedNodeStatus;
+use nnn::scheduling::{NominatedNodeStatus, VictimDevices};
 use nnn::{Behavior, Command, CycleOutcome, NominatingInfo, NominationOptions, TrackerInput};
 
 use super::common::{OnNode, fails, handle, kube_scheduler, nominated, pod, safe, tracker, version, with, written};
@@ -18,6 +18,7 @@ fn outcomes() -> Vec<(CycleOutcome, NominatingInfo, NominatingInfo)> {
         (O::NoCandidates, clear(), clear()),
         (O::PolicyNever, clear(), keep()),
         (O::VictimsTerminating, keep(), keep()),
+        (O::DevicesReclaimed, keep(), keep()),
         (O::ExtendersLeftNone, clear(), keep()),
         (O::PostFilterError, clear(), keep()),
         (O::AssumeFailed, clear(), clear()),
@@ -40,7 +41,8 @@ fn what_each_result_says_about_the_nomination_in_both_texts() {
 fn who_may_preempt() {
     let mut never = pod("never", 10).with_nomination("n");
     never.never_preempts = true;
-    assert_eq!(never.preemption_refusal(NominatedNodeStatus::Unresolvable, &[]), Some(CycleOutcome::PolicyNever));
+    let refusal = never.preemption_refusal(NominatedNodeStatus::Unresolvable, &[], VictimDevices::Reclaimed);
+    assert_eq!(refusal, Some(CycleOutcome::PolicyNever));
 
     let preemptor = pod("p", 10).with_nomination("n");
     let victim = |priority: i32, deleting: bool, preempted: bool| {
@@ -49,18 +51,26 @@ fn who_may_preempt() {
         vec![victim]
     };
     let waiting = Some(CycleOutcome::VictimsTerminating);
-    for (nominated, on_node, expected) in [
-        (NominatedNodeStatus::Unschedulable, victim(9, true, true), waiting),
-        (NominatedNodeStatus::Unschedulable, victim(10, true, true), None),
-        (NominatedNodeStatus::Unschedulable, victim(9, true, false), None),
-        (NominatedNodeStatus::Unschedulable, victim(9, false, true), None),
-        (NominatedNodeStatus::Unresolvable, victim(9, true, true), None),
-        (NominatedNodeStatus::Absent, victim(9, true, true), None),
+    let reclaimed = Some(CycleOutcome::DevicesReclaimed);
+    for (nominated, on_node, free, held) in [
+        (NominatedNodeStatus::Unschedulable, victim(9, true, true), waiting.clone(), waiting),
+        (NominatedNodeStatus::Unschedulable, victim(10, true, true), None, reclaimed.clone()),
+        (NominatedNodeStatus::Unschedulable, victim(9, true, false), None, reclaimed.clone()),
+        (NominatedNodeStatus::Unschedulable, victim(9, false, true), None, reclaimed.clone()),
+        (NominatedNodeStatus::Unschedulable, vec![], None, reclaimed),
+        (NominatedNodeStatus::Unresolvable, victim(9, true, true), None, None),
+        (NominatedNodeStatus::Absent, victim(9, true, true), None, None),
     ] {
-        assert_eq!(preemptor.preemption_refusal(nominated, &on_node), expected, "{nominated:?} {on_node:?}");
+        for (devices, expected) in [(VictimDevices::Free, free), (VictimDevices::Reclaimed, held)] {
+            let refusal = preemptor.preemption_refusal(nominated, &on_node, devices);
+            assert_eq!(refusal, expected, "{nominated:?} {on_node:?} {devices:?}");
+        }
     }
     let unnominated = pod("p", 10);
-    assert_eq!(unnominated.preemption_refusal(NominatedNodeStatus::Unschedulable, &victim(9, true, true)), None);
+    let refusal =
+        |on_node: &[_], devices| unnominated.preemption_refusal(NominatedNodeStatus::Unschedulable, on_node, devices);
+    assert_eq!(refusal(&victim(9, true, true), VictimDevices::Free), None);
+    assert_eq!(refusal(&[], VictimDevices::Reclaimed), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dra_attrs::Resources;
 use dra_attrs::{Gate, Quantity, QuantityFormat};
-use nnn::scheduling::{FeasibleNodes, FilterInput, NodeEvaluation, NominatedNodeStatus};
+use nnn::scheduling::{FeasibleNodes, FilterInput, NodeEvaluation, NominatedNodeStatus, VictimDevices};
 use nnn::{
     Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominatingInfo, NominationOptions, NominationState,
     NominationTracker, PodKey, PodSnapshot, PreFlight, ScheduledCondition, TrackerInput, TrackerNotice, TrackerOutput,
@@ -415,7 +415,7 @@ impl Sim {
             .cloned()
             .collect();
         let state = if nominated.is_some() { NominatedNodeStatus::Unschedulable } else { NominatedNodeStatus::Absent };
-        if let Some(outcome) = pod.preemption_refusal(state, &on_node) {
+        if let Some(outcome) = pod.preemption_refusal(state, &on_node, VictimDevices::Free) {
             return outcome;
         }
         let lower = |other: &PodSnapshot| other.node.is_some() && other.priority < pod.priority;

@@ -182,9 +182,9 @@ fn a_gang_goes_where_the_value_is_least() {
         }
         let allocator = cluster.allocator(objective);
         let options = PodOptions::new(Profile::V1_37);
-        let search = GangSearch::new(&allocator, &cluster.classes, &cluster.nodes, options, Timestamp::UNIX_EPOCH);
+        let search = GangSearch::new(&allocator, &cluster.nodes, options, Timestamp::UNIX_EPOCH);
         let placed = search.place(&[pod("x"), pod("y")], None, &mut tracker).unwrap();
-        let shown = placed.iter().map(|placement| {
+        let shown = placed.pods.iter().map(|placement| {
             let choice = placement.cycle.as_ref().and_then(|cycle| cycle.choice_on(&placement.node));
             (placement.node.clone(), choice.map(|choice| choice.value.clone()))
         });

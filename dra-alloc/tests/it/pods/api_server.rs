@@ -10,15 +10,33 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 #[derive(Clone, Default)]
 pub(crate) struct ApiServer {
     pub(crate) claims: BTreeMap<ClaimKey, Arc<ResourceClaim>>,
+    /// True if each claim counts its own versions, so that histories of other claims make no difference.
+    has_own_versions: bool,
     version: u64,
     created: u64,
 }
 
 impl ApiServer {
+    /// Returns a server with the claims of another one, in their first version.
+    pub(crate) fn with_own_versions(other: &Self) -> Self {
+        let mut server = Self { has_own_versions: true, ..Self::default() };
+        for claim in other.list() {
+            server.store(ResourceClaim::clone(&claim));
+        }
+        server
+    }
+
+    pub(crate) const fn has_own_versions(&self) -> bool {
+        self.has_own_versions
+    }
+
     pub(crate) fn store(&mut self, mut claim: ResourceClaim) -> ResourceClaim {
         self.version += 1;
-        claim.metadata.resource_version = Some(self.version.to_string());
-        self.claims.insert(ClaimKey::from_metadata(&claim.metadata), Arc::new(claim.clone()));
+        let key = ClaimKey::from_metadata(&claim.metadata);
+        let own = || self.claims.get(&key).and_then(|known| known.metadata.resource_version.as_ref()?.parse().ok());
+        let version = if self.has_own_versions { own().unwrap_or(0) + 1 } else { self.version };
+        claim.metadata.resource_version = Some(version.to_string());
+        self.claims.insert(key, Arc::new(claim.clone()));
         claim
     }
 

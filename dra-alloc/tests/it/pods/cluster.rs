@@ -30,11 +30,18 @@ pub(crate) struct ClusterServer {
 }
 
 impl ClusterServer {
+    pub(crate) fn new(claims: ApiServer) -> Self {
+        Self { claims, ..Self::default() }
+    }
+
     pub(crate) fn store(&mut self, mut pod: Pod) -> Arc<Pod> {
         self.version += 1;
-        pod.metadata.resource_version = Some(self.version.to_string());
+        let name = pod.metadata.name.clone().unwrap();
+        let own = || self.pods.get(&name).and_then(|known| known.metadata.resource_version.as_ref()?.parse().ok());
+        let version = if self.claims.has_own_versions() { own().unwrap_or(0) + 1 } else { self.version };
+        pod.metadata.resource_version = Some(version.to_string());
         let pod = Arc::new(pod);
-        self.pods.insert(pod.metadata.name.clone().unwrap(), Arc::clone(&pod));
+        self.pods.insert(name, Arc::clone(&pod));
         pod
     }
 
@@ -111,7 +118,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) fn new(nodes: usize, claims: impl IntoIterator<Item = ResourceClaim>, pods: &[Pod]) -> Self {
         let World { inventory, classes, tracker, options, server, .. } = World::new(nodes, claims);
-        let server = ClusterServer { claims: server, ..ClusterServer::default() };
+        let server = ClusterServer::new(server);
         let mut cluster = Self { inventory, classes, options, pods: PodMemory::default(), claims: tracker, server };
         for pod in pods {
             cluster.server.store(pod.clone());

@@ -79,7 +79,7 @@ fn a_gang_names_the_devices_that_it_holds_itself() {
     };
     let nodes = [node("n1"), node("n2")];
     let options = dra_alloc::pods::PodOptions::new(Profile::V1_37);
-    let search = GangSearch::new(&allocator, &classes, &nodes, options, NOW).with_fit(&fit);
+    let search = GangSearch::new(&allocator, &nodes, options, NOW).with_fit(&fit);
     let refusal = search.place(&[pod("p1", &["c1"], None), pod("p2", &["c2"], None)], None, &mut tracker).unwrap_err();
     assert_eq!(
         refusal.to_string(),

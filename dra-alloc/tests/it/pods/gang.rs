@@ -131,8 +131,8 @@ fn as_gang(cluster: &Cluster, tracker: &mut ClaimTracker, room: usize) -> Option
         if question.placed_here().count() == room { Err("Too many pods".to_owned()) } else { Ok(()) }
     };
     let options = PodOptions::new(Profile::V1_37);
-    let search = GangSearch::new(&allocator, &cluster.classes, &cluster.nodes, options, NOW).with_fit(&fit);
-    let placed = search.place(&cluster.pods, None, tracker).ok()?;
+    let search = GangSearch::new(&allocator, &cluster.nodes, options, NOW).with_fit(&fit);
+    let placed = search.place(&cluster.pods, None, tracker).ok()?.pods;
     let nodes = placed.iter().map(|placement| placement.node.clone()).collect();
     let claims = placed.iter().filter_map(|placement| placement.cycle.as_ref()).flat_map(PodCycle::claims);
     let results =
@@ -185,7 +185,7 @@ fn pods_of_a_group_share_its_claim_and_the_gang_gives_all_back() {
     let allocator =
         Allocator::new(world.options.scheduler(), &world.inventory, &world.classes).with_explanation(Detail::Summary);
     let nodes = [node("n1"), node("n2")];
-    let search = GangSearch::new(&allocator, &world.classes, &nodes, world.options, NOW);
+    let search = GangSearch::new(&allocator, &nodes, world.options, NOW);
     let before = world.tracker.state().clone();
     let pods = [pod("a", &["shared"], Some("g")), pod("b", &["shared"], Some("g")), pod("c", &["big"], Some("g"))];
     let refusal = search.place(&pods, Some(&of_group), &mut world.tracker).unwrap_err();
@@ -194,7 +194,33 @@ fn pods_of_a_group_share_its_claim_and_the_gang_gives_all_back() {
     assert_eq!(explanation.holdings.len(), 2);
     assert_eq!(*world.tracker.state(), before);
 
-    let placed = search.place(&pods[..2], Some(&of_group), &mut world.tracker).unwrap();
+    let placed = search.place(&pods[..2], Some(&of_group), &mut world.tracker).unwrap().pods;
     assert!(placed.iter().all(|placement| placement.node == "n1"));
     assert_eq!(world.tracker.in_flight().count(), 1);
+}
+
+#[test]
+fn a_gang_with_a_quorum_leaves_pods_out_that_have_no_node() {
+    let claims = [claim("big", 3), claim("one", 1), claim("two", 1)];
+    let pods = [pod("a", &["one"], None), pod("b", &["big"], None), pod("c", &["two"], None)];
+    for (quorum, expected) in [(1, Some(["a", "c"])), (2, Some(["a", "c"])), (3, None)] {
+        let mut world = World::new(1, claims.clone());
+        let allocator = Allocator::new(world.options.scheduler(), &world.inventory, &world.classes);
+        let nodes = [node("n1")];
+        let search = GangSearch::new(&allocator, &nodes, world.options, NOW);
+        let search = search.with_quorum(std::num::NonZeroUsize::new(quorum).unwrap());
+        let placed = search.place(&pods, None, &mut world.tracker);
+        if let Some(names) = expected {
+            let placed = placed.unwrap();
+            assert!(placed.pods.iter().map(|placement| placement.pod.name.as_str()).eq(names));
+            let left_out = placed.left_out.iter().map(|left| (usize::from(left.member), left.pod.name.as_str()));
+            assert!(left_out.eq([(1, "b")]));
+            assert_eq!(world.tracker.in_flight().count(), 2);
+        } else {
+            assert_eq!(placed.unwrap_err().pod.name, "b");
+            let refusal = search.place(&pods[..1], None, &mut world.tracker).unwrap_err();
+            assert_eq!(refusal.reason, MemberError::TooFew { members: 1, quorum: 3 });
+            assert_eq!(world.tracker.in_flight().count(), 0);
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 mod api_server;
 mod binding;
+mod binding_exploration;
+mod binding_histories;
 mod binding_order;
 mod cluster;
 mod cycle;

@@ -198,7 +198,7 @@ impl Scheduler<'_> {
         let group_object = self.manifests.pod_groups.iter().find(named);
         let mut tracker = self.tracker.clone();
         let allocator = self.allocator();
-        let search = GangSearch::new(&allocator, &self.classes, &self.nodes, self.options, self.now);
+        let search = GangSearch::new(&allocator, &self.nodes, self.options, self.now);
         let placed = with_budget(|budget| search.with_budget(budget).place(&pods, group_object, &mut tracker));
         let placed = match placed {
             Ok(placed) => placed,
@@ -206,7 +206,7 @@ impl Scheduler<'_> {
         };
         self.tracker = tracker;
         self.say(format!("gang {group}, {} pods: all are placed", pods.len()));
-        for (pod, placement) in pods.iter().zip(placed) {
+        for (pod, placement) in pods.iter().zip(placed.pods) {
             self.say(format!("pod {}: {}", name_of(&pod.metadata), placement.node));
             if let Some(cycle) = placement.cycle {
                 self.say_choice(&cycle, &placement.node);

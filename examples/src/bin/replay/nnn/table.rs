@@ -109,6 +109,7 @@ pub(super) enum OutcomeName {
     PolicyNever,
     #[serde(alias = "postfilter_victims_terminating")]
     VictimsTerminating,
+    DevicesReclaimed,
     ExtendersLeftNone,
     PostfilterError,
     AssumeFailed,
@@ -132,6 +133,7 @@ impl OutcomeName {
             Self::PostfilterNoCandidates => CycleOutcome::NoCandidates,
             Self::PolicyNever => CycleOutcome::PolicyNever,
             Self::VictimsTerminating => CycleOutcome::VictimsTerminating,
+            Self::DevicesReclaimed => CycleOutcome::DevicesReclaimed,
             Self::ExtendersLeftNone => CycleOutcome::ExtendersLeftNone,
             Self::PostfilterError => CycleOutcome::PostFilterError,
             Self::AssumeFailed => CycleOutcome::AssumeFailed,
