@@ -21,7 +21,7 @@ use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::{Context, FailingSelectors};
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
-use crate::search::{Elision, EquivalentSearches, allocate_on, fits_on, fits_within};
+use crate::search::{EquivalentSearches, allocate_on, fits_on, fits_within};
 
 /// Attempt to allocate claims together: the claims, read once for any number of nodes and threads.
 ///
@@ -247,9 +247,7 @@ impl<'c> Attempt<'c> {
 
     /// Returns the context of a what-if question about other devices in use.
     fn context_beside<'s>(&'s self, state: &'s AllocatedState) -> Context<'s> {
-        // The search of the same pools in another state is another one.
-        let elisions = self.context.elisions.without(Elision::SamePools);
-        Context { state, elisions, failing: FailingSelectors::PassOver, ..self.context }
+        Context { state, failing: FailingSelectors::PassOver, ..self.context }
     }
 
     /// Returns a reason for each allocated claim whose node selector excludes the node.

@@ -41,6 +41,11 @@ impl Bits {
         }
     }
 
+    /// Returns the members as bits of numbers, 64 positions each.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().copied()
+    }
+
     /// Returns the first member at a position or after it.
     pub(crate) fn next(&self, from: usize) -> Option<usize> {
         let mut mask = u64::MAX << (from % 64);

@@ -200,11 +200,6 @@ impl<'i> CounterSets<'i> {
         sums
     }
 
-    /// Returns the name of each counter, as a number.
-    pub(super) fn names(&self) -> impl Iterator<Item = CounterNameIx> {
-        self.read.name_of().iter().copied()
-    }
-
     /// Returns true if a device with compatibility groups is allocated from a counter set.
     pub(super) fn is_grouped(&self, set: SetIx) -> bool {
         self.grouped.contains(&set)

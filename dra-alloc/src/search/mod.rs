@@ -42,7 +42,6 @@ mod refused_before;
 pub(crate) mod request;
 pub(crate) mod results;
 mod risk;
-mod same_pools;
 pub(crate) mod share;
 pub(crate) mod solution;
 pub(crate) mod stopped;

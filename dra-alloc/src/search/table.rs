@@ -73,9 +73,6 @@ pub(crate) struct Table<'s> {
     consumption: Grid<(), Device, Vec<Consumption<'s>>>,
     capacities: Grid<(), Device, Vec<Capacity<'s>>>,
     selection: Grid<Alternatives, Device, Selection>,
-    /// Work of evaluations beside that of the look, where there is any.
-    work_of_selection: Grid<Alternatives, Device, u64>,
-    work_of_derived: Grid<Columns, Device, u64>,
     fits: Grid<Alternatives, Device, CapacityCheck<'s>>,
     values: Grid<Columns, Device, ValueSet<'s>>,
     skips_allowed: bool,
@@ -103,8 +100,6 @@ impl<'s> Table<'s> {
             consumption: Grid::new(one, devices),
             capacities: Grid::new(one, devices),
             selection: Grid::new(alternatives, devices),
-            work_of_selection: Grid::new(alternatives, devices),
-            work_of_derived: Grid::new(plan.columns.end(), devices),
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.end(), devices),
             skips_allowed: skips_allowed(context, rules, node),
@@ -280,23 +275,7 @@ impl<'s> Table<'s> {
     /// Checks a device for an alternative: its binding conditions, the selectors of class and request, and the nodes
     /// where it is available.
     pub(crate) fn selection(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<Selection, AllocateError> {
-        let select = || {
-            let before = self.meter.spent();
-            let selection = self.select(alternative, device)?;
-            keep(&self.work_of_selection, self.like(alternative), device, self.meter.spent() - before);
-            Ok(selection)
-        };
-        self.selection.get_or_try(self.like(alternative), device, select).copied()
-    }
-
-    /// Returns the work of the evaluations of a device's selection.
-    pub(super) fn work_of_selection(&self, alternative: AlternativeIx, device: DeviceIx) -> u64 {
-        self.work_of_selection.get(self.like(alternative), device).copied().unwrap_or(0)
-    }
-
-    /// Returns the work of the evaluation of a derived attribute.
-    pub(super) fn work_of_derived(&self, column: ColumnIx, device: DeviceIx) -> u64 {
-        self.work_of_derived.get(column, device).copied().unwrap_or(0)
+        self.selection.get_or_try(self.like(alternative), device, || self.select(alternative, device)).copied()
     }
 
     pub(crate) fn is_selectable(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
@@ -522,13 +501,7 @@ impl<'s> Table<'s> {
             let attributes = candidate.device.attributes.as_ref();
             return Ok(attributes.and_then(|all| lookup_by_name(all, attribute, &candidate.slice.spec.driver)));
         };
-        let derive = || {
-            let before = self.meter.spent();
-            let value = self.derive(attribute, expression, device)?;
-            keep(&self.work_of_derived, column, device, self.meter.spent() - before);
-            Ok(value)
-        };
-        self.derived.get_or_try(column, device, derive).map(Some)
+        self.derived.get_or_try(column, device, || self.derive(attribute, expression, device)).map(Some)
     }
 
     fn derive(&self, name: &str, expression: &Derived<'_>, device: DeviceIx) -> Result<DeviceAttribute, AllocateError> {
@@ -560,13 +533,6 @@ impl<'s> Table<'s> {
         let counters = self.counters(candidate.pool)?;
         let read = || counters.consumption(candidate.slice, candidate.device, candidate.number());
         Ok(self.consumption.get_or_try(Index::FIRST, device, read)?)
-    }
-}
-
-/// Keeps the work of an evaluation, if there is any.
-fn keep<C>(all: &Grid<C, Device, u64>, column: Index<C>, device: DeviceIx, work: u64) {
-    if work > 0 {
-        let _: Result<_, std::convert::Infallible> = all.get_or_try(column, device, || Ok(work));
     }
 }
 

@@ -12,10 +12,13 @@ use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use smallvec::SmallVec;
 
 use super::device::DeviceFacts;
+use super::facts::Facts;
 use super::flags::{Flags, bit};
+use super::lens::Lens;
 use super::pool_capacities::PoolCapacities;
 use super::pool_counters::{BadAmount, PoolCounters};
 use super::pool_devices::PoolDevices;
+use super::shape::{KnownLens, Shapes, ShapesOfPool};
 use super::sight::Sight;
 use crate::cluster::stamp::Stamp;
 
@@ -56,6 +59,7 @@ pub(crate) struct Pool {
     capacities: PoolCapacities,
     flags: Flags,
     soundness: Flags,
+    shapes: ShapesOfPool,
     /// Hash of driver and pool name.
     hash: u64,
     /// Mark of the slices that make the pool.
@@ -83,6 +87,7 @@ impl Pool {
             capacities: PoolCapacities::default(),
             flags: Flags::default(),
             soundness: Flags::default(),
+            shapes: ShapesOfPool::default(),
             hash,
             stamp: Stamp::next(),
         }
@@ -127,6 +132,7 @@ impl Pool {
             capacities: PoolCapacities::default(),
             flags,
             soundness,
+            shapes: ShapesOfPool::default(),
             hash,
             stamp,
         }
@@ -191,6 +197,24 @@ impl Pool {
     /// Returns true if the slices choose the nodes of the pool, and no device does.
     pub(crate) fn is_for_its_nodes(&self) -> bool {
         self.devices.slices.iter().all(|slice| slice.spec.per_device_node_selection != Some(true))
+    }
+
+    /// Returns the id of the pool's shape through a lens; `None` if more than facts matters: slices that the node does not see,
+    /// contradictions, invalid values, which end in errors, and devices that choose nodes.
+    pub(crate) fn shape(&self, shapes: &Shapes, lens: &KnownLens) -> Option<Stamp> {
+        self.shapes.find(shapes, lens, |lens| self.facts_through(lens))
+    }
+
+    fn facts_through(&self, lens: &Lens) -> Option<Facts> {
+        let has_shape = self.state() == PoolState::Complete
+            && self.is_sound()
+            && self.is_for_its_nodes()
+            && self.elsewhere.is_empty();
+        let mut facts = has_shape.then(Facts::default)?;
+        facts.number(self.devices.slices.len());
+        self.devices.slices.iter().for_each(|slice| facts.slice(slice, lens));
+        self.counter_slices().for_each(|slice| facts.slice(slice, lens));
+        Some(facts)
     }
 
     fn soundness(&self) -> u8 {

@@ -1,11 +1,15 @@
 //! Comparison of searches that are taken over from a like node with the node's own, on random nodes and their twins: some with
 //! other names, some with one random difference.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{EquivalentSearches, MOST_SEARCHES};
+use super::EquivalentSearches;
+use crate::cluster::inventory::Inventory;
+use crate::cluster::inventory::lens::Lens;
+use crate::cluster::inventory::sight::Sight;
 use crate::oracle::case::{Allocated, Case, DeviceId};
 use crate::oracle::compare::inventory;
 use crate::oracle::random::{self, Random};
@@ -23,17 +27,49 @@ const WORK: u64 = 20_000;
 const SORTS: [(Make, u64); 4] = [(random::case, 4), (random::tight, 1), (random::racks, 1), (random::risky, 1)];
 
 impl EquivalentSearches {
-    /// Remembers each search, and reads the facts of each node.
+    /// Remembers each search, and reads the state of each node.
     fn eager() -> Self {
         Self { credit: AtomicU64::new(u64::MAX / 2), least_work: (0, 0), ..Self::default() }
     }
+}
+
+thread_local! {
+    /// Inventories of a test, which share shapes. A shape goes with its last inventory.
+    static ALL: RefCell<Vec<Inventory>> = RefCell::new(vec![Inventory::default()]);
 }
 
 /// Builds a case of a seed.
 type Make = fn(u64) -> Case;
 
 fn allocate(case: &Case, like: &EquivalentSearches, pruning: PruningRules, work: u64) -> Searched {
-    oracle_case::allocate(case, &inventory(case), pruning, Some(like), Budget::work(work))
+    ALL.with_borrow_mut(|all| {
+        let inventory = inventory(case).with_shapes_of(&all[0]);
+        let answer = oracle_case::allocate(case, &inventory, pruning, Some(like), Budget::work(work));
+        all.push(inventory);
+        answer
+    })
+}
+
+/// Makes all slices those of the node alone.
+fn local(case: &Case) -> Case {
+    let mut value = case.to_json();
+    let node = value["node"]["metadata"]["name"].clone();
+    for slice in value["slices"].as_array_mut().unwrap() {
+        let spec = slice["spec"].as_object_mut().unwrap();
+        for field in ["nodeSelector", "perDeviceNodeSelection", "allNodes"] {
+            spec.remove(field);
+        }
+        spec.insert("nodeName".to_owned(), node.clone());
+    }
+    Case { allocated: case.allocated.clone(), ..Case::from_json(value) }
+}
+
+/// Returns true if all pools of the node have a shape.
+fn has_shapes(case: &Case) -> bool {
+    let (inventory, sight) = (inventory(case), Sight::new(case.profile, case.gates));
+    let view = inventory.view(&case.node, sight).unwrap();
+    let lens = inventory.shapes().lens(Lens::ALL);
+    view.pools().enumerate().all(|(at, pool)| !view.is_shared(at) && pool.shape(inventory.shapes(), &lens).is_some())
 }
 
 /// Puts a letter before a name, which changes no order.
@@ -181,11 +217,11 @@ fn use_device(random: &mut Random, device: &str, allocated: &mut Value) {
 
 /// Returns the answer on a twin, which is compared with its own search, and true if that of another one was taken over.
 fn ask(twin: &Case, known: &EquivalentSearches, pruning: PruningRules) -> (Searched, bool) {
-    let before = known.searches().len();
+    let before = known.len();
     let answer = allocate(twin, known, pruning, WORK);
     let own = EquivalentSearches::eager();
     assert_eq!(answer, allocate(twin, &own, pruning, WORK), "{}", twin.to_json());
-    let was_taken_over = known.searches().len() == before && !own.searches().is_empty();
+    let was_taken_over = known.len() == before && own.len() > 0;
     (answer, was_taken_over)
 }
 
@@ -194,15 +230,16 @@ fn twins_have_the_answer_and_the_effort_of_their_own_search() {
     let (mut like, mut unlike, mut allocated) = (0_u32, 0_u32, 0_u32);
     for (sort, (make, share)) in SORTS.iter().enumerate() {
         for seed in 0..SEEDS * share {
+            ALL.with_borrow_mut(|all| all.truncate(1));
             let random = &mut Random::new(seed * 7 + sort as u64);
-            let case = make(seed);
+            let case = if seed % 4 == 0 { make(seed) } else { local(&make(seed)) };
             let pruning = if seed % 2 == 0 { PruningRules::default() } else { PruningRules::from_start(u16::MAX >> 4) };
             let known = EquivalentSearches::eager();
             let _ = ask(&case, &known, pruning);
-            if known.searches().is_empty() {
+            if known.len() == 0 {
                 continue;
             }
-            if case.taint_rules.is_empty() {
+            if case.taint_rules.is_empty() && has_shapes(&case) {
                 let (answer, was_taken_over) = ask(&renamed(&case), &known, pruning);
                 assert!(was_taken_over, "{}", case.to_json());
                 allocated += u32::from(matches!(answer, Ok((Outcome::Allocated(_), _))));
@@ -222,7 +259,7 @@ fn a_budget_that_is_too_small_for_the_search_stops_it() {
     let case = random::tight(3);
     let known = EquivalentSearches::eager();
     let (_, effort) = allocate(&case, &known, PruningRules::default(), WORK).unwrap();
-    assert_eq!(known.searches().len(), 1);
+    assert_eq!(known.len(), 1);
     for work in 0..effort.work {
         let own = allocate(&case, &EquivalentSearches::eager(), PruningRules::default(), work);
         assert!(matches!(own, Ok((Outcome::Stopped(_), _))));
@@ -231,26 +268,70 @@ fn a_budget_that_is_too_small_for_the_search_stops_it() {
 }
 
 #[test]
-fn facts_are_read_in_vain_for_as_much_work_as_searches_took() {
+fn states_are_read_in_vain_for_as_much_work_as_searches_took() {
     let known = EquivalentSearches { least_work: (0, 0), ..EquivalentSearches::default() };
-    let (random, case) = (&mut Random::new(1), random::tight(3));
+    let case = local(&random::tight(3));
     let credit = || known.credit.load(Ordering::Relaxed);
     let ask = |case: &Case| drop(allocate(case, &known, PruningRules::default(), WORK));
+    let searches = || known.known.read().unwrap().iter().map(|search| search.effort.work).sum::<u64>();
     ask(&case);
-    let took = known.searches().iter().map(|search| search.effort.work).sum::<u64>();
-    assert_eq!(credit(), took);
-    // When nothing more is remembered, a node that is like none is read until the credit is used up.
-    while known.searches().len() < MOST_SEARCHES {
-        ask(&changed(random, &case));
+    assert_eq!(credit(), searches());
+    // A search that is found adds what it saved, less what was read.
+    ask(&case);
+    assert!(credit() > searches() && credit() < 2 * searches());
+    // Without credit no state is read: the search is made again.
+    known.credit.store(0, Ordering::Relaxed);
+    ask(&case);
+    assert_eq!((credit(), known.len()), (searches(), 1));
+}
+
+/// Shows all slices to all nodes, but for some devices that choose their nodes.
+fn shared(random: &mut Random, case: &Case) -> Case {
+    let mut value = case.to_json();
+    for slice in value["slices"].as_array_mut().unwrap() {
+        let spec = slice["spec"].as_object_mut().unwrap();
+        for field in ["nodeName", "nodeSelector", "perDeviceNodeSelection", "allNodes"] {
+            spec.remove(field);
+        }
+        let devices = spec.get_mut("devices").and_then(Value::as_array_mut);
+        if random.percent(10) && devices.as_ref().is_some_and(|devices| !devices.is_empty()) {
+            for device in devices.into_iter().flatten() {
+                let one = random.percent(50);
+                device[if one { "nodeName" } else { "allNodes" }] = if one { json!("other") } else { json!(true) };
+            }
+            spec.insert("perDeviceNodeSelection".to_owned(), json!(true));
+        } else {
+            spec.insert("allNodes".to_owned(), json!(true));
+        }
     }
-    let is_unlike = |twin: &Case| {
-        let before = credit();
-        ask(twin);
-        credit() < before
-    };
-    let twin = (0..1_000).map(|_| changed(random, &case)).find(is_unlike).unwrap();
-    while is_unlike(&twin) {}
-    let rest = credit();
-    (0..10).for_each(|_| ask(&changed(random, &twin)));
-    assert_eq!(credit(), rest);
+    Case::from_json(value)
+}
+
+/// Returns the cluster as another node sees it, which may skip operations or not.
+fn on(random: &mut Random, case: &Case, name: &str) -> Case {
+    let mut value = case.to_json();
+    value["node"]["metadata"]["name"] = json!(name);
+    let declared = if random.percent(50) { json!(["DRAOptionalNodeOperations"]) } else { json!([]) };
+    value["node"]["status"] = json!({"declaredFeatures": declared});
+    Case { allocated: case.allocated.clone(), ..Case::from_json(value) }
+}
+
+#[test]
+fn nodes_with_the_same_pools_have_the_answer_and_the_effort_of_their_own_search() {
+    let (mut taken_over, mut allocated) = (0, 0);
+    for (seed, make) in (0..4 * SEEDS).zip([random::case, random::tight, random::racks, random::risky].iter().cycle()) {
+        let random = &mut Random::new(seed);
+        let case = shared(random, &make(seed));
+        let (index, known) = (inventory(&case), EquivalentSearches::eager());
+        for name in ["node-1", "other", "node-3", "node-4"] {
+            let node = on(random, &case, name);
+            let before = known.len();
+            let ask = |known| oracle_case::allocate(&node, &index, PruningRules::default(), known, Budget::work(WORK));
+            let (answer, own) = (ask(Some(&known)), ask(None));
+            assert_eq!(answer, own, "seed {seed}, {name}: {}", node.to_json());
+            taken_over += u64::from(before > 0 && known.len() == before);
+            allocated += u64::from(matches!(answer, Ok((Outcome::Allocated(_), _))));
+        }
+    }
+    assert!(taken_over > SEEDS / 2 && allocated > SEEDS / 4, "{taken_over} taken over, {allocated} allocated");
 }
