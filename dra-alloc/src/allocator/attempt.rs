@@ -13,6 +13,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::verdict::Verdict;
+use crate::cluster::inventory::shape::KnownLens;
 use crate::cluster::state::AllocatedState;
 use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
 use crate::objective::{KnownSearches, Objective, Question, Score, Vacated, best_on};
@@ -21,7 +22,7 @@ use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::{Context, FailingSelectors};
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
-use crate::search::{EquivalentSearches, allocate_on, fits_on, fits_within};
+use crate::search::{EquivalentSearches, allocate_on, fits_within, lens_of};
 
 /// Attempt to allocate claims together: the claims, read once for any number of nodes and threads.
 ///
@@ -117,6 +118,32 @@ impl<'c> Attempt<'c> {
         }
     }
 
+    /// Returns the lens that shows what the pending claims read; `None` if the state of a node does not decide about them.
+    pub(super) fn lens(&self) -> Option<KnownLens> {
+        let is_decided = self.vacated.is_none() && !self.context.selectors.fails_on_lists;
+        is_decided.then(|| self.context.inventory.shapes().lens(lens_of(&self.context, &self.plan)))
+    }
+
+    /// Returns true if a claim is to be allocated, or if there is no claim at all.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.pending.is_empty() || self.allocated.is_empty()
+    }
+
+    /// Returns true if a claim is allocated already.
+    pub(super) const fn has_allocated(&self) -> bool {
+        !self.allocated.is_empty()
+    }
+
+    /// Returns true if a claim that is allocated already can't be used on a node.
+    pub(super) fn is_elsewhere(&self, node: &Node) -> Result<bool, AllocateError> {
+        Ok(self.has_allocated() && !self.elsewhere(node)?.is_empty())
+    }
+
+    /// Tells if the pending claims can be allocated on a node. The meter counts the work.
+    pub(super) fn fits_pending(&self, node: &Node, meter: &Meter<'_>) -> Result<Fit, AllocateError> {
+        fits_within(&self.context(), &self.plan, node, self.equivalent_searches.as_ref(), meter)
+    }
+
     /// Returns the input of a search.
     fn context(&self) -> Context<'_> {
         let state = self.vacated.as_ref().map_or(self.context.state, |vacated| &vacated.state);
@@ -139,13 +166,13 @@ impl<'c> Attempt<'c> {
     /// # Complexity
     /// That of [`Attempt::allocate`], without results and explanations.
     pub fn fits(&self, node: &Node, budget: Budget<'_>) -> Result<Fit, AllocateError> {
-        if !self.elsewhere(node)?.is_empty() {
+        if self.is_elsewhere(node)? {
             return Ok(Fit::No);
         }
-        if self.pending.is_empty() && !self.allocated.is_empty() {
+        if !self.is_pending() {
             return Ok(Fit::Yes);
         }
-        fits_on(&self.context(), &self.plan, node, self.equivalent_searches.as_ref(), budget)
+        self.fits_pending(node, &Meter::new(budget))
     }
 
     /// Tells if the claims can be allocated on a node with other devices in use than those of the attempt. A device on which a

@@ -14,7 +14,7 @@ use dra_device::internal::name_of;
 use dra_device::pool::slice_devices;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
-use super::ix::{ByCounter, ByCounterName, BySet, CounterIx, CounterNameIx, SetIx};
+use super::ix::{ByCounter, ByCounterName, BySet, CounterIx, SetIx};
 use crate::cluster::inventory::pool::{InvalidCounter, Pool};
 use crate::cluster::inventory::pool_counters::{Consumed, PoolCounters};
 use crate::cluster::state::{CountersLeft, PoolUse};

@@ -2,7 +2,7 @@
 //!
 //! *Argument.* A search reads a node through its pools, their use, and whether the node may skip operations. The state of a node
 //! ([`NodeState`]) has all of it but for names, which a search only compares with each other, and attributes that no selector and no
-//! constraint of the plan reads ([`lens`]). So nodes in one state have the same solution, device by device, the same way to it, and
+//! constraint of the plan reads ([`lens_of`]). So nodes in one state have the same solution, device by device, the same way to it, and
 //! the same price. What reads names is done for each node: the results, and the errors of building them. Searches that ended in an
 //! error, which names a device, or by the budget are not remembered.
 //!
@@ -83,7 +83,7 @@ impl EquivalentSearches {
         if context.selectors.fails_on_lists {
             return None;
         }
-        let lens = self.lens.get_or_init(|| context.inventory.shapes().lens(lens(context, table.plan)));
+        let lens = self.lens.get_or_init(|| context.inventory.shapes().lens(lens_of(context, table.plan)));
         let passes_over = context.failing == FailingSelectors::PassOver;
         let first = [table.skips_allowed(), passes_over].map(u64::from);
         NodeState::read(first, context.inventory, view, lens, context.state, SharedUse::Compared)
@@ -148,7 +148,7 @@ fn price(view: &View<'_>) -> u64 {
 }
 
 /// Returns the lens that shows the attributes that selectors and constraints of a plan read.
-fn lens(context: &Context<'_>, plan: &Plan<'_>) -> Lens {
+pub(crate) fn lens_of(context: &Context<'_>, plan: &Plan<'_>) -> Lens {
     let mut names = BTreeSet::new();
     for selector in plan.alternatives.iter().flat_map(|asked| asked.selectors()) {
         let Some(Ok(selector)) = selector.compile(context.selectors) else { return Lens::ALL };

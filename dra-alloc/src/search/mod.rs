@@ -51,8 +51,8 @@ pub(crate) mod walk;
 
 pub(crate) use capacity_check::{CapacityCheck, CapacityMiss};
 pub(crate) use elisions::{Elision, Elisions};
-pub(crate) use equivalent_searches::EquivalentSearches;
-pub(crate) use node_search::{allocate_on, fits_on, fits_within, is_possible, with_table};
+pub(crate) use equivalent_searches::{EquivalentSearches, lens_of};
+pub(crate) use node_search::{allocate_on, fits_within, is_possible, own_words, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
 pub(crate) use table::{Selection, Table};

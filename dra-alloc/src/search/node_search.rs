@@ -2,7 +2,7 @@
 //! build the allocation results.
 
 use dra_attrs::internal::release::{NodeFailures, Rules, SkipGateOff};
-use dra_attrs::{Gate, GateName};
+use dra_attrs::{Component, Gate, GateName};
 use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
 
@@ -19,7 +19,7 @@ use super::request::Plan;
 use super::results::{check_results, results};
 use super::solution::Solution;
 use super::stopped::Stopped;
-use super::table::{Table, skips_operations};
+use super::table::{Table, skips_allowed, skips_operations};
 use super::too_few::has_too_few;
 use super::walk::Walk;
 use crate::cluster::inventory::pool::PoolState;
@@ -80,17 +80,6 @@ fn on_node(rules: &Rules, failure: NodeError) -> Result<Outcome, AllocateError> 
     }
 }
 
-/// Tells if the claims of a plan can be allocated on one node.
-pub(crate) fn fits_on(
-    context: &Context<'_>,
-    plan: &Plan<'_>,
-    node: &Node,
-    like: Option<&EquivalentSearches>,
-    budget: Budget<'_>,
-) -> Result<Fit, AllocateError> {
-    fits_within(context, plan, node, like, &Meter::new(budget))
-}
-
 /// Tells if the claims of a plan can be allocated on one node. The meter knows afterwards what that took.
 pub(crate) fn fits_within(
     context: &Context<'_>,
@@ -117,6 +106,13 @@ pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, m
         Ok(Err(Outcome::Unsatisfied)) | Err(Halt::OnNode(NodeError::InvalidPools { .. })) => Some(false),
         Ok(Err(_)) | Err(_) => None,
     }
+}
+
+/// Returns all that a search reads of a node itself, as words: whether it may skip operations, and the work of finding its pools.
+/// `comparisons` are those by which its shared slices were found.
+pub(crate) fn own_words(scheduler: Component, node: &Node, comparisons: usize) -> [u64; 2] {
+    let skips_allowed = skips_allowed(scheduler.gates(), scheduler.profile().rules(), node);
+    [u64::from(skips_allowed), u64::try_from(comparisons / COMPARISONS_OF_UNIT).unwrap_or(u64::MAX)]
 }
 
 /// Returns the pools of a node. Finding those of many is work.

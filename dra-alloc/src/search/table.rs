@@ -4,7 +4,7 @@
 //! alternatives and constraints of the plan.
 
 use dra_attrs::internal::release::{AllocatorVariant, CountersOfAll, FurtherShare, Rules, SkipGateOff};
-use dra_attrs::{Gate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
+use dra_attrs::{Gate, GateSet, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
 use dra_device::internal::untolerated;
@@ -102,7 +102,7 @@ impl<'s> Table<'s> {
             selection: Grid::new(alternatives, devices),
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.end(), devices),
-            skips_allowed: skips_allowed(context, rules, node),
+            skips_allowed: skips_allowed(context.gates, rules, node),
             lists: if has(Gate::ListTypeAttributes) { rules.allocator.lists_on } else { rules.allocator.lists_off },
             rounding: if has(Gate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
             context,
@@ -542,9 +542,9 @@ pub(crate) fn skips_operations(slice: &ResourceSlice) -> bool {
 }
 
 /// Returns true if devices with `skipNodeOperations` may be chosen on the node.
-fn skips_allowed(context: &Context<'_>, rules: &Rules, node: &Node) -> bool {
+pub(super) fn skips_allowed(gates: GateSet, rules: &Rules, node: &Node) -> bool {
     let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
-    if context.gates.has(Gate::OptionalNodeOperations) {
+    if gates.has(Gate::OptionalNodeOperations) {
         return declared.iter().any(|feature| feature == rules.skip.declared_feature);
     }
     match rules.skip.chosen_while_off {

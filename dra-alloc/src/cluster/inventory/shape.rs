@@ -91,11 +91,6 @@ impl Shapes {
         tables.shapes.insert_unique(key, Arc::downgrade(&shape), hash_of);
         shape
     }
-
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.0.read().unwrap().shapes.len()
-    }
 }
 
 impl Tables {
@@ -140,5 +135,35 @@ impl ShapesOfPool {
         }
         known.push((lens.id, shape));
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(number: usize) -> Facts {
+        let mut facts = Facts::default();
+        facts.number(number);
+        facts
+    }
+
+    #[test]
+    fn shapes_go_with_their_last_pool() {
+        let shapes = Shapes::default();
+        let lens = shapes.lens(Lens::ALL);
+        let held: Vec<Arc<Shape>> = (0..100).map(|number| shapes.intern(facts(number), lens.id)).collect();
+        (100..10_000).for_each(|number| drop(shapes.intern(facts(number), lens.id)));
+        assert!(shapes.0.read().unwrap().shapes.len() <= 2 * held.len());
+        assert!(held.iter().enumerate().all(|(at, shape)| shapes.intern(facts(at), lens.id).id == shape.id));
+    }
+
+    #[test]
+    fn a_shape_is_that_of_one_lens() {
+        let shapes = Shapes::default();
+        let lenses = [Lens::ALL, Lens::of([("a.example", "b")].into())].map(|lens| shapes.lens(lens));
+        let [all, some] = lenses.each_ref().map(|lens| shapes.intern(facts(1), lens.id));
+        assert_ne!(all.id, some.id);
+        assert_eq!(shapes.lens(Lens::ALL).id, lenses[0].id);
     }
 }
