@@ -74,6 +74,21 @@ impl<'n, N: Borrow<Node>> AttemptByState<'n, N> {
         Self { attempt, nodes, grouping, answers }
     }
 
+    /// Returns the node at a position of the list.
+    pub(crate) fn node(&self, position: Index<Node>) -> Option<&'n N> {
+        self.nodes.get(usize::from(position))
+    }
+
+    /// Returns the number of the state of a node; `None` for a node that is asked for itself.
+    pub(crate) fn group(&self, node: Index<Node>) -> Option<usize> {
+        self.grouping?.of(node)
+    }
+
+    /// Returns a number above those of all states.
+    pub(crate) const fn group_count(&self) -> usize {
+        self.answers.len()
+    }
+
     /// Returns the attempt itself, which builds the results for the node that is taken.
     #[must_use]
     pub const fn attempt(&self) -> &Attempt<'n> {
@@ -91,7 +106,7 @@ impl<'n, N: Borrow<Node>> AttemptByState<'n, N> {
     /// otherwise that of [`Attempt::fits`].
     pub fn fits(&self, node: Index<Node>, budget: Budget<'_>) -> Result<Fit, AllocateError> {
         let Some(object) = self.nodes.get(usize::from(node)) else { return Ok(Fit::No) };
-        let group = self.grouping.and_then(|grouping| self.answers.get(grouping.of(node)?));
+        let group = self.group(node).and_then(|group| self.answers.get(group));
         let Some(answer) = group.filter(|_| self.attempt.is_pending()) else {
             return self.attempt.fits(object.borrow(), budget);
         };

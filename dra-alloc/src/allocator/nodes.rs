@@ -85,12 +85,6 @@ impl<N: Borrow<Node>> Nodes<N> {
         Self { list, keys: Vec::new(), dependents, groupings, seen, replaced }
     }
 
-    /// Returns the node at a position.
-    #[must_use]
-    pub fn node(&self, position: Index<Node>) -> Option<&N> {
-        self.list.get(usize::from(position))
-    }
-
     /// Replaces a node whose object has changed. Does nothing for a position that is not in the list.
     pub fn replace(&mut self, position: Index<Node>, node: N) {
         if let Some(known) = self.list.get_mut(usize::from(position)) {

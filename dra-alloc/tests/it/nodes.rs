@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dra_alloc::pods::{ClaimTracker, GroupRound, PodCycle, PodOptions};
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, Component, Fit, Index, Inventory, InventoryEvent, Nodes,
     Outcome,
 };
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use serde_json::{Value, json};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, from_value, json};
 
 use crate::oracle::Case;
 use crate::oracle::compare::numbered;
@@ -39,7 +41,7 @@ fn slices_on(number: usize, case: &Case, has_ids: bool) -> Vec<ResourceSlice> {
             prefix(number, &mut device["name"]);
         }
     }
-    serde_json::from_value(slices).unwrap()
+    from_value(slices).unwrap()
 }
 
 fn prefix(number: usize, name: &mut Value) {
@@ -73,6 +75,8 @@ struct Counts {
     states: usize,
     yes: usize,
     errors: usize,
+    filtered: usize,
+    scored: usize,
 }
 
 impl World {
@@ -113,6 +117,47 @@ impl World {
             counts.nodes += 1;
             counts.yes += usize::from(*expected == Ok(Fit::Yes));
             counts.errors += usize::from(expected.is_err());
+        }
+        drop(asked);
+        self.compare_filter(told, nodes, &allocator, state, counts);
+    }
+
+    /// Compares the filter of a pod with these claims with that of each node alone.
+    fn compare_filter(
+        &self,
+        told: &str,
+        nodes: &mut Nodes<Node>,
+        allocator: &Allocator<'_>,
+        state: &AllocatedState,
+        counts: &mut Counts,
+    ) {
+        let mut tracker = ClaimTracker::new(self.scheduler);
+        let entry =
+            |claim: &ResourceClaim| json!({"name": claim.metadata.name, "resourceClaimName": claim.metadata.name});
+        let entries: Vec<Value> = self.claims.iter().map(entry).collect();
+        let pod: Pod = from_value(json!({"metadata": {"name": "p", "namespace": "default", "uid": "p"},
+            "spec": {"containers": [], "resourceClaims": entries}}))
+        .unwrap();
+        for claim in &self.claims {
+            tracker.observe(claim.clone()).unwrap();
+        }
+        let options = PodOptions::new(self.scheduler);
+        let cycle = PodCycle::pre_filter(&pod, None, &tracker, &self.classes, &GroupRound::default(), options);
+        let Ok(Some(mut cycle)) = cycle else { return };
+        let (now, budget) = (Timestamp::UNIX_EPOCH, Budget::work(WORK));
+        let alone: Vec<_> = self.nodes.iter().map(|node| cycle.filter(node, allocator, state, now, budget)).collect();
+        let (refusals, scores): (Vec<_>, Vec<_>) = {
+            let filter = cycle.filter_nodes(nodes, allocator, state);
+            let all = (0..self.nodes.len()).map(Index::from);
+            all.map(|node| (filter.refusal(node, now, budget), filter.score(node, now, budget))).unzip()
+        };
+        for (number, verdict) in alone.into_iter().enumerate() {
+            assert_eq!(refusals[number].as_ref(), verdict.refusal(), "{told}, filter of node {number}");
+            let name = format!("node-{number}");
+            cycle.record(&name, verdict);
+            assert_eq!(scores[number], cycle.score(&name), "{told}, score of node {number}");
+            counts.filtered += 1;
+            counts.scored += usize::from(scores[number].is_ok_and(|score| score > 0));
         }
     }
 }
@@ -180,8 +225,8 @@ fn answers_by_state_are_those_of_each_node() {
             world.compare(&told, &mut nodes, (&inventory, &state), &mut counts);
         }
     }
-    let Counts { nodes, states, yes, errors } = counts;
-    println!("{nodes} nodes in {states} states, {yes} yes, {errors} errors");
+    let Counts { nodes, states, yes, errors, filtered, scored } = counts;
+    assert!(filtered > nodes / 2 && scored > nodes / 100, "{filtered} filtered, {scored} scored");
     assert!(
         states * 3 < nodes * 2 && yes > nodes / 10 && errors > 0,
         "{nodes} in {states}, {yes} yes, {errors} errors"
