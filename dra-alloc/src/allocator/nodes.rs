@@ -167,7 +167,7 @@ fn keys_of(allocator: &Allocator<'_>, node: &Node) -> Keys {
 fn read(allocator: &Allocator<'_>, state: &AllocatedState, lens: &KnownLens, node: &Node) -> Option<NodeState> {
     let inventory = allocator.inventory;
     let (view, weight) = inventory.view_and_weight(node, allocator.sight());
-    let first = own_words(allocator.scheduler, node, weight);
+    let first = own_words(allocator.scheduler.profile(), node, weight);
     // A grouping is read for one state of the cluster at a time.
     NodeState::read(first, inventory, &view.ok()?, lens, state, SharedUse::Known)
 }

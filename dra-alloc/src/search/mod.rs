@@ -56,4 +56,3 @@ pub(crate) use node_search::{allocate_on, fits_within, is_possible, own_words, w
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
 pub(crate) use table::{Selection, Table};
-pub(crate) use too_few::is_harmless;

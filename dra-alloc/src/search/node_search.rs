@@ -2,7 +2,7 @@
 //! build the allocation results.
 
 use dra_attrs::internal::release::{NodeFailures, Rules, SkipGateOff};
-use dra_attrs::{Component, Gate, GateName};
+use dra_attrs::{Gate, GateName, Profile};
 use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
 
@@ -19,7 +19,7 @@ use super::request::Plan;
 use super::results::{check_results, results};
 use super::solution::Solution;
 use super::stopped::Stopped;
-use super::table::{Table, skips_allowed, skips_operations};
+use super::table::{Table, declares_skips, skips_operations};
 use super::too_few::has_too_few;
 use super::walk::Walk;
 use crate::cluster::inventory::pool::PoolState;
@@ -108,11 +108,11 @@ pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, m
     }
 }
 
-/// Returns all that a search reads of a node itself, as words: whether it may skip operations, and the work of finding its pools.
-/// `comparisons` are those by which its shared slices were found.
-pub(crate) fn own_words(scheduler: Component, node: &Node, comparisons: usize) -> [u64; 2] {
-    let skips_allowed = skips_allowed(scheduler.gates(), scheduler.profile().rules(), node);
-    [u64::from(skips_allowed), u64::try_from(comparisons / COMPARISONS_OF_UNIT).unwrap_or(u64::MAX)]
+/// Returns all that a search reads of a node itself, as words: whether it declares that it may skip operations, and the work of
+/// finding its pools. `comparisons` are those by which its shared slices were found.
+pub(crate) fn own_words(profile: Profile, node: &Node, comparisons: usize) -> [u64; 2] {
+    let declares = declares_skips(profile.rules(), node);
+    [u64::from(declares), u64::try_from(comparisons / COMPARISONS_OF_UNIT).unwrap_or(u64::MAX)]
 }
 
 /// Returns the pools of a node. Finding those of many is work.

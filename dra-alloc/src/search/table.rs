@@ -542,15 +542,20 @@ pub(crate) fn skips_operations(slice: &ResourceSlice) -> bool {
 }
 
 /// Returns true if devices with `skipNodeOperations` may be chosen on the node.
-pub(super) fn skips_allowed(gates: GateSet, rules: &Rules, node: &Node) -> bool {
-    let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
+fn skips_allowed(gates: GateSet, rules: &Rules, node: &Node) -> bool {
     if gates.has(Gate::OptionalNodeOperations) {
-        return declared.iter().any(|feature| feature == rules.skip.declared_feature);
+        return declares_skips(rules, node);
     }
     match rules.skip.chosen_while_off {
         SkipGateOff::FailClaim => true,
         SkipGateOff::PassOver => false,
     }
+}
+
+/// Returns true if the node declares that operations may be skipped.
+pub(super) fn declares_skips(rules: &Rules, node: &Node) -> bool {
+    let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
+    declared.iter().any(|feature| feature == rules.skip.declared_feature)
 }
 
 impl From<SliceError<'_>> for AllocateError {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dra_alloc::explain::Detail;
 use dra_alloc::pods::{ClaimTracker, GroupRound, PodCycle, PodOptions};
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, Component, Fit, Index, Inventory, InventoryEvent, Nodes,
@@ -77,6 +78,7 @@ struct Counts {
     errors: usize,
     filtered: usize,
     scored: usize,
+    explained: usize,
 }
 
 impl World {
@@ -97,6 +99,17 @@ impl World {
                 })
             })
             .collect();
+        if counts.nodes % (4 * NODES) == 0 {
+            // All of a verdict: the explanation, too, with the names of the node's own devices, and the work.
+            let [alone, each] = [&alone, &allocator].map(|one| one.clone().with_explanation(Detail::Full));
+            let budget = Budget::work(WORK);
+            let verdicts = each.allocate_each(state, &self.nodes, &self.claims, budget);
+            for (number, verdict) in verdicts.enumerate() {
+                let own = alone.allocate(state, &self.nodes[number], &self.claims, budget);
+                counts.explained += usize::from(own.as_ref().is_ok_and(|verdict| verdict.explanation.is_some()));
+                assert_eq!(verdict, own, "{told}, verdict on node {number}");
+            }
+        }
         let asked = nodes.attempt(&allocator, state, &self.claims);
         let mut seen = BTreeSet::new();
         for answer in asked.by_state(Budget::work(WORK)) {
@@ -225,8 +238,9 @@ fn answers_by_state_are_those_of_each_node() {
             world.compare(&told, &mut nodes, (&inventory, &state), &mut counts);
         }
     }
-    let Counts { nodes, states, yes, errors, filtered, scored } = counts;
+    let Counts { nodes, states, yes, errors, filtered, scored, explained } = counts;
     assert!(filtered > nodes / 2 && scored > nodes / 100, "{filtered} filtered, {scored} scored");
+    assert!(explained > nodes / 20, "{explained} explained");
     assert!(
         states * 3 < nodes * 2 && yes > nodes / 10 && errors > 0,
         "{nodes} in {states}, {yes} yes, {errors} errors"

@@ -70,8 +70,7 @@ const INVALID: u8 = 1;
 const BINDING_CONDITIONS: u8 = 2;
 const SOUND: u8 = 1;
 const PLAIN: u8 = 2;
-const UNIFORM: u8 = 4;
-const LISTS: u8 = 8;
+const LISTS: u8 = 4;
 
 impl Pool {
     /// Builds a pool that is known to be incomplete, from the slices that are there. `hash` is that of driver and pool name.
@@ -183,12 +182,6 @@ impl Pool {
         self.soundness() & PLAIN != 0
     }
 
-    /// Returns true if, beyond that, the devices differ in nothing but names, attributes and capacities: none has a taint or
-    /// binding conditions, no slice skips node operations, and the pool has no counters. Reads every device on first use.
-    pub(crate) fn is_uniform(&self) -> bool {
-        self.soundness() & UNIFORM != 0
-    }
-
     /// Returns true if a device that the node can use has an attribute that is a list. Reads every device on first use.
     pub(crate) fn has_lists(&self) -> bool {
         self.soundness() & LISTS != 0
@@ -227,15 +220,8 @@ impl Pool {
                     && device.consumes_counters.as_ref().is_none_or(Vec::is_empty)
             };
             let is_plain = is_sound && self.is_for_its_nodes() && facts().all(is_plain);
-            let is_bare = |device: &Device| {
-                device.taints.as_ref().is_none_or(Vec::is_empty) && device.binding_conditions.is_none()
-            };
-            let is_uniform = is_plain
-                && self.counters.is_empty()
-                && self.devices.slices.iter().all(|slice| slice.spec.skip_node_operations.is_none())
-                && self.devices.iter().all(is_bare);
             let has_lists = facts().any(|(device, facts)| facts.look(device).has_lists());
-            bit(is_sound, SOUND) | bit(is_plain, PLAIN) | bit(is_uniform, UNIFORM) | bit(has_lists, LISTS)
+            bit(is_sound, SOUND) | bit(is_plain, PLAIN) | bit(has_lists, LISTS)
         })
     }
 

@@ -80,12 +80,6 @@ impl Occupancy {
         })
     }
 
-    /// Returns the positions of the devices that are held, as bits; `None` if a device is shared, or if there are more than 64.
-    pub(crate) fn all_held(&self) -> Option<u64> {
-        let is_held_or_free = self.open_count + self.used_count == self.devices.len();
-        is_held_or_free.then(|| self.used.word()).flatten()
-    }
-
     /// Returns the first device at a position or after it that no claim holds exclusively.
     pub(crate) fn next_open(&self, from: usize) -> Option<usize> {
         self.open.next(from)
