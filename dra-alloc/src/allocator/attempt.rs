@@ -29,8 +29,9 @@ use crate::search::{EquivalentSearches, allocate_on, fits_within, lens_of};
 /// [`Attempt::fits`] and [`Attempt::feasible`] search without building results; [`Attempt::allocate`] builds them for the
 /// node that is taken.
 ///
-/// A long search is made once for nodes that are alike: with the same devices, values, counters and holdings but for names. Steps
-/// and work of a verdict are those of the node's own search.
+/// A long search is made once for nodes in one state: with the same devices and the same of them in use, but for names and for
+/// attributes that the claims do not read. So is an explanation. Steps and work of a verdict are those of the node's own search.
+/// With [`super::Nodes`] an answer is made once for each state, and no node need be looked at.
 ///
 /// ```
 /// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Fit, Inventory, Outcome, Profile};

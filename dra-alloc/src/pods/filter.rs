@@ -1,4 +1,5 @@
-//! `Filter`: the check of nodes for the pod's claims. For several nodes the claims are read once, and equal nodes are searched once.
+//! `Filter`: the check of nodes for the pod's claims. For several nodes the claims are read once, and a long search is made once for
+//! nodes in one state.
 
 use std::sync::Arc;
 
@@ -206,7 +207,8 @@ impl NodeFilter<'_> {
     /// Decides for a node as [`PodCycle::filter`] does.
     ///
     /// # Complexity
-    /// That of [`PodCycle::filter`]; that of reading a node's devices if a node like it was searched before.
+    /// That of [`PodCycle::filter`]; that of reading a node's devices if one in the same state took a long
+    /// search before. [`super::NodesFilter`] looks answers up.
     #[must_use]
     pub fn filter(&self, node: &Node, now: Timestamp, budget: Budget<'_>) -> FilterVerdict {
         self.cycle.filter_with(self, node, now, budget)
