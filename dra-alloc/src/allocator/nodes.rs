@@ -107,7 +107,7 @@ impl<N: Borrow<Node>> Nodes<N> {
     ) -> AttemptByState<'n, N> {
         self.follow(allocator, state);
         let attempt = allocator.attempt(state, claims);
-        let is_grouped = attempt.lens().map(|lens| self.use_grouping(lens, allocator, state)).is_some();
+        let is_grouped = attempt.lens().map(|lens| self.use_grouping(&lens, allocator, state)).is_some();
         let Self { list, groupings, .. } = self;
         AttemptByState::new(attempt, list, groupings.back().filter(|_| is_grouped))
     }
@@ -141,11 +141,11 @@ impl<N: Borrow<Node>> Nodes<N> {
     }
 
     /// Puts the grouping for a lens at the end of the list, made when it is first asked for.
-    fn use_grouping(&mut self, lens: KnownLens, allocator: &Allocator<'_>, state: &AllocatedState) {
+    fn use_grouping(&mut self, lens: &KnownLens, allocator: &Allocator<'_>, state: &AllocatedState) {
         let known = self.groupings.iter().position(|grouping| grouping.lens.id() == lens.id());
         let known = known.and_then(|known| self.groupings.remove(known));
         let grouping = known.unwrap_or_else(|| {
-            let states = self.list.iter().map(|node| read(allocator, state, &lens, node.borrow()));
+            let states = self.list.iter().map(|node| read(allocator, state, lens, node.borrow()));
             Grouping::new(lens.clone(), allocator.scheduler, states)
         });
         if self.groupings.len() >= KEPT {

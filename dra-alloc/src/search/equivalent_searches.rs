@@ -19,7 +19,7 @@ use super::budget::Effort;
 use super::context::{Context, FailingSelectors};
 use super::elisions::Elision;
 use super::partial_assignment::Chosen;
-use super::request::Plan;
+use super::request::{Alternative, Plan};
 use super::solution::{Selected, Solution};
 use super::table::Table;
 use crate::cluster::inventory::lens::Lens;
@@ -150,7 +150,7 @@ fn price(view: &View<'_>) -> u64 {
 /// Returns the lens that shows the attributes that selectors and constraints of a plan read.
 pub(crate) fn lens_of(context: &Context<'_>, plan: &Plan<'_>) -> Lens {
     let mut names = BTreeSet::new();
-    for selector in plan.alternatives.iter().flat_map(|asked| asked.selectors()) {
+    for selector in plan.alternatives.iter().flat_map(Alternative::selectors) {
         let Some(Ok(selector)) = selector.compile(context.selectors) else { return Lens::ALL };
         let Some(read) = selector.attributes_read() else { return Lens::ALL };
         names.extend(read.iter().map(|(domain, id)| (domain.as_str(), id.as_str())));

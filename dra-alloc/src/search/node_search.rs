@@ -165,7 +165,9 @@ fn search<T>(
     {
         like.saved(&known);
         let solution = known.solution();
-        solution.into_iter().for_each(|solution| know(&table, solution));
+        if let Some(solution) = solution {
+            know(&table, solution);
+        }
         return end(&table, solution, build);
     }
     own_search(&table, like.map(|like| Memory { like, view: &view, state }), build)

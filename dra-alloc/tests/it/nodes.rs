@@ -57,7 +57,9 @@ fn allocate_on(number: usize, case: &Case, state: &mut AllocatedState) {
     case.allocated.devices.iter().for_each(|device| state.hold(&id(device)));
     case.allocated.shared.iter().for_each(|(device, share)| state.share(&id(device), share));
     for (device, amounts) in &case.allocated.capacity {
-        amounts.iter().for_each(|(name, amount)| state.consume(&id(device), name, *amount));
+        for (name, amount) in amounts {
+            state.consume(&id(device), name, *amount);
+        }
     }
 }
 
@@ -99,7 +101,7 @@ impl World {
                 })
             })
             .collect();
-        if counts.nodes % (4 * NODES) == 0 {
+        if counts.nodes.is_multiple_of(4 * NODES) {
             // All of a verdict: the explanation, too, with the names of the node's own devices, and the work.
             let [alone, each] = [&alone, &allocator].map(|one| one.clone().with_explanation(Detail::Full));
             let budget = Budget::work(WORK);

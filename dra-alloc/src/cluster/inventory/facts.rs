@@ -64,7 +64,9 @@ impl Facts {
         skip_node_operations.write(self);
         let devices = slice_devices(slice);
         self.number(devices.len());
-        devices.iter().for_each(|device| self.device(device, driver, lens));
+        for device in devices {
+            self.device(device, driver, lens);
+        }
     }
 
     /// Writes the facts of a device of a driver, as a lens shows them.
@@ -140,14 +142,18 @@ impl<T: Fact + ?Sized> Fact for &T {
 impl<T: Fact> Fact for Option<T> {
     fn write(&self, facts: &mut Facts) {
         self.is_some().write(facts);
-        self.iter().for_each(|value| value.write(facts));
+        if let Some(value) = self {
+            value.write(facts);
+        }
     }
 }
 
 impl<T: Fact> Fact for Vec<T> {
     fn write(&self, facts: &mut Facts) {
         facts.number(self.len());
-        self.iter().for_each(|value| value.write(facts));
+        for value in self {
+            value.write(facts);
+        }
     }
 }
 

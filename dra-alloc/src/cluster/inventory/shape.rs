@@ -46,9 +46,12 @@ pub(crate) struct KnownLens {
     id: Stamp,
 }
 
-/// Shapes of one pool through the lenses that looked at it last; `None` for a pool without a shape.
+/// Shapes of one pool through the lenses that looked at it last.
 #[derive(Debug, Default)]
-pub(super) struct ShapesOfPool(RwLock<SmallVec<[(Stamp, Option<Arc<Shape>>); 1]>>);
+pub(super) struct ShapesOfPool(RwLock<SmallVec<[OfLens; 1]>>);
+
+/// Lens, and the shape of the pool through it; `None` for a pool without a shape.
+type OfLens = (Stamp, Option<Arc<Shape>>);
 
 impl Shape {
     pub(crate) const fn id(&self) -> Stamp {
