@@ -1,7 +1,7 @@
 //! One pod with one GPU on a cluster of like nodes: 8 GPUs and 4 NICs each, every device with a UUID and a PCI address of its own,
 //! names without padding, and a pool that all nodes see. GPUs and NICs in use make the states.
 //!
-//!     cargo run --release -p benches --example like_nodes [REPEATS]
+//!     cargo run --release -p benches --example like_nodes [REPEATS] [PATH] [NODES] [STATES]
 //!
 //! Printed is one JSON object a line: for 500 and 5,000 nodes in 1, 50 and as many states as there may be (2,048), and for each path, the
 //! nanoseconds of one pod and the number of states that were searched. `by_state` asks each state and allocates on one node,
@@ -197,13 +197,15 @@ impl World {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let repeats: usize = std::env::args().nth(1).map_or(Ok(20), |text| text.parse())?;
-    for nodes in [500, 5_000] {
-        for states in [1, 50, nodes] {
+    let number = |at| std::env::args().nth(at).map(|text| text.parse::<usize>()).transpose();
+    let (only, sizes, counts) = (std::env::args().nth(2), number(3)?, number(4)?);
+    for nodes in sizes.map_or(vec![500, 5_000], |only| vec![only]) {
+        for states in counts.map_or(vec![1, 50, nodes], |only| vec![only]) {
             let states = states.min(1 << 11);
             let mut world = World::new(nodes, states)?;
             let mut list = Nodes::new(world.list.clone());
             let (_, in_all) = world.by_state(&mut list, &world.tracker.state().clone());
-            for path in PATHS {
+            for path in PATHS.into_iter().filter(|path| only.as_ref().is_none_or(|only| only == path)) {
                 let mut state = world.tracker.state().clone();
                 let _ = world.ask(path, &mut list, &state);
                 let mut best = u128::MAX;

@@ -26,6 +26,7 @@ pub(crate) mod pool_devices;
 pub(crate) mod shape;
 mod shared_index;
 pub(crate) mod sight;
+mod slice_facts;
 pub(crate) mod view;
 
 use std::collections::BTreeMap;

@@ -20,6 +20,7 @@ use super::pool_counters::{BadAmount, PoolCounters};
 use super::pool_devices::PoolDevices;
 use super::shape::{KnownLens, Shapes, ShapesOfPool};
 use super::sight::Sight;
+use super::slice_facts::write_slice;
 use crate::cluster::stamp::Stamp;
 
 /// A counter value in a slice that is not a valid quantity.
@@ -205,8 +206,8 @@ impl Pool {
             && self.elsewhere.is_empty();
         let mut facts = has_shape.then(Facts::default)?;
         facts.number(self.devices.slices.len());
-        self.devices.slices.iter().for_each(|slice| facts.slice(slice, lens));
-        self.counter_slices().for_each(|slice| facts.slice(slice, lens));
+        self.devices.slices.iter().for_each(|slice| write_slice(&mut facts, slice, lens));
+        self.counter_slices().for_each(|slice| write_slice(&mut facts, slice, lens));
         Some(facts)
     }
 
