@@ -83,7 +83,10 @@ extern crate self as dra_alloc;
 #[path = "../tests/oracle/mod.rs"]
 mod oracle;
 
-pub use allocator::{Allocator, Attempt, FollowedNodes, NodePool, NodeVerdicts, NodeVersion, Verdict, cluster_summary};
+pub use allocator::{
+    Allocator, Attempt, AttemptByState, FollowedNodes, NodePool, NodeVerdicts, NodeVersion, Nodes, StateFit, Verdict,
+    cluster_summary,
+};
 pub use cluster::capacity;
 pub use cluster::classes::Classes;
 pub use cluster::inventory::{Inventory, InventoryEvent, InventoryLayer};

@@ -13,6 +13,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::verdict::Verdict;
+use crate::cluster::inventory::shape::KnownLens;
 use crate::cluster::state::AllocatedState;
 use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
 use crate::objective::{KnownSearches, Objective, Question, Score, Vacated, best_on};
@@ -21,15 +22,16 @@ use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::{Context, FailingSelectors};
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
-use crate::search::{Elision, EquivalentSearches, allocate_on, fits_on, fits_within};
+use crate::search::{EquivalentSearches, allocate_on, fits_within, lens_of};
 
 /// Attempt to allocate claims together: the claims, read once for any number of nodes and threads.
 ///
 /// [`Attempt::fits`] and [`Attempt::feasible`] search without building results; [`Attempt::allocate`] builds them for the
 /// node that is taken.
 ///
-/// A long search is made once for nodes that are alike: with the same devices, values, counters and holdings but for names. Steps
-/// and work of a verdict are those of the node's own search.
+/// A long search is made once for nodes in one state: with the same devices and the same of them in use, but for names and for
+/// attributes that the claims do not read. So is an explanation. Steps and work of a verdict are those of the node's own search.
+/// With [`super::Nodes`] an answer is made once for each state, and no node need be looked at.
 ///
 /// ```
 /// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Fit, Inventory, Outcome, Profile};
@@ -117,6 +119,32 @@ impl<'c> Attempt<'c> {
         }
     }
 
+    /// Returns the lens that shows what the pending claims read; `None` if the state of a node does not decide about them.
+    pub(super) fn lens(&self) -> Option<KnownLens> {
+        let is_decided = self.vacated.is_none() && !self.context.selectors.fails_on_lists;
+        is_decided.then(|| self.context.inventory.shapes().lens(lens_of(&self.context, &self.plan)))
+    }
+
+    /// Returns true if a claim is to be allocated, or if there is no claim at all.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.pending.is_empty() || self.allocated.is_empty()
+    }
+
+    /// Returns true if a claim is allocated already.
+    pub(super) const fn has_allocated(&self) -> bool {
+        !self.allocated.is_empty()
+    }
+
+    /// Returns true if a claim that is allocated already can't be used on a node.
+    pub(super) fn is_elsewhere(&self, node: &Node) -> Result<bool, AllocateError> {
+        Ok(self.has_allocated() && !self.elsewhere(node)?.is_empty())
+    }
+
+    /// Tells if the pending claims can be allocated on a node. The meter counts the work.
+    pub(super) fn fits_pending(&self, node: &Node, meter: &Meter<'_>) -> Result<Fit, AllocateError> {
+        fits_within(&self.context(), &self.plan, node, self.equivalent_searches.as_ref(), meter)
+    }
+
     /// Returns the input of a search.
     fn context(&self) -> Context<'_> {
         let state = self.vacated.as_ref().map_or(self.context.state, |vacated| &vacated.state);
@@ -139,13 +167,13 @@ impl<'c> Attempt<'c> {
     /// # Complexity
     /// That of [`Attempt::allocate`], without results and explanations.
     pub fn fits(&self, node: &Node, budget: Budget<'_>) -> Result<Fit, AllocateError> {
-        if !self.elsewhere(node)?.is_empty() {
+        if self.is_elsewhere(node)? {
             return Ok(Fit::No);
         }
-        if self.pending.is_empty() && !self.allocated.is_empty() {
+        if !self.is_pending() {
             return Ok(Fit::Yes);
         }
-        fits_on(&self.context(), &self.plan, node, self.equivalent_searches.as_ref(), budget)
+        self.fits_pending(node, &Meter::new(budget))
     }
 
     /// Tells if the claims can be allocated on a node with other devices in use than those of the attempt. A device on which a
@@ -247,9 +275,7 @@ impl<'c> Attempt<'c> {
 
     /// Returns the context of a what-if question about other devices in use.
     fn context_beside<'s>(&'s self, state: &'s AllocatedState) -> Context<'s> {
-        // The search of the same pools in another state is another one.
-        let elisions = self.context.elisions.without(Elision::SamePools);
-        Context { state, elisions, failing: FailingSelectors::PassOver, ..self.context }
+        Context { state, failing: FailingSelectors::PassOver, ..self.context }
     }
 
     /// Returns a reason for each allocated claim whose node selector excludes the node.

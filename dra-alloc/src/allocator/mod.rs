@@ -7,10 +7,14 @@
 //! Source: KEP-4381 and its successors, and the experimental allocator of `k8s.io/dynamic-resource-allocation`, 1.37.
 
 mod attempt;
+mod by_state;
 mod cluster_summary;
+mod dependents;
+mod grouping;
 mod node_pool;
 mod node_verdicts;
 mod node_version;
+mod nodes;
 mod pinned_driver;
 mod verdict;
 
@@ -39,10 +43,12 @@ use crate::search::share::{ShareIds, share_id};
 use crate::search::{Elisions, PruningRules};
 
 pub use attempt::Attempt;
+pub use by_state::{AttemptByState, StateFit};
 pub use cluster_summary::cluster_summary;
 pub use node_pool::NodePool;
 pub use node_verdicts::{FollowedNodes, NodeVerdicts};
 pub use node_version::NodeVersion;
+pub use nodes::Nodes;
 pub use verdict::Verdict;
 
 /// Allocates claims against the slices and classes of a cluster.

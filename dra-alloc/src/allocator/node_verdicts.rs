@@ -4,18 +4,15 @@ use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use dra_attrs::Index;
-use hashbrown::HashTable;
 use k8s_openapi::api::core::v1::Node;
 use smallvec::SmallVec;
 
 use super::Allocator;
+use super::dependents::{Dependents, Seen};
 use super::node_version::NodeVersion;
 use crate::cluster::bits::Bits;
-use crate::cluster::inventory::Inventory;
-use crate::cluster::inventory::changes::Changed;
 use crate::cluster::inventory::pool::Pool;
-use crate::cluster::stamp::Stamp;
-use crate::cluster::state::{AllocatedState, PoolUses};
+use crate::cluster::state::AllocatedState;
 
 /// Nodes that have refused pods, so that after an event only those are asked again of which something has changed.
 ///
@@ -74,7 +71,7 @@ pub struct NodeVerdicts<K> {
     /// Dependencies of the refusals of each node; `None` for a node that has refused nothing since it changed.
     nodes: Vec<Option<Mark>>,
     /// Positions of nodes with a mark, by the keys of the mark.
-    dependents: HashTable<Dependents>,
+    dependents: Dependents,
     /// Kinds that some nodes have refused.
     kinds: BTreeMap<K, Refusals>,
     seen: Seen,
@@ -88,28 +85,12 @@ struct Mark {
     keys: SmallVec<[u64; 3]>,
 }
 
-/// Nodes whose marks have one key.
-#[derive(Clone, Debug)]
-struct Dependents {
-    key: u64,
-    /// Positions, ascending.
-    nodes: SmallVec<[usize; 2]>,
-}
-
 /// Nodes that have refused a kind.
 #[derive(Clone, Debug)]
 struct Refusals {
     /// The other nodes.
     undecided: Bits,
     count: usize,
-}
-
-/// State and slices that were followed last.
-#[derive(Clone, Debug, Default)]
-struct Seen {
-    uses: PoolUses,
-    slices: Stamp,
-    rules: Stamp,
 }
 
 /// Nodes and their refusals, while state and slices are as they were followed: what [`NodeVerdicts::follow`] returns.
@@ -123,7 +104,7 @@ pub struct FollowedNodes<'v, K, N> {
 
 impl<K> Default for NodeVerdicts<K> {
     fn default() -> Self {
-        Self { nodes: Vec::new(), dependents: HashTable::new(), kinds: BTreeMap::new(), seen: Seen::default() }
+        Self { nodes: Vec::new(), dependents: Dependents::default(), kinds: BTreeMap::new(), seen: Seen::default() }
     }
 }
 
@@ -145,7 +126,7 @@ impl<K: Ord> NodeVerdicts<K> {
             *self = Self { nodes: vec![None; nodes.len()], ..Self::default() };
         }
         let now = Seen::new(allocator.inventory, state);
-        match self.changed_keys(allocator.inventory, &now) {
+        match self.seen.changed_keys(&now, allocator.inventory) {
             Some(keys) => keys.into_iter().for_each(|key| self.forget_dependents(key)),
             None => self.compare(allocator, state, nodes),
         }
@@ -156,21 +137,6 @@ impl<K: Ord> NodeVerdicts<K> {
     /// Forgets the refusals of a node, whose Node object has changed.
     pub fn forget_node(&mut self, node: Index<Node>) {
         self.forget(usize::from(node));
-    }
-
-    /// Returns the keys of what has changed; `None` if that is not known.
-    fn changed_keys(&self, inventory: &Inventory, now: &Seen) -> Option<Vec<u64>> {
-        if now.rules != self.seen.rules {
-            return None;
-        }
-        let mut keys = now.uses.differences(&self.seen.uses);
-        for changed in inventory.changes_since(self.seen.slices)? {
-            match changed {
-                Changed::Everywhere => return None,
-                Changed::Local { node, pool } => keys.extend([node, pool]),
-            }
-        }
-        Some(keys)
     }
 
     /// Forgets the refusals of nodes whose version has changed.
@@ -190,10 +156,7 @@ impl<K: Ord> NodeVerdicts<K> {
     }
 
     fn forget_dependents(&mut self, key: u64) {
-        if let Ok(entry) = self.dependents.find_entry(key, |listed| listed.key == key) {
-            let (listed, _) = entry.remove();
-            listed.nodes.into_iter().for_each(|position| self.forget(position));
-        }
+        self.dependents.of(key).to_vec().into_iter().for_each(|position| self.forget(position));
     }
 
     fn forget(&mut self, position: usize) {
@@ -206,12 +169,7 @@ impl<K: Ord> NodeVerdicts<K> {
 
     /// Adds the mark of a node that has none.
     fn list(&mut self, position: usize, mark: Mark) {
-        for &key in &mark.keys {
-            let entry = self.dependents.entry(key, |listed| listed.key == key, |listed| listed.key);
-            let listed = entry.or_insert_with(|| Dependents { key, nodes: SmallVec::new() }).into_mut();
-            let place = listed.nodes.partition_point(|other| *other < position);
-            listed.nodes.insert(place, position);
-        }
+        self.dependents.add(position, &mark.keys);
         if let Some(known) = self.nodes.get_mut(position) {
             *known = Some(mark);
         }
@@ -220,16 +178,7 @@ impl<K: Ord> NodeVerdicts<K> {
     /// Takes the mark of a node away.
     fn unlist(&mut self, position: usize) {
         let Some(mark) = self.nodes.get_mut(position).and_then(Option::take) else { return };
-        for key in mark.keys {
-            let Ok(mut entry) = self.dependents.find_entry(key, |listed| listed.key == key) else { continue };
-            let listed = &mut entry.get_mut().nodes;
-            if let Ok(place) = listed.binary_search(&position) {
-                listed.remove(place);
-            }
-            if listed.is_empty() {
-                entry.remove();
-            }
-        }
+        self.dependents.remove(position, &mark.keys);
     }
 }
 
@@ -307,11 +256,5 @@ impl Refusals {
     fn remove(&mut self, position: usize) {
         self.count -= usize::from(!self.undecided.contains(position));
         self.undecided.set(position, true);
-    }
-}
-
-impl Seen {
-    fn new(inventory: &Inventory, state: &AllocatedState) -> Self {
-        Self { uses: state.uses(), slices: inventory.slices_stamp(), rules: inventory.rules_stamp() }
     }
 }

@@ -32,13 +32,9 @@ impl Bits {
         }
     }
 
-    /// Returns the members as bits of a number; `None` if the list has more than 64 positions.
-    pub(crate) fn word(&self) -> Option<u64> {
-        match self.0.as_slice() {
-            [] => Some(0),
-            [word] => Some(*word),
-            _ => None,
-        }
+    /// Returns the members as bits of numbers, 64 positions each.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().copied()
     }
 
     /// Returns the first member at a position or after it.

@@ -11,6 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Stamp(u64);
 
 impl Stamp {
+    /// Returns the number of the stamp, which nothing else has.
+    pub(crate) const fn number(self) -> u64 {
+        self.0
+    }
+
     /// Returns a stamp that is greater than all before.
     pub(crate) fn next() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);

@@ -1,77 +1,73 @@
-//! Explanations of nodes that are like one before, which need no questions.
+//! Explanations of nodes in the state of one before, which need no questions.
 //!
-//! An explanation of plain requests reads no more of a pool than its driver, the number of its devices, and which of them are
-//! held. Two nodes with the same pools in this sense, in the same order, have the same explanation but for the names of
-//! devices. That holds if nothing else can matter ([`NodeKind::read`]):
+//! *Argument.* An explanation looks at the devices of a node and asks the search again: with fewer requests and constraints, other
+//! tolerations, nothing in use, or one more gate. None of these questions reads other attributes than the claims do, so that the
+//! state of the node ([`NodeState`]) decides about all of them, and about their work. Four things are read besides, and such
+//! explanations are not shared: the number of claims that hold a device, the text of what is left of a shared capacity, names in
+//! errors and of pools, and the size of the slices that a question about counters and capacities copies. The names of the listed
+//! devices are those at the same positions.
 //!
-//! - the requests are harmless (`search::is_harmless`): their selectors read the driver alone, and nothing is asked of
-//!   capacities; no constraint compares attributes;
-//! - the pools are complete and uniform: their devices differ in nothing but names, attributes and capacities; no rule adds
-//!   taints to them, and each device in use is held as a whole, by one claim;
-//! - the gate of partitions is on, so that a question about another gate reads the same slices;
-//! - the caller can't stop the questions.
+//! The gate of partitions must be on, so that a question about another gate reads the same slices, and the caller can't stop the
+//! questions.
 
 #[cfg(test)]
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dra_attrs::Gate;
 use k8s_openapi::api::core::v1::Node;
 use smallvec::SmallVec;
 
-use super::{Cause, Explanation, Reason};
-use crate::cluster::inventory::pool::{Pool, PoolState};
+use super::{Cause, DeviceRejection, Explanation, Reason};
+use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::pool_devices::PoolDevices;
+use crate::cluster::inventory::shape::KnownLens;
 use crate::cluster::inventory::sight::Sight;
+use crate::cluster::node_state::{NodeState, SharedUse};
 use crate::search::budget::{Effort, Meter};
 use crate::search::context::Context;
 use crate::search::request::Plan;
-use crate::search::{Elision, is_harmless};
+use crate::search::{Elision, lens_of, own_words};
 
-/// Largest number of kinds of nodes that are remembered.
-const MOST_KINDS: usize = 32;
-/// Largest number of devices of a pool whose node may be like another.
-const MOST_DEVICES: usize = 64;
+/// Largest number of states that are remembered.
+const MOST_STATES: usize = 256;
 
-/// Explanations of one attempt, by the kind of the node.
+/// Explanations of one attempt, by the state of the node.
 #[derive(Debug, Default)]
 pub(crate) struct EquivalentNodes {
+    lens: OnceLock<KnownLens>,
     known: Mutex<Vec<Known>>,
     /// Number of explanations that were found.
     #[cfg(test)]
     found: AtomicUsize,
 }
 
-/// Explanation of a kind of nodes, with its work.
+/// Explanation of the nodes in one state, with its work.
 #[derive(Debug)]
 struct Known {
-    kind: NodeKind,
+    node: NodeKind,
     explanation: Explanation,
     work: u64,
 }
 
-/// Facts of a node that an explanation of plain requests reads, with the devices for the names.
+/// State of a node, with the devices for the names.
 #[derive(Clone, Debug)]
 pub(super) struct NodeKind {
-    pools: SmallVec<[PoolKind; 2]>,
-}
-
-#[derive(Clone, Debug)]
-struct PoolKind {
-    devices: Arc<PoolDevices>,
-    /// Positions of the devices that claims hold, as bits.
-    held: u64,
+    state: NodeState,
+    devices: SmallVec<[Arc<PoolDevices>; 2]>,
+    /// True if no question copies slices: no device consumes counters or can be shared.
+    is_plain: bool,
 }
 
 impl EquivalentNodes {
-    /// Returns the explanation of a node that is like one whose explanation is known, and counts its work. What is too much
-    /// work is left to the node's own explanation.
-    pub(super) fn find(&self, kind: &NodeKind, meter: &Meter<'_>) -> Option<Explanation> {
+    /// Returns the explanation of a node in a state whose explanation is known, and counts its work. What is too much work is left
+    /// to the node's own explanation.
+    pub(super) fn find(&self, node: &NodeKind, meter: &Meter<'_>) -> Option<Explanation> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Known { kind: like, explanation, work } = known.iter().find(|known| known.kind.is_like(kind))?;
+        let Known { node: like, explanation, work } = known.iter().find(|known| known.node.state == node.state)?;
         let is_within = meter.spare(Effort { work: *work, ..Effort::default() }).unwrap_or(false);
         let mut explanation = is_within.then(|| explanation.clone())?;
-        explanation.reasons.iter_mut().for_each(|reason| rename(reason, like, kind));
+        explanation.reasons.iter_mut().for_each(|reason| rename(reason, like, node));
         #[cfg(test)]
         self.found.fetch_add(1, Ordering::Relaxed);
         Some(explanation)
@@ -83,68 +79,79 @@ impl EquivalentNodes {
         self.found.load(Ordering::Relaxed)
     }
 
-    pub(super) fn remember(&self, kind: NodeKind, explanation: &Explanation, work: u64) {
+    /// Remembers the explanation of a node, if it is that of all nodes in its state.
+    pub(super) fn remember(&self, node: NodeKind, explanation: &Explanation, work: u64) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < MOST_KINDS {
-            known.push(Known { kind, explanation: explanation.clone(), work });
+        if known.len() < MOST_STATES && explanation.reasons.iter().all(|reason| is_of_state(reason, &node)) {
+            known.push(Known { node, explanation: explanation.clone(), work });
         }
     }
-}
 
-impl NodeKind {
-    /// Reads the kind of a node; `None` if something else may matter to the explanation.
-    pub(super) fn read(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &Meter<'_>) -> Option<Self> {
-        let may_be_like = context.elisions.has(Elision::EquivalentNodes)
+    /// Reads the state of a node; `None` if something else may matter to the explanation.
+    pub(super) fn read(
+        &self,
+        context: &Context<'_>,
+        plan: &Plan<'_>,
+        node: &Node,
+        meter: &Meter<'_>,
+    ) -> Option<NodeKind> {
+        let may_be_shared = context.elisions.has(Elision::EquivalentNodes)
             && context.gates.has(Gate::PartitionableDevices)
+            && !context.selectors.fails_on_lists
             && meter.stop().is_none()
-            && plan.columns.len() == 0
-            && is_harmless(context, plan);
-        if !may_be_like {
+            && plan.claims.iter().all(|claim| claim.request_error.is_none() && claim.constraint_error.is_none());
+        if !may_be_shared {
             return None;
         }
-        let view = context.inventory.view(node, Sight::new(context.profile, context.gates)).ok()?;
-        let pools = view.pools().map(|pool| PoolKind::read(context, pool));
-        Some(Self { pools: pools.collect::<Option<_>>()? })
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        self.pools.len() == other.pools.len()
-            && self.pools.iter().zip(&other.pools).all(|(one, other)| one.is_like(other))
-    }
-}
-
-impl PoolKind {
-    fn read(context: &Context<'_>, pool: &Pool) -> Option<Self> {
-        let is_plain = pool.state() == PoolState::Complete
-            && pool.len() <= MOST_DEVICES
-            && pool.is_uniform()
-            && !context.inventory.has_rule_for(pool.driver(), pool.name());
-        if !is_plain {
-            return None;
-        }
-        let devices = pool.devices();
-        let held = match context.state.pool_hashed(pool.hash(), pool.driver(), pool.name()) {
-            Some(used) if used.held_twice() > 0 => return None,
-            Some(used) => used.occupancy(devices).all_held()?,
-            None => 0,
+        let inventory = context.inventory;
+        let (view, weight) = inventory.view_and_weight(node, Sight::new(context.profile, context.gates));
+        let view = view.ok()?;
+        let held_twice = |pool: &Pool| {
+            let used = context.state.pool_hashed(pool.hash(), pool.driver(), pool.name());
+            used.is_some_and(|used| used.held_twice() > 0)
         };
-        Some(Self { devices: Arc::clone(devices), held })
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        self.held == other.held
-            && self.devices.len() == other.devices.len()
-            && self.devices.driver() == other.devices.driver()
+        if view.pools().any(held_twice) {
+            return None;
+        }
+        let lens = self.lens.get_or_init(|| inventory.shapes().lens(lens_of(context, plan)));
+        let first = own_words(context.profile, node, weight);
+        let state = NodeState::read(first, inventory, &view, lens, context.state, SharedUse::Compared)?;
+        let devices = view.pools().map(|pool| Arc::clone(pool.devices())).collect();
+        Some(NodeKind { state, devices, is_plain: view.pools().all(Pool::is_plain) })
     }
 }
 
-/// Puts the devices of a node in the place of those of a node that is like it.
+/// Returns true if a reason is that of all nodes in the state of a node, but for the names of listed devices.
+fn is_of_state(reason: &Reason, node: &NodeKind) -> bool {
+    let is_its = match &reason.cause {
+        Cause::Devices { rejection, .. } => !matches!(
+            rejection,
+            DeviceRejection::Error { .. } | DeviceRejection::HeldTwice { .. } | DeviceRejection::CapacityUsedUp { .. }
+        ),
+        Cause::Together { .. } => node.is_plain,
+        Cause::NoDevices
+        | Cause::Request { .. }
+        | Cause::NoAlternative { .. }
+        | Cause::Wants { .. }
+        | Cause::Offer { .. }
+        | Cause::TooManyDevices { .. }
+        | Cause::AtMost { .. } => true,
+        Cause::Node { .. }
+        | Cause::AllocatedElsewhere { .. }
+        | Cause::Stopped { .. }
+        | Cause::Pool { .. }
+        | Cause::IncompletePool { .. } => false,
+    };
+    is_its && reason.because.iter().all(|reason| is_of_state(reason, node))
+}
+
+/// Puts the devices of a node in the place of those of a node in the same state.
 fn rename(reason: &mut Reason, from: &NodeKind, to: &NodeKind) {
     if let Cause::Devices { devices, .. } = &mut reason.cause {
         devices.replace(|devices| {
-            let mut pools = from.pools.iter().zip(&to.pools);
-            let pool = pools.find(|(from, _)| Arc::ptr_eq(&from.devices, devices));
-            Arc::clone(pool.map_or(devices, |(_, to)| &to.devices))
+            let mut pools = from.devices.iter().zip(&to.devices);
+            let pool = pools.find(|(from, _)| Arc::ptr_eq(from, devices));
+            Arc::clone(pool.map_or(devices, |(_, to)| to))
         });
     }
     reason.because.iter_mut().for_each(|reason| rename(reason, from, to));

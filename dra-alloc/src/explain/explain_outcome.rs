@@ -2,7 +2,6 @@
 
 use k8s_openapi::api::core::v1::Node;
 
-use super::equivalent_nodes::NodeKind;
 use super::explanation::{Cause, Detail, Explanation, Reason};
 use super::reasons::reasons;
 use super::refused::Refused;
@@ -30,13 +29,14 @@ pub(crate) fn explain(
         Outcome::Stopped(stopped) => alone(Cause::Stopped { stopped: Box::new(stopped.clone()) }),
         Outcome::FailedOnNode(NodeError::InvalidPools { .. }) => unsatisfied(what_if(), detail),
         Outcome::Unsatisfied => {
-            let kind = refused.plan.and_then(|plan| NodeKind::read(context, plan, node, meter));
-            if let Some(known) = kind.as_ref().and_then(|kind| refused.equivalent_nodes.find(kind, meter)) {
+            let memory = refused.equivalent_nodes;
+            let kind = refused.plan.and_then(|plan| memory.read(context, plan, node, meter));
+            if let Some(known) = kind.as_ref().and_then(|kind| memory.find(kind, meter)) {
                 return Some(known);
             }
             let explanation = unsatisfied(what_if(), detail)?;
             if let Some(kind) = kind.filter(|_| meter.check().is_ok()) {
-                refused.equivalent_nodes.remember(kind, &explanation, meter.effort().work);
+                memory.remember(kind, &explanation, meter.effort().work);
             }
             Some(explanation)
         }

@@ -1,4 +1,5 @@
-//! `Filter`: the check of nodes for the pod's claims. For several nodes the claims are read once, and equal nodes are searched once.
+//! `Filter`: the check of nodes for the pod's claims. For several nodes the claims are read once, and a long search is made once for
+//! nodes in one state.
 
 use std::sync::Arc;
 
@@ -130,6 +131,19 @@ impl FilterVerdict {
         self.outcome.as_ref().ok()?.choice.as_deref()
     }
 
+    /// Returns the reason why the node can't be used, as [`FilterVerdict::refusal`] does.
+    pub(super) fn into_refusal(self) -> Option<NodeFilterError> {
+        self.outcome.err()
+    }
+
+    /// Returns the results for the node; `None` if it can't be used.
+    pub(super) const fn results(&self) -> Option<&NodeResults> {
+        match &self.outcome {
+            Ok(results) => Some(results),
+            Err(_) => None,
+        }
+    }
+
     /// Returns the explanation of the allocator, if it was asked for one and could not allocate the claims.
     #[must_use]
     pub const fn explanation(&self) -> Option<&Explanation> {
@@ -182,7 +196,7 @@ impl FilterVerdict {
 /// ```
 #[derive(Debug)]
 pub struct NodeFilter<'c> {
-    cycle: &'c PodCycle,
+    pub(super) cycle: &'c PodCycle,
     allocator: &'c Allocator<'c>,
     state: &'c AllocatedState,
     /// Attempt for the claims to allocate; `None` if they differ by node, or if one node is asked.
@@ -193,7 +207,8 @@ impl NodeFilter<'_> {
     /// Decides for a node as [`PodCycle::filter`] does.
     ///
     /// # Complexity
-    /// That of [`PodCycle::filter`]; that of reading a node's devices if a node like it was searched before.
+    /// That of [`PodCycle::filter`]; that of reading a node's devices if one in the same state took a long
+    /// search before. [`super::NodesFilter`] looks answers up.
     #[must_use]
     pub fn filter(&self, node: &Node, now: Timestamp, budget: Budget<'_>) -> FilterVerdict {
         self.cycle.filter_with(self, node, now, budget)
@@ -230,12 +245,19 @@ impl PodCycle {
     /// Linear in the number of requests of the pod's claims.
     #[must_use]
     pub fn node_filter<'c>(&'c self, allocator: &'c Allocator<'_>, state: &'c AllocatedState) -> NodeFilter<'c> {
-        // Extended resources make another claim on each node.
-        let differs = self.extended.is_some();
-        let to_allocate = || self.claims.iter().filter(|claim| claim.situation == ClaimSituation::ToAllocate);
-        let has_attempt = !differs && to_allocate().next().is_some();
-        let attempt = has_attempt.then(|| allocator.attempt(state, to_allocate().map(|claim| &claim.claim)));
+        let attempt = self.is_same_everywhere().then(|| allocator.attempt(state, self.to_allocate()));
         NodeFilter { cycle: self, allocator, state, attempt }
+    }
+
+    /// Returns true if there are claims to allocate, the same on all nodes. Extended resources make another claim on each node.
+    pub(super) fn is_same_everywhere(&self) -> bool {
+        self.extended.is_none() && self.to_allocate().next().is_some()
+    }
+
+    /// Returns the claims to allocate.
+    pub(super) fn to_allocate(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
+        let claims = self.claims.iter().filter(|claim| claim.situation == ClaimSituation::ToAllocate);
+        claims.map(|claim| &claim.claim)
     }
 
     fn filter_with(&self, filter: &NodeFilter<'_>, node: &Node, now: Timestamp, budget: Budget<'_>) -> FilterVerdict {
@@ -244,14 +266,10 @@ impl PodCycle {
             Err(refusal) => return FilterVerdict::refused(refusal),
         };
         let mappings = extended.as_ref().map(|extended| extended.mappings.clone()).unwrap_or_default();
-        let mut out_of_reach = Vec::new();
-        for (index, claim) in self.indexed() {
-            match self.reach(claim, node, now) {
-                Ok(true) => {}
-                Ok(false) => out_of_reach.push(index),
-                Err(refusal) => return FilterVerdict::refused(refusal),
-            }
-        }
+        let out_of_reach = match self.all_out_of_reach(node, now) {
+            Ok(out_of_reach) => out_of_reach,
+            Err(refusal) => return FilterVerdict::refused(refusal),
+        };
         let (results, explanation) = match self.allocate(filter, node, budget, extended) {
             Ok(results) => (results, None),
             // Claims out of reach are not remembered then, as in kube-scheduler.
@@ -263,8 +281,28 @@ impl PodCycle {
         if out_of_reach.is_empty() {
             return FilterVerdict { outcome: Ok(results), out_of_reach, explanation, mappings };
         }
+        let outcome = Err(self.refusal_of_reach(&out_of_reach));
+        FilterVerdict { outcome, out_of_reach, explanation, mappings }
+    }
+
+    /// Returns the claims that have an allocation and can't be used on a node.
+    pub(super) fn all_out_of_reach(
+        &self,
+        node: &Node,
+        now: Timestamp,
+    ) -> Result<Vec<Index<CycleClaim>>, NodeFilterError> {
+        let mut out_of_reach = Vec::new();
+        for (index, claim) in self.indexed() {
+            if !self.reach(claim, node, now)? {
+                out_of_reach.push(index);
+            }
+        }
+        Ok(out_of_reach)
+    }
+
+    pub(super) fn refusal_of_reach(&self, out_of_reach: &[Index<CycleClaim>]) -> NodeFilterError {
         let claims = out_of_reach.iter().filter_map(|index| Some(index.of(&self.claims)?.key())).collect();
-        FilterVerdict { outcome: Err(NodeFilterError::OutOfReach { claims }), out_of_reach, explanation, mappings }
+        NodeFilterError::OutOfReach { claims }
     }
 
     /// Takes the verdict for a node into the cycle, for `Score`, `Reserve` and `PostFilter`.

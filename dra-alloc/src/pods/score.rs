@@ -8,7 +8,7 @@ use dra_attrs::Gate;
 use dra_attrs::internal::release::ClaimScores;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
-use super::cycle::PodCycle;
+use super::cycle::{NodeResults, PodCycle};
 use super::lookup::{allocation_of, requests_of};
 
 /// Largest score of a node after [`normalize_scores`].
@@ -99,14 +99,17 @@ impl PodCycle {
     /// # Errors
     /// A claim has no result on the node.
     pub fn score(&self, node: &str) -> Result<i64, ScoreError> {
-        match self.nodes.get(node) {
-            Some(found) if self.has_scores() => {
-                // The claim for extended resources has no alternatives, and no result where the node provides them.
-                let of_entries = self.claims.iter().filter(|claim| !claim.is_for_extended_resources());
-                claims_score(of_entries.map(|claim| &*claim.claim), found.allocations())
-            }
-            _ => Ok(0),
+        self.nodes.get(node).map_or(Ok(0), |found| self.score_of(found))
+    }
+
+    /// Returns the score of a node with these results.
+    pub(super) fn score_of(&self, found: &NodeResults) -> Result<i64, ScoreError> {
+        if !self.has_scores() {
+            return Ok(0);
         }
+        // The claim for extended resources has no alternatives, and no result where the node provides them.
+        let of_entries = self.claims.iter().filter(|claim| !claim.is_for_extended_resources());
+        claims_score(of_entries.map(|claim| &*claim.claim), found.allocations())
     }
 
     fn has_scores(&self) -> bool {

@@ -219,13 +219,13 @@ impl<'b> Meter<'b> {
         found
     }
 
-    /// Calls a function whose work, at most `most`, does not count. Returns that work too.
-    pub(crate) fn aside<T>(&self, most: u64, look: impl FnOnce() -> T) -> (T, u64) {
-        let (before, work, ended) = (self.most.replace(most), self.work.replace(0), self.ended.get());
-        let found = look();
-        self.most.set(before);
+    /// Calls a function whose work does not count.
+    pub(crate) fn aside(&self, look: impl FnOnce()) {
+        let (most, work, ended) = (self.most.replace(u64::MAX), self.work.get(), self.ended.get());
+        look();
+        self.most.set(most);
+        self.work.set(work);
         self.ended.set(ended);
-        (found, self.work.replace(work))
     }
 
     /// Counts the effort of a search that need not be repeated, and asks the stop function once. Returns false, and counts

@@ -14,7 +14,7 @@ use dra_device::internal::name_of;
 use dra_device::pool::slice_devices;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
-use super::ix::{ByCounter, ByCounterName, BySet, CounterIx, CounterNameIx, SetIx};
+use super::ix::{ByCounter, ByCounterName, BySet, CounterIx, SetIx};
 use crate::cluster::inventory::pool::{InvalidCounter, Pool};
 use crate::cluster::inventory::pool_counters::{Consumed, PoolCounters};
 use crate::cluster::state::{CountersLeft, PoolUse};
@@ -198,11 +198,6 @@ impl<'i> CounterSets<'i> {
             }
         }
         sums
-    }
-
-    /// Returns the name of each counter, as a number.
-    pub(super) fn names(&self) -> impl Iterator<Item = CounterNameIx> {
-        self.read.name_of().iter().copied()
     }
 
     /// Returns true if a device with compatibility groups is allocated from a counter set.

@@ -28,14 +28,12 @@ pub(crate) enum Elision {
     LikeDevices,
     /// The explanation of a node is that of a node before it that is like it.
     EquivalentNodes,
-    /// The search on a node is that of a node before it that is like it.
+    /// The search on a node is that of a node before it in the same state.
     EquivalentSearches,
     /// Devices with equal values share the results of selectors.
     EqualValues,
     /// A request starts behind the devices that were refused to one that asks the same.
     RefusedBefore,
-    /// The search on a node is that of a node before it with the same pools.
-    SamePools,
     /// Looking ahead looks once at a pool whose devices are alike for a request.
     PoolsAtOnce,
 }
@@ -46,17 +44,12 @@ pub(crate) struct Elisions(u16);
 
 impl Elisions {
     /// Number of elisions.
-    pub(crate) const COUNT: u8 = 15;
+    pub(crate) const COUNT: u8 = 14;
 
     /// Returns the set of elisions whose bits are set.
     #[cfg(test)]
     pub(crate) const fn from_bits(bits: u16) -> Self {
         Self(bits)
-    }
-
-    /// Returns the set without an elision.
-    pub(crate) const fn without(self, elision: Elision) -> Self {
-        Self(self.0 & !(1 << elision as u16))
     }
 
     pub(crate) const fn has(self, shortcut: Elision) -> bool {

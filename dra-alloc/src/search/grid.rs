@@ -47,12 +47,6 @@ impl<C, R, T> Grid<C, R, T> {
         Ok(cell.get_or_init(|| computed))
     }
 
-    /// Returns the value of a cell; `None` if it was not computed.
-    pub(crate) fn get(&self, column: Index<C>, row: Index<R>) -> Option<&T> {
-        self.cells.get()?;
-        self.cell(column.into(), row.into()).get()
-    }
-
     #[expect(
         clippy::indexing_slicing,
         reason = "columns and rows are positions in the lists that the grid was made for"

@@ -11,7 +11,7 @@ use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceConstrai
 use crate::cluster::expression::Expression;
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::pool_counters::CounterNames;
-pub(crate) use crate::cluster::inventory::pool_counters::{CounterIx, CounterNameIx, SetIx};
+pub(crate) use crate::cluster::inventory::pool_counters::{CounterIx, SetIx};
 
 /// Kind of position: alternatives of requests.
 pub(crate) enum Alternatives {}

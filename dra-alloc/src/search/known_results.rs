@@ -13,6 +13,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceCapacity};
 use smallvec::SmallVec;
 
 use super::ix::SelectorIx;
+use crate::cluster::inventory::lens::{AttributeName, AttributeRead};
 
 /// Largest number of different values that are kept for a selector.
 const MOST_VALUES: usize = 8;
@@ -37,35 +38,18 @@ pub(crate) struct KnownResults {
 /// Results of one selector.
 #[derive(Debug, Default)]
 struct OfSelector {
-    reads: Vec<Name>,
+    reads: Vec<AttributeName>,
     results: Vec<(Values, Known)>,
     in_vain: usize,
-}
-
-/// Name of an attribute that a selector reads.
-#[derive(Debug)]
-struct Name {
-    domain: String,
-    id: String,
-    qualified: String,
 }
 
 /// Values that a selector reads of a device.
 #[derive(Debug)]
 struct Values {
     driver: String,
-    attributes: Vec<Read<DeviceAttribute>>,
+    attributes: Vec<AttributeRead<DeviceAttribute>>,
     capacity: Option<BTreeMap<String, DeviceCapacity>>,
     is_shareable: Option<bool>,
-}
-
-/// Attribute under its qualified name and under its short one, which counts for the driver's own domain; and whether the device
-/// has any of the domain.
-#[derive(Debug)]
-struct Read<A> {
-    qualified: Option<A>,
-    short: Option<A>,
-    has_domain: bool,
 }
 
 impl KnownResults {
@@ -107,32 +91,20 @@ impl KnownResults {
 
 impl OfSelector {
     fn new(reads: &[(String, String)]) -> Self {
-        let name = |(domain, id): &(String, String)| Name {
-            qualified: format!("{domain}/{id}"),
-            domain: domain.clone(),
-            id: id.clone(),
-        };
-        Self { reads: reads.iter().map(name).collect(), ..Self::default() }
+        Self { reads: reads.iter().map(|(domain, id)| AttributeName::new(domain, id)).collect(), ..Self::default() }
     }
 
-    fn attributes<'d>(&self, input: SelectorInput<'d>) -> SmallVec<[Read<&'d DeviceAttribute>; 4]> {
-        self.reads.iter().map(|name| Read::new(name, input)).collect()
-    }
-}
-
-impl<'d> Read<&'d DeviceAttribute> {
-    fn new(Name { domain, id, qualified }: &Name, SelectorInput { driver, device, .. }: SelectorInput<'d>) -> Self {
-        let Some(all) = &device.attributes else { return Self { qualified: None, short: None, has_domain: false } };
-        let (qualified, short) = (all.get(qualified), all.get(id).filter(|_| domain == driver));
-        let is_of_domain = |name: &String| name.split_once('/').map_or(driver, |(domain, _)| domain) == domain;
-        let has_domain = qualified.is_some() || short.is_some() || all.keys().any(is_of_domain);
-        Self { qualified, short, has_domain }
+    fn attributes<'d>(&self, input: SelectorInput<'d>) -> SmallVec<[AttributeRead<&'d DeviceAttribute>; 4]> {
+        self.reads.iter().map(|name| name.read(input.device.attributes.as_ref(), input.driver)).collect()
     }
 }
 
 impl Values {
-    fn new(SelectorInput { driver, device, .. }: SelectorInput<'_>, attributes: &[Read<&DeviceAttribute>]) -> Self {
-        let owned = |read: &Read<&DeviceAttribute>| Read {
+    fn new(
+        SelectorInput { driver, device, .. }: SelectorInput<'_>,
+        attributes: &[AttributeRead<&DeviceAttribute>],
+    ) -> Self {
+        let owned = |read: &AttributeRead<&DeviceAttribute>| AttributeRead {
             qualified: read.qualified.cloned(),
             short: read.short.cloned(),
             has_domain: read.has_domain,
@@ -148,9 +120,9 @@ impl Values {
     fn are_those_of(
         &self,
         SelectorInput { driver, device, .. }: SelectorInput<'_>,
-        attributes: &[Read<&DeviceAttribute>],
+        attributes: &[AttributeRead<&DeviceAttribute>],
     ) -> bool {
-        let is_same = |(known, read): (&Read<DeviceAttribute>, &Read<&DeviceAttribute>)| {
+        let is_same = |(known, read): (&AttributeRead<DeviceAttribute>, &AttributeRead<&DeviceAttribute>)| {
             known.qualified.as_ref() == read.qualified
                 && known.short.as_ref() == read.short
                 && known.has_domain == read.has_domain

@@ -2,7 +2,7 @@
 //! build the allocation results.
 
 use dra_attrs::internal::release::{NodeFailures, Rules, SkipGateOff};
-use dra_attrs::{Gate, GateName};
+use dra_attrs::{Gate, GateName, Profile};
 use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
 
@@ -11,7 +11,7 @@ use super::allocate_error::AllocateError;
 use super::budget::{Budget, Effort, Halt, Meter};
 use super::candidates::{Candidates, Universe};
 use super::context::Context;
-use super::equivalent_searches::{EquivalentSearches, NodeFacts};
+use super::equivalent_searches::EquivalentSearches;
 use super::grid::Grid;
 use super::outcome::{Fit, NodeError, Outcome};
 use super::partial_assignment::Chosen;
@@ -19,12 +19,13 @@ use super::request::Plan;
 use super::results::{check_results, results};
 use super::solution::Solution;
 use super::stopped::Stopped;
-use super::table::{Table, skips_operations};
+use super::table::{Table, declares_skips, skips_operations};
 use super::too_few::has_too_few;
 use super::walk::Walk;
 use crate::cluster::inventory::pool::PoolState;
 use crate::cluster::inventory::sight::Sight;
 use crate::cluster::inventory::view::View;
+use crate::cluster::node_state::NodeState;
 
 /// Number of comparisons of a node with the selectors of shared slices that are a unit of work.
 const COMPARISONS_OF_UNIT: usize = 8;
@@ -79,17 +80,6 @@ fn on_node(rules: &Rules, failure: NodeError) -> Result<Outcome, AllocateError> 
     }
 }
 
-/// Tells if the claims of a plan can be allocated on one node.
-pub(crate) fn fits_on(
-    context: &Context<'_>,
-    plan: &Plan<'_>,
-    node: &Node,
-    like: Option<&EquivalentSearches>,
-    budget: Budget<'_>,
-) -> Result<Fit, AllocateError> {
-    fits_within(context, plan, node, like, &Meter::new(budget))
-}
-
 /// Tells if the claims of a plan can be allocated on one node. The meter knows afterwards what that took.
 pub(crate) fn fits_within(
     context: &Context<'_>,
@@ -116,6 +106,13 @@ pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, m
         Ok(Err(Outcome::Unsatisfied)) | Err(Halt::OnNode(NodeError::InvalidPools { .. })) => Some(false),
         Ok(Err(_)) | Err(_) => None,
     }
+}
+
+/// Returns all that a search reads of a node itself, as words: whether it declares that it may skip operations, and the work of
+/// finding its pools. `comparisons` are those by which its shared slices were found.
+pub(crate) fn own_words(profile: Profile, node: &Node, comparisons: usize) -> [u64; 2] {
+    let declares = declares_skips(profile.rules(), node);
+    [u64::from(declares), u64::try_from(comparisons / COMPARISONS_OF_UNIT).unwrap_or(u64::MAX)]
 }
 
 /// Returns the pools of a node. Finding those of many is work.
@@ -152,8 +149,6 @@ fn search<T>(
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {
     meter.has_left()?;
-    // Nodes are alike by what selectors read; here other attributes matter, too.
-    let like = like.filter(|_| !context.selectors.fails_on_lists);
     let view = view(context, node, meter)?;
     let candidates = Candidates::new(&view, context.state, Universe::Needed(context, plan));
     meter.add(plan.alternatives.len().saturating_mul(view.len().min(FEW_POOLS)) / PAIRS_OF_UNIT);
@@ -163,47 +158,39 @@ fn search<T>(
     }
     let derived = Grid::new(plan.columns.end(), candidates.end());
     let table = Table::new(context, plan, node, &candidates, &derived, meter);
-    if let Some(known) = like.and_then(|like| like.same_pools.find(&view, &table))
-        && meter.spare(known.effort)?
-    {
-        let solution = known.solution();
-        let last = solution.and_then(|solution| solution.chosen.iter().map(|chosen| chosen.device).max());
-        last.map(|device| candidates.reach(device));
-        return end(&table, solution, build);
-    }
-    let (facts_of_node, dear) = like.map_or((None, 0), |like| like.read(&table));
-    if let Some((like, facts_of_node)) = like.zip(facts_of_node.as_ref())
-        && let Some(known) = like.find(facts_of_node)
+    let state = like.and_then(|like| like.read(&view, &table));
+    if let Some((like, state)) = like.zip(state.as_ref())
+        && let Some(known) = like.find(state)
         && meter.spare(known.effort)?
     {
         like.saved(&known);
-        return end(&table, known.solution(), build);
+        let solution = known.solution();
+        if let Some(solution) = solution {
+            know(&table, solution);
+        }
+        return end(&table, solution, build);
     }
-    // What was evaluated for facts_of_node alone is not paid for: the node's own search evaluates it anew.
-    let (derived, fresh);
-    let table = if dear == 0 {
-        &table
-    } else {
-        derived = Grid::new(plan.columns.end(), candidates.end());
-        fresh = Table::new(context, plan, node, &candidates, &derived, meter);
-        &fresh
-    };
-    own_search(table, like.map(|like| Memory { like, view: &view, facts_of_node }), build)
+    own_search(&table, like.map(|like| Memory { like, view: &view, state }), build)
+}
+
+/// Reads what a search of the node itself would know of the devices of its solution. That work is a part of the search.
+fn know(table: &Table<'_>, solution: Solution<'_>) {
+    table.meter.aside(|| {
+        for chosen in solution.chosen.iter().filter(|chosen| table.candidates.reach(chosen.device)) {
+            if table.is_shareable(chosen.device) {
+                // An error would have ended the search.
+                let _: Result<_, AllocateError> = table.fit(chosen.alternative, chosen.device);
+            }
+        }
+    });
 }
 
 /// Memory of a search for other nodes.
 struct Memory<'l, 'i> {
     like: &'l EquivalentSearches,
     view: &'l View<'i>,
-    /// Facts of the node if they were read.
-    facts_of_node: Option<NodeFacts>,
-}
-
-impl Memory<'_, '_> {
-    fn keep(self, table: &Table<'_>, effort: Effort, solution: Option<Solution<'_>>) {
-        self.like.same_pools.remember(self.view, table, effort, solution);
-        self.like.remember(table, self.facts_of_node, effort, solution);
-    }
+    /// State of the node if it was read.
+    state: Option<NodeState>,
 }
 
 /// Makes the search on a node itself.
@@ -224,7 +211,8 @@ fn own_search<T>(
             let solution = is_found.then(|| walk.solution());
             if let Some(memory) = memory {
                 let effort = meter.effort();
-                memory.keep(table, Effort { work: effort.work.saturating_sub(before), ..effort }, solution);
+                let effort = Effort { work: effort.work.saturating_sub(before), ..effort };
+                memory.like.remember(memory.state, memory.view, table, effort, solution);
             }
             end(table, solution, build)
         }

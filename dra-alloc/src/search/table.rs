@@ -4,7 +4,7 @@
 //! alternatives and constraints of the plan.
 
 use dra_attrs::internal::release::{AllocatorVariant, CountersOfAll, FurtherShare, Rules, SkipGateOff};
-use dra_attrs::{Gate, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
+use dra_attrs::{Gate, GateSet, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
 use dra_device::internal::untolerated;
@@ -73,9 +73,6 @@ pub(crate) struct Table<'s> {
     consumption: Grid<(), Device, Vec<Consumption<'s>>>,
     capacities: Grid<(), Device, Vec<Capacity<'s>>>,
     selection: Grid<Alternatives, Device, Selection>,
-    /// Work of evaluations beside that of the look, where there is any.
-    work_of_selection: Grid<Alternatives, Device, u64>,
-    work_of_derived: Grid<Columns, Device, u64>,
     fits: Grid<Alternatives, Device, CapacityCheck<'s>>,
     values: Grid<Columns, Device, ValueSet<'s>>,
     skips_allowed: bool,
@@ -103,11 +100,9 @@ impl<'s> Table<'s> {
             consumption: Grid::new(one, devices),
             capacities: Grid::new(one, devices),
             selection: Grid::new(alternatives, devices),
-            work_of_selection: Grid::new(alternatives, devices),
-            work_of_derived: Grid::new(plan.columns.end(), devices),
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.end(), devices),
-            skips_allowed: skips_allowed(context, rules, node),
+            skips_allowed: skips_allowed(context.gates, rules, node),
             lists: if has(Gate::ListTypeAttributes) { rules.allocator.lists_on } else { rules.allocator.lists_off },
             rounding: if has(Gate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
             context,
@@ -280,23 +275,7 @@ impl<'s> Table<'s> {
     /// Checks a device for an alternative: its binding conditions, the selectors of class and request, and the nodes
     /// where it is available.
     pub(crate) fn selection(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<Selection, AllocateError> {
-        let select = || {
-            let before = self.meter.spent();
-            let selection = self.select(alternative, device)?;
-            keep(&self.work_of_selection, self.like(alternative), device, self.meter.spent() - before);
-            Ok(selection)
-        };
-        self.selection.get_or_try(self.like(alternative), device, select).copied()
-    }
-
-    /// Returns the work of the evaluations of a device's selection.
-    pub(super) fn work_of_selection(&self, alternative: AlternativeIx, device: DeviceIx) -> u64 {
-        self.work_of_selection.get(self.like(alternative), device).copied().unwrap_or(0)
-    }
-
-    /// Returns the work of the evaluation of a derived attribute.
-    pub(super) fn work_of_derived(&self, column: ColumnIx, device: DeviceIx) -> u64 {
-        self.work_of_derived.get(column, device).copied().unwrap_or(0)
+        self.selection.get_or_try(self.like(alternative), device, || self.select(alternative, device)).copied()
     }
 
     pub(crate) fn is_selectable(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
@@ -522,13 +501,7 @@ impl<'s> Table<'s> {
             let attributes = candidate.device.attributes.as_ref();
             return Ok(attributes.and_then(|all| lookup_by_name(all, attribute, &candidate.slice.spec.driver)));
         };
-        let derive = || {
-            let before = self.meter.spent();
-            let value = self.derive(attribute, expression, device)?;
-            keep(&self.work_of_derived, column, device, self.meter.spent() - before);
-            Ok(value)
-        };
-        self.derived.get_or_try(column, device, derive).map(Some)
+        self.derived.get_or_try(column, device, || self.derive(attribute, expression, device)).map(Some)
     }
 
     fn derive(&self, name: &str, expression: &Derived<'_>, device: DeviceIx) -> Result<DeviceAttribute, AllocateError> {
@@ -563,28 +536,26 @@ impl<'s> Table<'s> {
     }
 }
 
-/// Keeps the work of an evaluation, if there is any.
-fn keep<C>(all: &Grid<C, Device, u64>, column: Index<C>, device: DeviceIx, work: u64) {
-    if work > 0 {
-        let _: Result<_, std::convert::Infallible> = all.get_or_try(column, device, || Ok(work));
-    }
-}
-
 /// Returns true if the slice declares `skipNodeOperations`.
 pub(crate) fn skips_operations(slice: &ResourceSlice) -> bool {
     slice.spec.skip_node_operations.as_ref().is_some_and(|operations| !operations.is_empty())
 }
 
 /// Returns true if devices with `skipNodeOperations` may be chosen on the node.
-fn skips_allowed(context: &Context<'_>, rules: &Rules, node: &Node) -> bool {
-    let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
-    if context.gates.has(Gate::OptionalNodeOperations) {
-        return declared.iter().any(|feature| feature == rules.skip.declared_feature);
+fn skips_allowed(gates: GateSet, rules: &Rules, node: &Node) -> bool {
+    if gates.has(Gate::OptionalNodeOperations) {
+        return declares_skips(rules, node);
     }
     match rules.skip.chosen_while_off {
         SkipGateOff::FailClaim => true,
         SkipGateOff::PassOver => false,
     }
+}
+
+/// Returns true if the node declares that operations may be skipped.
+pub(super) fn declares_skips(rules: &Rules, node: &Node) -> bool {
+    let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
+    declared.iter().any(|feature| feature == rules.skip.declared_feature)
 }
 
 impl From<SliceError<'_>> for AllocateError {

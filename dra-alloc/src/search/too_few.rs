@@ -56,7 +56,7 @@ fn is_valid(plan: &Plan<'_>) -> bool {
 }
 
 /// Returns true if the search of the claims can't come to an error on plain devices.
-pub(crate) fn is_harmless(context: &Context<'_>, plan: &Plan<'_>) -> bool {
+fn is_harmless(context: &Context<'_>, plan: &Plan<'_>) -> bool {
     let look = || {
         is_valid(plan)
             && plan.columns.iter().all(|column| column.derived.is_none())

@@ -19,6 +19,7 @@ mod headlines;
 mod inventory;
 mod look_ups;
 mod node_verdicts;
+mod nodes;
 mod numa;
 mod objective;
 #[path = "../oracle/mod.rs"]

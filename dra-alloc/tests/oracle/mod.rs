@@ -20,6 +20,7 @@ pub mod random;
 pub mod requests;
 pub mod result;
 pub mod search;
+pub mod twins;
 
 pub use case::{Case, DeviceId};
 pub use search::allocate_counting;

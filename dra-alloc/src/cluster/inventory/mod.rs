@@ -12,17 +12,21 @@
 
 pub(crate) mod changes;
 pub(crate) mod device;
+pub(crate) mod facts;
 mod flags;
 mod kept;
 mod layer;
+pub(crate) mod lens;
 mod lists;
 mod node_view;
 pub(crate) mod pool;
 mod pool_capacities;
 pub(crate) mod pool_counters;
 pub(crate) mod pool_devices;
+pub(crate) mod shape;
 mod shared_index;
 pub(crate) mod sight;
+mod slice_facts;
 pub(crate) mod view;
 
 use std::collections::BTreeMap;
@@ -41,6 +45,7 @@ use kept::Kept;
 use crate::cluster::stamp::Stamp;
 pub use layer::InventoryLayer;
 use lists::{Key, List, Lists, Name, SliceIndex};
+use shape::Shapes;
 use shared_index::SharedIndex;
 use view::CachedPools;
 
@@ -109,6 +114,8 @@ pub struct Inventory {
     shared: OnceLock<SharedIndex>,
     /// Pools of nodes that see shared slices.
     kept: Kept,
+    /// Shapes of pools. Copies of the inventory share them.
+    shapes: Arc<Shapes>,
     /// Slices by pool, indexed when the first incomplete pool of a node is found.
     pools: OnceLock<Lists>,
     /// Slices by name, indexed on the first event. Several slices may have one name in hand-made input, though not in a
@@ -131,6 +138,7 @@ impl Default for Inventory {
             on_node: OnceLock::new(),
             shared: OnceLock::new(),
             kept: Kept::default(),
+            shapes: Arc::default(),
             pools: OnceLock::new(),
             names: None,
             rules: BTreeMap::new(),
@@ -166,7 +174,8 @@ impl Inventory {
     /// # Complexity
     /// That of [`Inventory::new`].
     pub fn replace(&mut self, slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>) {
-        *self = Self { rules: std::mem::take(&mut self.rules), rules_stamp: self.rules_stamp, ..Self::new(slices) };
+        let (rules, shapes) = (std::mem::take(&mut self.rules), Arc::clone(&self.shapes));
+        *self = Self { rules, shapes, rules_stamp: self.rules_stamp, ..Self::new(slices) };
     }
 
     /// Replaces all taint rules, as after a re-list of a watch. The list is taken as it is, as by [`Inventory::replace`].
@@ -235,6 +244,16 @@ impl Inventory {
     /// Returns true if a taint rule may select devices of a pool.
     pub(crate) fn has_rule_for(&self, driver: &str, pool: &str) -> bool {
         self.rules.values().flatten().any(|rule| may_select(rule, driver, pool))
+    }
+
+    pub(crate) fn shapes(&self) -> &Shapes {
+        &self.shapes
+    }
+
+    /// Shares the shapes of another inventory, so that their nodes can be compared.
+    #[cfg(test)]
+    pub(crate) fn with_shapes_of(self, other: &Self) -> Self {
+        Self { shapes: Arc::clone(&other.shapes), ..self }
     }
 
     pub(crate) const fn rules_stamp(&self) -> Stamp {

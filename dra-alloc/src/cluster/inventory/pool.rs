@@ -12,11 +12,15 @@ use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use smallvec::SmallVec;
 
 use super::device::DeviceFacts;
+use super::facts::Facts;
 use super::flags::{Flags, bit};
+use super::lens::Lens;
 use super::pool_capacities::PoolCapacities;
 use super::pool_counters::{BadAmount, PoolCounters};
 use super::pool_devices::PoolDevices;
+use super::shape::{KnownLens, Shapes, ShapesOfPool};
 use super::sight::Sight;
+use super::slice_facts::write_slice;
 use crate::cluster::stamp::Stamp;
 
 /// A counter value in a slice that is not a valid quantity.
@@ -56,6 +60,7 @@ pub(crate) struct Pool {
     capacities: PoolCapacities,
     flags: Flags,
     soundness: Flags,
+    shapes: ShapesOfPool,
     /// Hash of driver and pool name.
     hash: u64,
     /// Mark of the slices that make the pool.
@@ -66,8 +71,7 @@ const INVALID: u8 = 1;
 const BINDING_CONDITIONS: u8 = 2;
 const SOUND: u8 = 1;
 const PLAIN: u8 = 2;
-const UNIFORM: u8 = 4;
-const LISTS: u8 = 8;
+const LISTS: u8 = 4;
 
 impl Pool {
     /// Builds a pool that is known to be incomplete, from the slices that are there. `hash` is that of driver and pool name.
@@ -83,6 +87,7 @@ impl Pool {
             capacities: PoolCapacities::default(),
             flags: Flags::default(),
             soundness: Flags::default(),
+            shapes: ShapesOfPool::default(),
             hash,
             stamp: Stamp::next(),
         }
@@ -127,6 +132,7 @@ impl Pool {
             capacities: PoolCapacities::default(),
             flags,
             soundness,
+            shapes: ShapesOfPool::default(),
             hash,
             stamp,
         }
@@ -177,12 +183,6 @@ impl Pool {
         self.soundness() & PLAIN != 0
     }
 
-    /// Returns true if, beyond that, the devices differ in nothing but names, attributes and capacities: none has a taint or
-    /// binding conditions, no slice skips node operations, and the pool has no counters. Reads every device on first use.
-    pub(crate) fn is_uniform(&self) -> bool {
-        self.soundness() & UNIFORM != 0
-    }
-
     /// Returns true if a device that the node can use has an attribute that is a list. Reads every device on first use.
     pub(crate) fn has_lists(&self) -> bool {
         self.soundness() & LISTS != 0
@@ -191,6 +191,24 @@ impl Pool {
     /// Returns true if the slices choose the nodes of the pool, and no device does.
     pub(crate) fn is_for_its_nodes(&self) -> bool {
         self.devices.slices.iter().all(|slice| slice.spec.per_device_node_selection != Some(true))
+    }
+
+    /// Returns the id of the pool's shape through a lens; `None` if more than facts matters: slices that the node does not see,
+    /// contradictions, invalid values, which end in errors, and devices that choose nodes.
+    pub(crate) fn shape(&self, shapes: &Shapes, lens: &KnownLens) -> Option<Stamp> {
+        self.shapes.find(shapes, lens, |lens| self.facts_through(lens))
+    }
+
+    fn facts_through(&self, lens: &Lens) -> Option<Facts> {
+        let has_shape = self.state() == PoolState::Complete
+            && self.is_sound()
+            && self.is_for_its_nodes()
+            && self.elsewhere.is_empty();
+        let mut facts = has_shape.then(Facts::default)?;
+        facts.number(self.devices.slices.len());
+        self.devices.slices.iter().for_each(|slice| write_slice(&mut facts, slice, lens));
+        self.counter_slices().for_each(|slice| write_slice(&mut facts, slice, lens));
+        Some(facts)
     }
 
     fn soundness(&self) -> u8 {
@@ -203,15 +221,8 @@ impl Pool {
                     && device.consumes_counters.as_ref().is_none_or(Vec::is_empty)
             };
             let is_plain = is_sound && self.is_for_its_nodes() && facts().all(is_plain);
-            let is_bare = |device: &Device| {
-                device.taints.as_ref().is_none_or(Vec::is_empty) && device.binding_conditions.is_none()
-            };
-            let is_uniform = is_plain
-                && self.counters.is_empty()
-                && self.devices.slices.iter().all(|slice| slice.spec.skip_node_operations.is_none())
-                && self.devices.iter().all(is_bare);
             let has_lists = facts().any(|(device, facts)| facts.look(device).has_lists());
-            bit(is_sound, SOUND) | bit(is_plain, PLAIN) | bit(is_uniform, UNIFORM) | bit(has_lists, LISTS)
+            bit(is_sound, SOUND) | bit(is_plain, PLAIN) | bit(has_lists, LISTS)
         })
     }
 

@@ -43,11 +43,6 @@ impl PoolDevices {
         self.slices.iter().flat_map(|slice| slice_devices(slice).iter().map(move |device| (&**slice, device)))
     }
 
-    /// Returns the driver that publishes the devices; `None` if there is no slice.
-    pub(crate) fn driver(&self) -> Option<&str> {
-        self.slices.first().map(|slice| slice.spec.driver.as_str())
-    }
-
     /// Returns the position of the device that is named `name`.
     ///
     /// Logarithmic in the number of devices; the first time `n log n`.

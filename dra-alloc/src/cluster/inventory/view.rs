@@ -88,19 +88,13 @@ impl<'i> View<'i> {
         own.iter().chain(shared).chain(mixed.iter().map(PoolRef::pool))
     }
 
-    /// Returns the pools if none is the node's own.
-    pub(crate) fn shared(&self) -> Option<impl Iterator<Item = &Arc<Pool>>> {
-        let (set, pools) = match self {
-            Self::Own(_) => return None,
-            Self::Shared { set, .. } => (Some(set), &[][..]),
-            Self::Mixed { pools, .. } => (None, &**pools),
-        };
-        let shared = |pool| match pool {
-            &PoolRef::Own(_) => None,
-            PoolRef::Shared(pool) => Some(pool),
-        };
-        let mixed = pools.iter().all(|pool| shared(pool).is_some()).then(|| pools.iter().filter_map(shared))?;
-        Some(set.into_iter().flat_map(|set| set.known()).chain(mixed))
+    /// Returns true if other nodes may see the very pool at a position.
+    pub(crate) fn is_shared(&self, position: usize) -> bool {
+        match self {
+            Self::Own(_) => false,
+            Self::Shared { .. } => true,
+            Self::Mixed { pools, .. } => matches!(pools.get(position), Some(PoolRef::Shared(_))),
+        }
     }
 
     pub(crate) fn pool(&self, position: usize) -> Option<&Pool> {

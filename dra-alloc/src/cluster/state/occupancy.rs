@@ -26,6 +26,8 @@ pub(crate) struct Occupancy {
     open: Bits,
     /// Devices that are held or shared.
     used: Bits,
+    /// Devices with shares.
+    shared: Bits,
     /// Number of devices in `open`.
     open_count: usize,
     /// Number of devices in `used`.
@@ -35,8 +37,8 @@ pub(crate) struct Occupancy {
 impl Occupancy {
     fn new<'u>(devices: &Arc<PoolDevices>, usage_of: impl Fn(&str) -> Option<&'u DeviceUsage>) -> Self {
         let len = devices.len();
-        let (open, used) = (Bits::none(len), Bits::none(len));
-        let mut occupancy = Self { devices: Arc::clone(devices), open, used, open_count: 0, used_count: 0 };
+        let [open, used, shared] = std::array::from_fn(|_| Bits::none(len));
+        let mut occupancy = Self { devices: Arc::clone(devices), open, used, shared, open_count: 0, used_count: 0 };
         for (position, device) in devices.iter().enumerate() {
             occupancy.set(position, usage_of(&device.name));
         }
@@ -49,6 +51,7 @@ impl Occupancy {
         self.used_count = self.used_count + usize::from(usage.is_some()) - usize::from(self.used.contains(position));
         self.open.set(position, is_open);
         self.used.set(position, usage.is_some());
+        self.shared.set(position, usage.is_some_and(DeviceUsage::is_shared));
     }
 
     /// Returns the number of devices that no claim holds exclusively.
@@ -61,10 +64,20 @@ impl Occupancy {
         self.used_count
     }
 
-    /// Returns the positions of the devices that are held, as bits; `None` if a device is shared, or if there are more than 64.
-    pub(crate) fn all_held(&self) -> Option<u64> {
-        let is_held_or_free = self.open_count + self.used_count == self.devices.len();
-        is_held_or_free.then(|| self.used.word()).flatten()
+    /// Writes which devices are in use and how, as bits: one word that tells how, then the words. Returns the positions of the
+    /// devices that are shared.
+    pub(super) fn write<W: Extend<u64>>(&self, words: &mut W) -> impl Iterator<Item = usize> + use<'_, W> {
+        let mut shared = self.shared.next(0);
+        words.extend([u64::from(shared.is_some())]);
+        words.extend(self.used.words());
+        if shared.is_some() {
+            words.extend(self.open.words().chain(self.shared.words()));
+        }
+        std::iter::from_fn(move || {
+            let position = shared?;
+            shared = self.shared.next(position + 1);
+            Some(position)
+        })
     }
 
     /// Returns the first device at a position or after it that no claim holds exclusively.

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use dra_attrs::Quantity;
+
 use super::device_usage::{DeviceUsage, Holder};
 use super::holding::Holding;
 use super::occupancy::{Occupancies, Occupancy};
@@ -74,6 +76,25 @@ impl PoolUse {
         self.occupancies.find(devices, |name| self.device(name))
     }
 
+    /// Writes the use of the pool's devices, as a node sees them, by positions: for devices of one shape two uses have the same
+    /// words only if they are equal but for claims and names.
+    pub(crate) fn write(&self, devices: &Arc<PoolDevices>, words: &mut impl Extend<u64>) {
+        let occupancy = self.occupancy(devices);
+        let mut shared = occupancy.write(words).peekable();
+        if shared.peek().is_none() {
+            return;
+        }
+        for (position, device) in devices.iter().enumerate() {
+            if shared.next_if_eq(&position).is_none() {
+                continue;
+            }
+            let usage = self.device(&device.name);
+            for capacity in device.capacity.iter().flatten().map(|(name, _)| name) {
+                words.extend(halves(usage.map_or(Quantity::ZERO, |usage| usage.consumed(capacity)).nanos()));
+            }
+        }
+    }
+
     /// Returns the counters that are left of a version of the pool, if they were kept since the last change.
     pub(crate) fn counters_left(&self, pool: Stamp) -> Option<&CountersLeft> {
         self.counters_left.get().filter(|(kept, _)| *kept == pool).map(|(_, left)| left)
@@ -138,6 +159,12 @@ impl PoolUse {
         let usage = self.devices.find(hash, is_it);
         self.occupancies.update(device, usage);
     }
+}
+
+/// Returns the halves of a number.
+fn halves(number: i128) -> [u64; 2] {
+    let [low, high] = [number, number >> 64].map(|half| half & i128::from(u64::MAX));
+    [low, high].map(|half| u64::try_from(half).unwrap_or_default())
 }
 
 /// Two uses of a pool are equal if the same claims hold the same devices.

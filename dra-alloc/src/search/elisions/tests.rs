@@ -25,7 +25,7 @@ use crate::search::budget::{Budget, Meter};
 use crate::search::context::{Context, FailingSelectors};
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::Plan;
-use crate::search::{PruningRules, allocate_on, fits_on};
+use crate::search::{PruningRules, allocate_on, fits_within};
 
 /// Number of random histories, lower without optimisation; more with `CLUSTER_HISTORIES` set when it is compiled.
 const HISTORIES: u64 = if cfg!(debug_assertions) { 10 } else { 300 };
@@ -105,7 +105,8 @@ impl World {
         let plan = Plan::new(&listed, &self.classes, self.gates, Profile::V1_37);
         let answer = allocate_on(&context, &plan, node, None, Budget::work(STEPS));
         let answer = answer.map(|(outcome, _)| outcome).map_err(|error| error.to_string());
-        let fit = fits_on(&context, &plan, node, None, Budget::work(STEPS)).map_err(|error| error.to_string());
+        let meter = Meter::new(Budget::work(STEPS));
+        let fit = fits_within(&context, &plan, node, None, &meter).map_err(|error| error.to_string());
         let fit_of = |outcome| match outcome {
             Outcome::Allocated(_) => Fit::Yes,
             Outcome::Stopped(stopped) => Fit::Stopped(stopped),

@@ -1,14 +1,19 @@
 //! Comparison of searches that are taken over from a like node with the node's own, on random nodes and their twins: some with
 //! other names, some with one random difference.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{EquivalentSearches, MOST_SEARCHES};
-use crate::oracle::case::{Allocated, Case, DeviceId};
+use super::EquivalentSearches;
+use crate::cluster::inventory::Inventory;
+use crate::cluster::inventory::lens::Lens;
+use crate::cluster::inventory::sight::Sight;
+use crate::oracle::Case;
 use crate::oracle::compare::inventory;
 use crate::oracle::random::{self, Random};
+use crate::oracle::twins::{changed, local, renamed};
 use crate::search::PruningRules;
 use crate::search::budget::Budget;
 use crate::search::oracle_case::{self, Searched};
@@ -23,169 +28,44 @@ const WORK: u64 = 20_000;
 const SORTS: [(Make, u64); 4] = [(random::case, 4), (random::tight, 1), (random::racks, 1), (random::risky, 1)];
 
 impl EquivalentSearches {
-    /// Remembers each search, and reads the facts of each node.
+    /// Remembers each search, and reads the state of each node.
     fn eager() -> Self {
         Self { credit: AtomicU64::new(u64::MAX / 2), least_work: (0, 0), ..Self::default() }
     }
+}
+
+thread_local! {
+    /// Inventories of a test, which share shapes. A shape goes with its last inventory.
+    static ALL: RefCell<Vec<Inventory>> = RefCell::new(vec![Inventory::default()]);
 }
 
 /// Builds a case of a seed.
 type Make = fn(u64) -> Case;
 
 fn allocate(case: &Case, like: &EquivalentSearches, pruning: PruningRules, work: u64) -> Searched {
-    oracle_case::allocate(case, &inventory(case), pruning, Some(like), Budget::work(work))
+    ALL.with_borrow_mut(|all| {
+        let inventory = inventory(case).with_shapes_of(&all[0]);
+        let answer = oracle_case::allocate(case, &inventory, pruning, Some(like), Budget::work(work));
+        all.push(inventory);
+        answer
+    })
 }
 
-/// Puts a letter before a name, which changes no order.
-fn rename(name: &mut Value) {
-    *name = format!("x{}", name.as_str().unwrap_or_default()).into();
-}
-
-/// Renames pools and devices.
-fn renamed(case: &Case) -> Case {
-    let mut value = case.to_json();
-    for slice in value["slices"].as_array_mut().unwrap() {
-        rename(&mut slice["spec"]["pool"]["name"]);
-        slice["spec"]["devices"].as_array_mut().into_iter().flatten().for_each(|device| rename(&mut device["name"]));
-    }
-    let (other, used) = (Case::from_json(value), &case.allocated);
-    let rename = |id: &DeviceId| DeviceId::new(&id.driver, &format!("x{}", id.pool), &format!("x{}", id.device));
-    let allocated = Allocated {
-        devices: used.devices.iter().map(rename).collect(),
-        shared: used.shared.iter().map(|(id, share)| (rename(id), share.clone())).collect(),
-        capacity: used.capacity.iter().map(|(id, amounts)| (rename(id), amounts.clone())).collect(),
-    };
-    Case { allocated, ..other }
-}
-
-/// Changes of one device, with another one to take values from.
-const DEVICE_CHANGES: [fn(&mut Random, &mut Value, &Value); 9] = [
-    |random, device, _| toggle(&mut device["taints"], json!([random::taint(random)])),
-    |_, device, _| toggle(&mut device["allowMultipleAllocations"], json!(true)),
-    |_, device, _| toggle(&mut device["bindingConditions"], json!(["ready"])),
-    |random, device, other| take_one(random, device, other, "attributes"),
-    |random, device, other| take_one(random, device, other, "capacity"),
-    |random, device, _| {
-        let value = json!(random.pick(&["1", "2", "4", "8"]));
-        change_one(random, &mut device["capacity"], |capacity| capacity["value"] = value);
-    },
-    |_, device, other| device["consumesCounters"] = other["consumesCounters"].clone(),
-    |random, device, _| {
-        let value = json!(random.between(0, 4).to_string());
-        let consumed = device["consumesCounters"].as_array_mut().and_then(|all| all.first_mut());
-        if let Some(consumed) = consumed {
-            change_one(random, &mut consumed["counters"], |counter| counter["value"] = value);
-        }
-    },
-    |random, device, _| {
-        let groups = json!(random.some(&["a", "b", "c"], 50));
-        let consumed = device["consumesCounters"].as_array_mut().and_then(|all| all.first_mut());
-        if let Some(consumed) = consumed {
-            consumed["compatibilityGroups"] = groups;
-        }
-    },
-];
-
-fn toggle(field: &mut Value, value: Value) {
-    *field = if field.is_null() { value } else { Value::Null };
-}
-
-/// Changes one field of an object.
-fn change_one(random: &mut Random, fields: &mut Value, change: impl FnOnce(&mut Value)) {
-    let Some(fields) = fields.as_object_mut().filter(|fields| !fields.is_empty()) else { return };
-    let names: Vec<String> = fields.keys().cloned().collect();
-    fields.get_mut(&random.pick(&names)).map(change);
-}
-
-/// Takes one entry from another device, or loses it.
-fn take_one(random: &mut Random, device: &mut Value, other: &Value, map: &str) {
-    let names: Vec<String> = [&device[map], &other[map]]
-        .iter()
-        .filter_map(|map| map.as_object())
-        .flat_map(|map| map.keys().cloned())
-        .collect();
-    if !names.is_empty() {
-        let name = random.pick(&names);
-        match other[map].get(&name) {
-            Some(value) => device[map][&name] = value.clone(),
-            None => drop(device[map].as_object_mut().unwrap().remove(&name)),
-        }
-    }
-}
-
-/// Changes of a slice.
-const SLICE_CHANGES: [fn(&mut Random, &mut Value); 5] = [
-    |_, spec| toggle(&mut spec["skipNodeOperations"], json!(["*"])),
-    |_, spec| spec["pool"]["resourceSliceCount"] = json!(9),
-    |_, spec| spec["devices"].as_array_mut().into_iter().for_each(|devices| devices.reverse()),
-    |_, spec| drop(spec["devices"].as_array_mut().and_then(Vec::pop)),
-    |random, spec| {
-        let value = json!(random.between(0, 9).to_string());
-        if let Some(set) = spec["sharedCounters"].as_array_mut().and_then(|sets| sets.first_mut()) {
-            change_one(random, &mut set["counters"], |counter| counter["value"] = value);
-        }
-    },
-];
-
-/// Makes one random change of what a node is made of.
-fn changed(random: &mut Random, case: &Case) -> Case {
-    let mut value = case.to_json();
-    let with = |field: &str| {
-        let slices = value["slices"].as_array().unwrap().iter().enumerate();
-        let slices = slices.filter(|(_, slice)| slice["spec"][field].as_array().is_some_and(|list| !list.is_empty()));
-        slices.map(|(number, _)| number).collect::<Vec<usize>>()
-    };
-    let (with_devices, with_counters) = (with("devices"), with("sharedCounters"));
-    if with_devices.is_empty() {
-        return case.clone();
-    }
-    let slice = random.pick(&with_devices);
-    let devices = value["slices"][slice]["spec"]["devices"].as_array().unwrap().clone();
-    match random.below(10) {
-        0..6 => {
-            let (place, other) = (random.below(devices.len()), random.pick(&devices));
-            let change = random.pick(&DEVICE_CHANGES);
-            change(random, &mut value["slices"][slice]["spec"]["devices"][place], &other);
-        }
-        6 | 7 => {
-            let slice =
-                if with_counters.is_empty() || random.percent(50) { slice } else { random.pick(&with_counters) };
-            let change = random.pick(&SLICE_CHANGES);
-            change(random, &mut value["slices"][slice]["spec"]);
-        }
-        _ => {
-            let (spec, device) = (&value["slices"][slice]["spec"], random.pick(&devices));
-            let names =
-                [&spec["driver"], &spec["pool"]["name"], &device["name"]].map(|name| name.as_str().unwrap_or_default());
-            use_device(random, &names.join("/"), &mut value["allocated"]);
-        }
-    }
-    Case::from_json(value)
-}
-
-/// Changes the use of a device: held or free, shared, with other amounts of its capacities in use.
-fn use_device(random: &mut Random, device: &str, allocated: &mut Value) {
-    let held = allocated["devices"].as_array_mut().unwrap();
-    match held.iter().position(|held| held == device) {
-        Some(place) => drop(held.remove(place)),
-        None if random.percent(40) => held.push(device.into()),
-        None if random.percent(50) => {
-            allocated["shared"].as_array_mut().unwrap().push(format!("{device}/share").into());
-        }
-        None => {
-            allocated["shared"].as_array_mut().unwrap().push(format!("{device}/share").into());
-            allocated["capacity"][device] = json!({"memory": random.pick(&["1", "2"]), "cores": "1"});
-        }
-    }
+/// Returns true if all pools of the node have a shape.
+fn has_shapes(case: &Case) -> bool {
+    let (inventory, sight) = (inventory(case), Sight::new(case.profile, case.gates));
+    let view = inventory.view(&case.node, sight).unwrap();
+    let lens = inventory.shapes().lens(Lens::ALL);
+    view.pools().enumerate().all(|(at, pool)| !view.is_shared(at) && pool.shape(inventory.shapes(), &lens).is_some())
 }
 
 /// Returns the answer on a twin, which is compared with its own search, and true if that of another one was taken over.
 fn ask(twin: &Case, known: &EquivalentSearches, pruning: PruningRules) -> (Searched, bool) {
-    let before = known.searches().len();
+    let before = known.len();
     let answer = allocate(twin, known, pruning, WORK);
     let own = EquivalentSearches::eager();
     assert_eq!(answer, allocate(twin, &own, pruning, WORK), "{}", twin.to_json());
-    let was_taken_over = known.searches().len() == before && !own.searches().is_empty();
+    let was_taken_over = known.len() == before && own.len() > 0;
     (answer, was_taken_over)
 }
 
@@ -194,15 +74,16 @@ fn twins_have_the_answer_and_the_effort_of_their_own_search() {
     let (mut like, mut unlike, mut allocated) = (0_u32, 0_u32, 0_u32);
     for (sort, (make, share)) in SORTS.iter().enumerate() {
         for seed in 0..SEEDS * share {
+            ALL.with_borrow_mut(|all| all.truncate(1));
             let random = &mut Random::new(seed * 7 + sort as u64);
-            let case = make(seed);
+            let case = if seed % 4 == 0 { make(seed) } else { local(&make(seed)) };
             let pruning = if seed % 2 == 0 { PruningRules::default() } else { PruningRules::from_start(u16::MAX >> 4) };
             let known = EquivalentSearches::eager();
             let _ = ask(&case, &known, pruning);
-            if known.searches().is_empty() {
+            if known.len() == 0 {
                 continue;
             }
-            if case.taint_rules.is_empty() {
+            if case.taint_rules.is_empty() && has_shapes(&case) {
                 let (answer, was_taken_over) = ask(&renamed(&case), &known, pruning);
                 assert!(was_taken_over, "{}", case.to_json());
                 allocated += u32::from(matches!(answer, Ok((Outcome::Allocated(_), _))));
@@ -222,7 +103,7 @@ fn a_budget_that_is_too_small_for_the_search_stops_it() {
     let case = random::tight(3);
     let known = EquivalentSearches::eager();
     let (_, effort) = allocate(&case, &known, PruningRules::default(), WORK).unwrap();
-    assert_eq!(known.searches().len(), 1);
+    assert_eq!(known.len(), 1);
     for work in 0..effort.work {
         let own = allocate(&case, &EquivalentSearches::eager(), PruningRules::default(), work);
         assert!(matches!(own, Ok((Outcome::Stopped(_), _))));
@@ -231,26 +112,70 @@ fn a_budget_that_is_too_small_for_the_search_stops_it() {
 }
 
 #[test]
-fn facts_are_read_in_vain_for_as_much_work_as_searches_took() {
+fn states_are_read_in_vain_for_as_much_work_as_searches_took() {
     let known = EquivalentSearches { least_work: (0, 0), ..EquivalentSearches::default() };
-    let (random, case) = (&mut Random::new(1), random::tight(3));
+    let case = local(&random::tight(3));
     let credit = || known.credit.load(Ordering::Relaxed);
     let ask = |case: &Case| drop(allocate(case, &known, PruningRules::default(), WORK));
+    let searches = || known.known.read().unwrap().iter().map(|search| search.effort.work).sum::<u64>();
     ask(&case);
-    let took = known.searches().iter().map(|search| search.effort.work).sum::<u64>();
-    assert_eq!(credit(), took);
-    // When nothing more is remembered, a node that is like none is read until the credit is used up.
-    while known.searches().len() < MOST_SEARCHES {
-        ask(&changed(random, &case));
+    assert_eq!(credit(), searches());
+    // A search that is found adds what it saved, less what was read.
+    ask(&case);
+    assert!(credit() > searches() && credit() < 2 * searches());
+    // Without credit no state is read: the search is made again.
+    known.credit.store(0, Ordering::Relaxed);
+    ask(&case);
+    assert_eq!((credit(), known.len()), (searches(), 1));
+}
+
+/// Shows all slices to all nodes, but for some devices that choose their nodes.
+fn shared(random: &mut Random, case: &Case) -> Case {
+    let mut value = case.to_json();
+    for slice in value["slices"].as_array_mut().unwrap() {
+        let spec = slice["spec"].as_object_mut().unwrap();
+        for field in ["nodeName", "nodeSelector", "perDeviceNodeSelection", "allNodes"] {
+            spec.remove(field);
+        }
+        let devices = spec.get_mut("devices").and_then(Value::as_array_mut);
+        if random.percent(10) && devices.as_ref().is_some_and(|devices| !devices.is_empty()) {
+            for device in devices.into_iter().flatten() {
+                let one = random.percent(50);
+                device[if one { "nodeName" } else { "allNodes" }] = if one { json!("other") } else { json!(true) };
+            }
+            spec.insert("perDeviceNodeSelection".to_owned(), json!(true));
+        } else {
+            spec.insert("allNodes".to_owned(), json!(true));
+        }
     }
-    let is_unlike = |twin: &Case| {
-        let before = credit();
-        ask(twin);
-        credit() < before
-    };
-    let twin = (0..1_000).map(|_| changed(random, &case)).find(is_unlike).unwrap();
-    while is_unlike(&twin) {}
-    let rest = credit();
-    (0..10).for_each(|_| ask(&changed(random, &twin)));
-    assert_eq!(credit(), rest);
+    Case::from_json(value)
+}
+
+/// Returns the cluster as another node sees it, which may skip operations or not.
+fn on(random: &mut Random, case: &Case, name: &str) -> Case {
+    let mut value = case.to_json();
+    value["node"]["metadata"]["name"] = json!(name);
+    let declared = if random.percent(50) { json!(["DRAOptionalNodeOperations"]) } else { json!([]) };
+    value["node"]["status"] = json!({"declaredFeatures": declared});
+    Case { allocated: case.allocated.clone(), ..Case::from_json(value) }
+}
+
+#[test]
+fn nodes_with_the_same_pools_have_the_answer_and_the_effort_of_their_own_search() {
+    let (mut taken_over, mut allocated) = (0, 0);
+    for (seed, make) in (0..4 * SEEDS).zip([random::case, random::tight, random::racks, random::risky].iter().cycle()) {
+        let random = &mut Random::new(seed);
+        let case = shared(random, &make(seed));
+        let (index, known) = (inventory(&case), EquivalentSearches::eager());
+        for name in ["node-1", "other", "node-3", "node-4"] {
+            let node = on(random, &case, name);
+            let before = known.len();
+            let ask = |known| oracle_case::allocate(&node, &index, PruningRules::default(), known, Budget::work(WORK));
+            let (answer, own) = (ask(Some(&known)), ask(None));
+            assert_eq!(answer, own, "seed {seed}, {name}: {}", node.to_json());
+            taken_over += u64::from(before > 0 && known.len() == before);
+            allocated += u64::from(matches!(answer, Ok((Outcome::Allocated(_), _))));
+        }
+    }
+    assert!(taken_over > SEEDS / 2 && allocated > SEEDS / 4, "{taken_over} taken over, {allocated} allocated");
 }
