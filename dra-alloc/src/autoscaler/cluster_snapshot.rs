@@ -31,25 +31,30 @@ impl<'c> ClusterSnapshot<'c> {
     }
 
     /// Returns the pods on a node; `None` if there is no such node.
-    pub(super) fn pods_on(&self, node: &str) -> Option<&[&'c Pod]> {
+    pub(crate) fn pods_on(&self, node: &str) -> Option<&[&'c Pod]> {
         self.by_name.get(node).map(Vec::as_slice)
     }
 
-    pub(super) fn nodes(&self) -> impl Iterator<Item = &'c Node> {
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &'c Node> {
         self.nodes.iter().copied()
     }
 
-    pub(super) fn waiting(&self) -> &[&'c Pod] {
+    pub(crate) fn waiting(&self) -> &[&'c Pod] {
         &self.waiting
     }
 }
 
-pub(super) fn name_of(node: &Node) -> &str {
+pub(crate) fn name_of(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
+/// Returns true if a node is not cordoned.
+pub(crate) fn takes_pods(node: &Node) -> bool {
+    node.spec.as_ref().is_none_or(|spec| spec.unschedulable != Some(true))
+}
+
 /// Returns true if a pod on a node that goes needs no other node: it is done or on its way out, or belongs to the node.
-pub(super) fn ends_with_its_node(pod: &Pod) -> bool {
+pub(crate) fn ends_with_its_node(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     let is_mirror =
         pod.metadata.annotations.as_ref().is_some_and(|all| all.contains_key("kubernetes.io/config.mirror"));

@@ -37,10 +37,13 @@
 
 mod cluster_snapshot;
 mod copied_claims;
+mod emptying;
+mod leaving;
 mod node_copy;
 mod node_template;
 mod placing;
 mod ready;
+mod rehearsal;
 mod release;
 mod scale_down;
 mod scale_up;

@@ -71,12 +71,17 @@ impl<'s> ScaleSimulator<'s> {
     }
 
     /// Returns the group of a pod.
-    pub(super) fn group_of(&self, pod: &Pod) -> Option<&'s PodGroup> {
+    pub(crate) fn group_of(&self, pod: &Pod) -> Option<&'s PodGroup> {
         self.groups.get(&[pod.namespace(), pod.group_name()?]).copied()
     }
 
+    /// Returns true if nodes are checked by more than devices.
+    pub(crate) const fn is_checked(&self) -> bool {
+        self.fit.is_some()
+    }
+
     /// Asks a question about pods on nodes.
-    pub(super) fn search<R>(
+    pub(crate) fn search<R>(
         &self,
         inventory: &Inventory,
         nodes: &[&Node],
@@ -93,7 +98,7 @@ impl<'s> ScaleSimulator<'s> {
         }
     }
 
-    pub(super) const fn options(&self) -> PodOptions {
+    pub(crate) const fn options(&self) -> PodOptions {
         self.options
     }
 }
