@@ -35,6 +35,11 @@ impl<'c> ClusterSnapshot<'c> {
         self.by_name.get(node).map(Vec::as_slice)
     }
 
+    /// Returns all pods: those on nodes by the names of the nodes, then those that wait.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &'c Pod> {
+        self.by_name.values().flatten().chain(&self.waiting).copied()
+    }
+
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &'c Node> {
         self.nodes.iter().copied()
     }

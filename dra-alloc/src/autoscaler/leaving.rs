@@ -15,7 +15,7 @@ use crate::cluster::state::AllocatedState;
 use crate::pods::{ClaimLookup, ClaimTracker};
 
 /// Checks that no claim of a waiting pod and none in flight is allocated for nodes that go and for none that stays.
-pub(super) fn check_stranded(
+pub(crate) fn check_stranded(
     tracker: &ClaimTracker,
     waiting: &[&Pod],
     remaining: &[&Node],
@@ -38,7 +38,7 @@ pub(super) fn check_stranded(
 }
 
 /// Deletes the slices of nodes. Of the devices of their pools, those that no slice has any longer must not be held.
-pub(super) fn delete_slices(
+pub(crate) fn delete_slices(
     layer: &mut InventoryLayer<'_>,
     nodes: &BTreeSet<&str>,
     state: &AllocatedState,

@@ -64,3 +64,12 @@ pub use scale_up::{ExpansionOption, ScaleUp, ScaleUpError};
 pub use simulator::ScaleSimulator;
 pub use template_slices::{TemplateRules, TemplateSlices};
 pub use utilization::{NodeUtilization, PoolName, UsedShare, Utilization, UtilizationError};
+
+pub(crate) use cluster_snapshot::{ends_with_its_node, name_of, takes_pods};
+pub(crate) use copied_claims::only_node;
+pub(crate) use emptying::{Emptying, Mover, NodeOrder, devices_of, free_devices};
+pub(crate) use leaving::{check_stranded, delete_slices};
+pub(crate) use rehearsal::Rehearsal;
+pub(crate) use release::claims_of;
+pub(crate) use scale_down::distinct;
+pub(crate) use unknown_attribute::UnknownAttributes;

@@ -51,3 +51,6 @@ pub use holds::{Hold, Holds};
 pub use occupant::InMemoryStage;
 pub use question::{CandidateLimit, DevicePreemption, Harm, Preemption};
 pub use view::{InMemoryPlace, PreemptionView};
+
+pub(crate) use disruption::DisruptionBudgets;
+pub(crate) use pending_claim::least_devices;
