@@ -88,6 +88,8 @@ pub(super) struct NewNodes<'n, 'i> {
     pub(super) simulator: &'n ScaleSimulator<'n>,
     pub(super) layer: InventoryLayer<'i>,
     pub(super) rehearsal: Rehearsal,
+    /// Claims before anybody came.
+    before: ClaimTracker,
     offers: &'n [NodeOffer<'n>],
     /// Number of nodes of each offer.
     made: Vec<usize>,
@@ -120,7 +122,8 @@ impl<'n, 'i> NewNodes<'n, 'i> {
         rehearsal: Rehearsal,
         offers: &'n [NodeOffer<'n>],
     ) -> Self {
-        Self { simulator, layer, rehearsal, offers, made: vec![0; offers.len()], nodes: Vec::new() }
+        let before = rehearsal.tracker.clone();
+        Self { simulator, layer, rehearsal, before, offers, made: vec![0; offers.len()], nodes: Vec::new() }
     }
 
     /// Adds nodes until all pods have a place, or no node takes one of them: each time the node with the lowest price for a device
@@ -227,7 +230,8 @@ impl<'n, 'i> NewNodes<'n, 'i> {
             let suffixed = |text: Option<&String>| text.map(|text| format!("{text}-{suffix}"));
             daemon.metadata.name = suffixed(pod.metadata.name.as_ref());
             daemon.metadata.uid = suffixed(pod.metadata.uid.as_ref());
-            let claims = claims_of(pod).filter_map(|named| tracker.claim(&named.claim.namespace, &named.claim.name));
+            let before = &self.before;
+            let claims = claims_of(pod).filter_map(|named| before.claim(&named.claim.namespace, &named.claim.name));
             let claims: Vec<_> = claims.map(Arc::clone).collect();
             let copies = copy.claims(pod, &daemon, claims.iter().map(|claim| &**claim), &BTreeSet::new())?;
             if let Some(status) = &mut daemon.status {

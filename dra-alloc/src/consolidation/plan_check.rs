@@ -214,10 +214,10 @@ impl<'c> Check<'c> {
             self.faults.push(PlanFault::PodGone { pod: identity });
             return None;
         };
-        if moved.to.as_deref().is_some_and(|to| to == node_of(pod)) {
-            return None;
-        }
         if node_of(pod) != moved.from.as_deref().unwrap_or_default() {
+            if moved.to.as_deref().is_some_and(|to| to == node_of(pod)) {
+                return None;
+            }
             self.faults.push(PlanFault::PodElsewhere { pod: identity, node: node_of(pod).to_owned() });
             return None;
         }
