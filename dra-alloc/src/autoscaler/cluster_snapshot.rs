@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_device::internal::controller;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use nnn::memory::PodMemory;
 
 /// Nodes of a cluster with the pods on them, indexed once for any number of questions.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,24 @@ impl<'c> ClusterSnapshot<'c> {
         let mut snapshot = Self { nodes, by_name, waiting: Vec::new() };
         for pod in pods {
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
+            snapshot.by_name.get_mut(node).unwrap_or(&mut snapshot.waiting).push(pod);
+        }
+        snapshot
+    }
+
+    /// Indexes nodes and the pods that a memory knows: each on the node where it is, or where the memory has assumed it.
+    ///
+    /// ```
+    /// use dra_alloc::autoscaler::ClusterSnapshot;
+    /// use k8s_openapi::api::core::v1::Node;
+    /// use nnn::memory::PodMemory;
+    /// let snapshot = ClusterSnapshot::of_memory([&Node::default()], &PodMemory::default());
+    /// # let _ = snapshot;
+    /// ```
+    pub fn of_memory(nodes: impl IntoIterator<Item = &'c Node>, memory: &'c PodMemory) -> Self {
+        let mut snapshot = Self::new(nodes, []);
+        for (pod, stage) in memory.pods() {
+            let node = stage.placed_on().or_else(|| pod.spec.as_ref()?.node_name.as_deref()).unwrap_or_default();
             snapshot.by_name.get_mut(node).unwrap_or(&mut snapshot.waiting).push(pod);
         }
         snapshot

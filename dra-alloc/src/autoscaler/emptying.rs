@@ -13,13 +13,16 @@ use k8s_openapi::api::resource::v1::AllocationResult;
 use super::cluster_snapshot::{ClusterSnapshot, ends_with_its_node, name_of, takes_pods};
 use super::copied_claims::only_node;
 use super::leaving::{check_stranded, delete_slices};
+use super::placing::PlacementError;
 use super::rehearsal::Rehearsal;
 use super::release::claims_of;
 use super::scale_down::RemovalError;
 use super::simulator::ScaleSimulator;
 use crate::cluster::inventory::{Inventory, InventoryLayer};
 use crate::cluster::state::AllocatedState;
-use crate::pods::{ClaimLookup, ClaimTracker, GangPlacement, KnownRefusals, Member, PodIdentity};
+use crate::pods::{
+    ClaimLookup, ClaimTracker, GangHolding, GangPlacement, KnownRefusals, Member, MemberError, PodIdentity,
+};
 
 /// Order in which nodes are tried for a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +178,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
                 let member = Member { pod: mover.pod, group, placed: &placed, gone: &[], among: Some(&among) };
                 let arrival = plan.rehearsal.come(search, &member, known).map_err(|reason| {
                     let pod = PodIdentity::new(mover.pod, simulator.options());
+                    let reason = plan.with_holdings(reason, nodes);
                     Box::new(RemovalError::NoPlace { pod, node: mover.from.to_owned(), reason })
                 })?;
                 let Some(index) = index_of.get(arrival.placement.node.as_str()).copied() else { continue };
@@ -194,6 +198,19 @@ impl<'e, 'i> Emptying<'e, 'i> {
 }
 
 impl Plan<'_> {
+    /// Adds the devices of the pods that were placed before to the explanation of a refusal.
+    fn with_holdings(&self, reason: PlacementError, nodes: &[&Node]) -> PlacementError {
+        let PlacementError::Unschedulable(MemberError::NoNode(mut explanation)) = reason else { return reason };
+        let on = self.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
+        let holdings = on.flat_map(|(pods, node)| pods.iter().map(move |mover| (mover.pod, node))).filter_map(|(pod, node)| {
+            let devices = devices_of(&self.rehearsal.tracker, pod);
+            let name = pod.metadata.name.clone().unwrap_or_default();
+            (!devices.is_empty()).then(|| GangHolding { pod: name, node: node.to_owned(), devices })
+        });
+        explanation.set_holdings(holdings.collect());
+        PlacementError::Unschedulable(MemberError::NoNode(explanation))
+    }
+
     /// Takes devices of a node.
     fn take(&mut self, node: usize, devices: usize) {
         let Some(free) = self.free.get_mut(node) else { return };

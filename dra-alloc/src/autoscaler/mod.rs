@@ -48,6 +48,7 @@ mod release;
 mod scale_down;
 mod scale_up;
 mod simulator;
+mod snapshot_fit;
 mod template_slices;
 mod unknown_attribute;
 mod utilization;
@@ -62,6 +63,7 @@ pub use release::{ClaimRelease, Departure, ReservationError, release, reserve};
 pub use scale_down::{NodeRemoval, RemovalError, ScaleDown};
 pub use scale_up::{ExpansionOption, ScaleUp, ScaleUpError};
 pub use simulator::ScaleSimulator;
+pub use snapshot_fit::SnapshotFit;
 pub use template_slices::{TemplateRules, TemplateSlices};
 pub use utilization::{NodeUtilization, PoolName, UsedShare, Utilization, UtilizationError};
 
