@@ -74,9 +74,7 @@ impl Cluster {
 
     fn run(&mut self, node: usize, first: usize, size: usize) {
         let (name, node) = (format!("pod-{:05}", self.pods.len()), format!("node-{node:05}"));
-        let result = |device: usize| {
-            json!({"request": "r", "driver": "gpu.example.com", "pool": node, "device": format!("gpu-{device}")})
-        };
+        let result = |device: usize| json!({"request": "r", "driver": "gpu.example.com", "pool": node, "device": format!("gpu-{device}")});
         let results: Vec<Value> = (first..first + size).map(result).collect();
         let here = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
         self.claims.push(read(json!({
@@ -86,7 +84,8 @@ impl Cluster {
             "status": {"reservedFor": [{"resource": "pods", "name": name, "uid": name}], "allocation": {
                 "nodeSelector": {"nodeSelectorTerms": [here]}, "devices": {"results": results}}},
         })));
-        self.pods.push(read(json!({"metadata": {"namespace": "ml", "name": name, "uid": name}, "spec": {"containers": [],
+        self.pods
+            .push(read(json!({"metadata": {"namespace": "ml", "name": name, "uid": name}, "spec": {"containers": [],
             "nodeName": node, "resourceClaims": [{"name": "r", "resourceClaimName": name}]}})));
         self.sizes.push(size);
     }
@@ -109,7 +108,8 @@ fn packing_bound(sizes: &[usize]) -> usize {
 /// Returns the processor time of the process so far.
 fn processor_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<i64> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().filter_map(|text| text.parse().ok()).collect();
+    let fields: Vec<i64> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().filter_map(|text| text.parse().ok()).collect();
     // Ticks of user and system time, a hundred a second.
     Duration::from_millis(fields.get(10..12).map_or(0, |ticks| ticks.iter().sum::<i64>().unsigned_abs() * 10))
 }

@@ -40,8 +40,7 @@ fn slice(node: &str) -> ResourceSlice {
 fn claim(node: &str, device: usize) -> ResourceClaim {
     let name = format!("{node}-{device}");
     let result = json!({"request": "r", "driver": "gpu.example.com", "pool": node, "device": format!("gpu-{device}")});
-    let here =
-        json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
+    let here = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
     read(json!({
         "metadata": {"namespace": "ml", "name": name, "uid": format!("claim-{name}"),
             "finalizers": ["resource.kubernetes.io/delete-protection"]},
@@ -53,8 +52,10 @@ fn claim(node: &str, device: usize) -> ResourceClaim {
 
 fn pod(node: &str, device: usize) -> Pod {
     let name = format!("{node}-{device}");
-    read(json!({"metadata": {"namespace": "ml", "name": name, "uid": name}, "spec": {"containers": [], "nodeName": node,
-        "resourceClaims": [{"name": "gpu", "resourceClaimName": name}]}}))
+    read(
+        json!({"metadata": {"namespace": "ml", "name": name, "uid": name}, "spec": {"containers": [], "nodeName": node,
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": name}]}}),
+    )
 }
 
 fn main() {
@@ -85,8 +86,11 @@ fn main() {
                 removable = answer.removable.len();
             }
             let ms = times.iter().min().unwrap().as_micros() / 1_000;
-            println!("{}", json!({"case": "scale_down", "nodes": count, "explained": detail != Detail::Off,
-                "removable": removable, "ms": ms}));
+            println!(
+                "{}",
+                json!({"case": "scale_down", "nodes": count, "explained": detail != Detail::Off,
+                "removable": removable, "ms": ms})
+            );
         }
     }
 }

@@ -144,8 +144,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
             let tracker = &self.plan.rehearsal.tracker;
             movers.sort_by_cached_key(|mover| std::cmp::Reverse(devices_of(tracker, mover.pod).len()));
         }
-        let held: Vec<DeviceId> =
-            pods.iter().flat_map(|pod| devices_of(&self.plan.rehearsal.tracker, pod)).collect();
+        let held: Vec<DeviceId> = pods.iter().flat_map(|pod| devices_of(&self.plan.rehearsal.tracker, pod)).collect();
         self.plan.rehearsal.leave(&pods)?;
         let tracker = &self.plan.rehearsal.tracker;
         let remaining = self.nodes.iter().enumerate().filter(|(index, _)| !self.gone.contains(index));
@@ -164,10 +163,13 @@ impl<'e, 'i> Emptying<'e, 'i> {
         plan.is_spread = false;
         let mut placed: Vec<GangPlacement> = if simulator.is_checked() {
             let moved = plan.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
-            moved.flat_map(|(pods, node)| pods.iter().map(move |mover| (mover, node))).map(|(mover, node)| {
-                let pod = PodIdentity::new(mover.pod, simulator.options());
-                GangPlacement { pod, node: node.to_owned(), cycle: None }
-            }).collect()
+            moved
+                .flat_map(|(pods, node)| pods.iter().map(move |mover| (mover, node)))
+                .map(|(mover, node)| {
+                    let pod = PodIdentity::new(mover.pod, simulator.options());
+                    GangPlacement { pod, node: node.to_owned(), cycle: None }
+                })
+                .collect()
         } else {
             Vec::new()
         };
@@ -202,11 +204,12 @@ impl Plan<'_> {
     fn with_holdings(&self, reason: PlacementError, nodes: &[&Node]) -> PlacementError {
         let PlacementError::Unschedulable(MemberError::NoNode(mut explanation)) = reason else { return reason };
         let on = self.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
-        let holdings = on.flat_map(|(pods, node)| pods.iter().map(move |mover| (mover.pod, node))).filter_map(|(pod, node)| {
-            let devices = devices_of(&self.rehearsal.tracker, pod);
-            let name = pod.metadata.name.clone().unwrap_or_default();
-            (!devices.is_empty()).then(|| GangHolding { pod: name, node: node.to_owned(), devices })
-        });
+        let holdings =
+            on.flat_map(|(pods, node)| pods.iter().map(move |mover| (mover.pod, node))).filter_map(|(pod, node)| {
+                let devices = devices_of(&self.rehearsal.tracker, pod);
+                let name = pod.metadata.name.clone().unwrap_or_default();
+                (!devices.is_empty()).then(|| GangHolding { pod: name, node: node.to_owned(), devices })
+            });
         explanation.set_holdings(holdings.collect());
         PlacementError::Unschedulable(MemberError::NoNode(explanation))
     }

@@ -87,8 +87,7 @@ impl Placing {
         among: Option<&[usize]>,
     ) -> Result<(), PlacementError> {
         let member = Member { pod, group, placed: &self.placed, gone: &[], among };
-        let mut placement =
-            search.place_member(&member, &mut self.tracker, &mut self.round, Some(&mut self.known))?;
+        let mut placement = search.place_member(&member, &mut self.tracker, &mut self.round, Some(&mut self.known))?;
         let new = placement.cycle.as_ref().map_or_else(|| Ok(Vec::new()), |cycle| self.new_consumers(cycle));
         match new {
             Ok(new) => new.into_iter().for_each(|(claim, consumer)| {

@@ -200,7 +200,12 @@ impl ScaleSimulator<'_> {
             for (node, pod) in going.iter().filter(|(_, pod)| !ends_with_its_node(pod)) {
                 let place = places.map(|places| places.get(&std::ptr::from_ref(*pod)).copied().unwrap_or_default());
                 let among: Option<Vec<usize>> = place.map(|place| {
-                    targets.iter().enumerate().filter(|(_, node)| name_of(node) == place).map(|(index, _)| index).collect()
+                    targets
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, node)| name_of(node) == place)
+                        .map(|(index, _)| index)
+                        .collect()
                 });
                 placing.place_among(search, pod, self.group_of(pod), among.as_deref()).map_err(|reason| {
                     let pod = PodIdentity::new(pod, self.options());

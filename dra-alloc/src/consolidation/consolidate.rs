@@ -9,8 +9,7 @@ use super::move_rules::MoveRules;
 use super::sequence::{Moved, MovedUnit, Sequence};
 use super::unit::{Unit, units};
 use crate::autoscaler::{
-    ClusterSnapshot, Emptying, Mover, NodeOrder, Rehearsal, RemovalError, ScaleSimulator, distinct,
-    name_of,
+    ClusterSnapshot, Emptying, Mover, NodeOrder, Rehearsal, RemovalError, ScaleSimulator, distinct, name_of,
 };
 use crate::cluster::inventory::Inventory;
 use crate::pods::{ClaimTracker, KnownRefusals, PodIdentity};
@@ -81,7 +80,8 @@ impl ScaleSimulator<'_> {
         let moved: Vec<(Mover<'_>, &str)> = emptying.moved().collect();
         drop(emptying);
         let nodes: Vec<&Node> = snapshot.nodes().collect();
-        let index_of: BTreeMap<&str, usize> = nodes.iter().zip(0..).map(|(node, index)| (name_of(node), index)).collect();
+        let index_of: BTreeMap<&str, usize> =
+            nodes.iter().zip(0..).map(|(node, index)| (name_of(node), index)).collect();
         let places: BTreeMap<*const Pod, usize> = moved
             .iter()
             .filter_map(|(mover, node)| Some((std::ptr::from_ref(mover.pod), *index_of.get(node)?)))

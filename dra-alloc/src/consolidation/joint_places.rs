@@ -155,8 +155,7 @@ impl JointPlaces<'_> {
             }
         }
         let attempt = self.allocator.attempt(self.state, claims.iter().copied());
-        let (outcome, work) =
-            attempt.allocate_beside(&state, object, self.work.rest()).map_err(|_| Ended::Invalid)?;
+        let (outcome, work) = attempt.allocate_beside(&state, object, self.work.rest()).map_err(|_| Ended::Invalid)?;
         self.work.count(usize::try_from(work).unwrap_or(usize::MAX))?;
         match outcome {
             Outcome::Allocated(results) => {
@@ -174,9 +173,8 @@ impl JointPlaces<'_> {
 
     /// Notes that a choice of devices may be in the way of a guest on another node.
     fn note_spread(&self, results: &[AllocationResult], node: &Node) {
-        let is_here = |result: &AllocationResult| {
-            result.node_selector.as_ref().and_then(only_node) == Some(name_of(node))
-        };
+        let is_here =
+            |result: &AllocationResult| result.node_selector.as_ref().and_then(only_node) == Some(name_of(node));
         if !results.iter().all(is_here) {
             self.work.is_open.set(true);
         }

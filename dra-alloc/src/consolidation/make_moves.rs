@@ -269,9 +269,8 @@ fn key_of(inventory: &Inventory, tracker: &ClaimTracker, allocator: &Allocator<'
     let devices: Vec<_> = own
         .iter()
         .map(|slice| {
-            let is_used = |device: &str| {
-                state.is_allocated(&DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, device))
-            };
+            let is_used =
+                |device: &str| state.is_allocated(&DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, device));
             let used: Vec<bool> = slice.spec.devices.iter().flatten().map(|device| is_used(&device.name)).collect();
             let shared = [slice.spec.pool.resource_slice_count, slice.spec.pool.generation];
             (&slice.spec.driver, shared, &slice.spec.shared_counters, &slice.spec.devices, used)
@@ -347,7 +346,8 @@ impl<'q> Question<'q> {
         for (index, node) in self.nodes.iter().enumerate().filter(|(_, node)| takes_pods(node)) {
             let Ok(view) = self.allocator.view(node) else { continue };
             let pools = view.pools().map(|pool| [pool.driver(), pool.name()]);
-            let mut in_reach: BTreeSet<usize> = pools.filter_map(|pool| holding.get(&pool)).flatten().copied().collect();
+            let mut in_reach: BTreeSet<usize> =
+                pools.filter_map(|pool| holding.get(&pool)).flatten().copied().collect();
             if self.simulator.is_checked() {
                 let is_here = |unit: &Unit<'_>| unit.pods.iter().any(|mover| mover.from == name_of(node));
                 in_reach.extend(self.units.iter().enumerate().filter(|(_, unit)| is_here(unit)).map(|(unit, _)| unit));
@@ -451,9 +451,8 @@ impl<'q> Question<'q> {
         let chosen = self.chosen(subset, streams);
         let distinct: BTreeSet<usize> = chosen.iter().map(|item| item.unit).collect();
         let is_chain_in_reach = subset.chain.iter().filter_map(|position| self.items.get(*position));
-        if distinct.len() < chosen.len()
-            || subset.waves == usize::MAX
-            || { is_chain_in_reach }.any(|item| stream.in_reach.contains(&item.unit))
+        if distinct.len() < chosen.len() || subset.waves == usize::MAX || { is_chain_in_reach }
+            .any(|item| stream.in_reach.contains(&item.unit))
         {
             return Ok(Verdict::No);
         }
@@ -585,14 +584,18 @@ impl<'q> Question<'q> {
         let state = self.base.tracker.state();
         let (mut freed, mut taken): (BTreeSet<DeviceId>, BTreeSet<DeviceId>) = Default::default();
         let mut ordered = Vec::new();
-        let is_simple = left.iter().all(|going| going.devices().all(|(device, is_share)| {
-            !is_share && self.inventory.device(&device).is_some_and(|(_, device)| device.consumes_counters.is_none())
-        }));
-        while let Some(next) = left.iter().position(|going| {
-            is_simple && going.devices().all(|(device, _)| {
-                let is_held = state.is_allocated(&device) && !freed.contains(&device) || taken.contains(&device);
-                !is_held || going.unit.devices.contains(&device) && !taken.contains(&device)
+        let is_simple = left.iter().all(|going| {
+            going.devices().all(|(device, is_share)| {
+                !is_share
+                    && self.inventory.device(&device).is_some_and(|(_, device)| device.consumes_counters.is_none())
             })
+        });
+        while let Some(next) = left.iter().position(|going| {
+            is_simple
+                && going.devices().all(|(device, _)| {
+                    let is_held = state.is_allocated(&device) && !freed.contains(&device) || taken.contains(&device);
+                    !is_held || going.unit.devices.contains(&device) && !taken.contains(&device)
+                })
         }) {
             let going = left.remove(next);
             freed.extend(going.unit.devices.iter().cloned());
@@ -619,9 +622,10 @@ impl<'q> Question<'q> {
             }
             fits_somewhere = true;
             if self.fits_without(stream, &movable)? {
-                let largest = movable.iter().copied().max_by_key(|unit| {
-                    (self.units.get(*unit).map(|unit| unit.devices.len()), Reverse(*unit))
-                });
+                let largest = movable
+                    .iter()
+                    .copied()
+                    .max_by_key(|unit| (self.units.get(*unit).map(|unit| unit.devices.len()), Reverse(*unit)));
                 stuck = stuck.or(largest);
             } else {
                 pinned.extend(self.pods_of(fixed.into_iter()).map(|pod| PodIdentity::new(pod, options)));

@@ -127,9 +127,12 @@ impl MovePlan {
     /// Returns what has to be kept from the begin of the plan to its end.
     pub fn guards(&self) -> impl Iterator<Item = MoveGuard> {
         let cordoned = self.removed.iter().map(|node| MoveGuard::Cordoned { node: node.clone() });
-        let reserved = self.waves.iter().flatten().chain(&self.placed).filter_map(|one| {
-            Some(MoveGuard::Reserved { node: one.to.clone()?, pod: one.pod.clone() })
-        });
+        let reserved = self
+            .waves
+            .iter()
+            .flatten()
+            .chain(&self.placed)
+            .filter_map(|one| Some(MoveGuard::Reserved { node: one.to.clone()?, pod: one.pod.clone() }));
         cordoned.chain(reserved)
     }
 

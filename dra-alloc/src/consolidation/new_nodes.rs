@@ -180,7 +180,11 @@ impl<'n, 'i> NewNodes<'n, 'i> {
         simulator.search(layer, &[&new.node], |search| {
             let mut known = KnownRefusals::new(1);
             let mut here: Vec<GangPlacement> = Vec::new();
-            for (position, pod) in daemons.iter().map(|pod| (None, pod)).chain(pods.iter().map(|pod| *pod).enumerate().map(|(position, pod)| (Some(position), pod))) {
+            for (position, pod) in daemons
+                .iter()
+                .map(|pod| (None, pod))
+                .chain(pods.iter().map(|pod| *pod).enumerate().map(|(position, pod)| (Some(position), pod)))
+            {
                 if unknown.check(pod, &rehearsal.tracker).is_err() {
                     continue;
                 }
@@ -235,7 +239,8 @@ impl<'n, 'i> NewNodes<'n, 'i> {
             let claims: Vec<_> = claims.map(Arc::clone).collect();
             let copies = copy.claims(pod, &daemon, claims.iter().map(|claim| &**claim), &BTreeSet::new())?;
             if let Some(status) = &mut daemon.status {
-                let is_copied = |name: &str| copies.iter().any(|copy| copy.metadata.name == suffixed(Some(&name.to_owned())));
+                let is_copied =
+                    |name: &str| copies.iter().any(|copy| copy.metadata.name == suffixed(Some(&name.to_owned())));
                 status.resource_claim_statuses = Some(copy.claim_names(pod, is_copied));
             }
             for mut claim in copies.into_iter().filter(|claim| claim.metadata.uid.is_none()) {
@@ -291,10 +296,8 @@ impl ScaleSimulator<'_> {
             let mut new = NewNodes::new(self, inventory.layer(), Rehearsal::new(tracker.clone()), offers);
             let left = new.add(pods.clone(), &among)?;
             let price = new.nodes.iter().map(|made| made.new.price).fold(0, u64::saturating_add);
-            let left: BTreeSet<usize> = left
-                .iter()
-                .filter_map(|pod| pods.iter().position(|other| std::ptr::eq(*other, *pod)))
-                .collect();
+            let left: BTreeSet<usize> =
+                left.iter().filter_map(|pod| pods.iter().position(|other| std::ptr::eq(*other, *pod))).collect();
             if best.as_ref().is_none_or(|(refused, least, ..)| (left.len(), price) < (*refused, *least)) {
                 best = Some((left.len(), price, new.nodes, left));
             }

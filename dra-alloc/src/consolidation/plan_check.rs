@@ -257,12 +257,7 @@ impl<'c> Check<'c> {
         (taken, lost)
     }
 
-    fn no_pod_was_added(
-        &mut self,
-        plan: &MovePlan,
-        snapshot: &ClusterSnapshot<'_>,
-        simulator: &ScaleSimulator<'_>,
-    ) {
+    fn no_pod_was_added(&mut self, plan: &MovePlan, snapshot: &ClusterSnapshot<'_>, simulator: &ScaleSimulator<'_>) {
         let planned: BTreeSet<&str> = plan.moves().map(|moved| moved.pod.uid.as_str()).collect();
         for node in &plan.removed {
             let pods = snapshot.pods_on(node).unwrap_or_default().iter();

@@ -120,7 +120,9 @@ impl ScaleSimulator<'_> {
                     Ok(arrival) => {
                         let node = arrival.placement.node.clone();
                         let taken = devices_of_results(&arrival.results);
-                        let free = open.iter_mut().find(|(_, index)| remaining.get(*index).is_some_and(|one| name_of(one) == node));
+                        let free = open
+                            .iter_mut()
+                            .find(|(_, index)| remaining.get(*index).is_some_and(|one| name_of(one) == node));
                         free.into_iter().for_each(|(free, _)| *free = free.saturating_sub(taken));
                         places.insert(std::ptr::from_ref(*pod), node);
                         if self.is_checked() {
@@ -162,7 +164,8 @@ impl ScaleSimulator<'_> {
         for slice in made.iter().flat_map(|made| &made.new.slices) {
             layer.apply(InventoryEvent::Slice(slice.clone())).map_err(|error| OfferError::NotNew(error.into()))?;
         }
-        let index_of: BTreeMap<&str, usize> = nodes.iter().zip(0..).map(|(node, index)| (name_of(node), index)).collect();
+        let index_of: BTreeMap<&str, usize> =
+            nodes.iter().zip(0..).map(|(node, index)| (name_of(node), index)).collect();
         let movers = removed.iter().flat_map(|node| {
             let pods = snapshot.pods_on(node).unwrap_or_default().iter();
             pods.map(|pod| Mover { from: *node, pod })

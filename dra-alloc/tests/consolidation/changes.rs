@@ -64,12 +64,8 @@ fn a_check_says_exactly_what_no_longer_holds() {
         }
         let rules = MoveRules::default();
         assert_eq!(faults(&world, &plan, &rules), BTreeSet::new(), "seed {seed}: a plan holds where it was made");
-        let moved: BTreeMap<String, String> = plan
-            .waves
-            .iter()
-            .flatten()
-            .map(|one| (one.pod.name.clone(), one.to.clone().unwrap()))
-            .collect();
+        let moved: BTreeMap<String, String> =
+            plan.waves.iter().flatten().map(|one| (one.pod.name.clone(), one.to.clone().unwrap())).collect();
         let targets: BTreeSet<&str> = moved.values().map(String::as_str).collect();
         let node = name_of(&random.pick(&world.nodes)).to_owned();
         let pod = pod_name(&random.pick(&world.pods)).to_owned();
@@ -112,7 +108,8 @@ fn a_check_says_exactly_what_no_longer_holds() {
             4 => {
                 let devices = free(&world, &node);
                 let Some(device) = devices.first() else { continue };
-                let slice = world.slices.iter_mut().find(|slice| slice.spec.node_name.as_deref() == Some(&node)).unwrap();
+                let slice =
+                    world.slices.iter_mut().find(|slice| slice.spec.node_name.as_deref() == Some(&node)).unwrap();
                 slice.spec.devices.as_mut().unwrap().retain(|other| other.name != *device);
                 ("device gone", without_room(&world, &plan, &node), faults(&world, &plan, &rules))
             }
@@ -147,7 +144,13 @@ fn moves_that_are_made_count_as_made() {
     assert_eq!(faults(&world, &plan, &rules), BTreeSet::new());
     let first = &plan.waves[0][0];
     let (name, to) = (first.pod.name.clone(), first.to.clone().unwrap());
-    let devices: Vec<String> = first.results[0].1.devices.iter().flat_map(|devices| devices.results.iter().flatten()).map(|result| result.device.clone()).collect();
+    let devices: Vec<String> = first.results[0]
+        .1
+        .devices
+        .iter()
+        .flat_map(|devices| devices.results.iter().flatten())
+        .map(|result| result.device.clone())
+        .collect();
     world.pods.retain(|pod| pod_name(pod) != name);
     world.claims.retain(|claim| claim.metadata.name.as_deref() != Some(&name));
     world.run(&name, &to, &devices);

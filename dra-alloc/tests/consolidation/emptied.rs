@@ -49,7 +49,8 @@ fn plans_leave_every_pod_its_devices() {
         }
         assert!(plan.waves.iter().flatten().all(|one| !fixed.contains(&one.pod.name.as_str())), "seed {seed}");
         for (node, reason) in &kept {
-            let is_fixed = world.pods.iter().any(|pod| node_of(pod) == node && fixed.contains(&super::world::pod_name(pod)));
+            let is_fixed =
+                world.pods.iter().any(|pod| node_of(pod) == node && fixed.contains(&super::world::pod_name(pod)));
             assert_eq!(matches!(reason, KeptNode::Pinned { .. }), is_fixed, "seed {seed}: {node}: {reason}");
         }
         let steps: Vec<PlanStep<'_>> = plan.steps().collect();

@@ -28,7 +28,8 @@ fn least(cluster: &[(usize, Vec<usize>)], wanted: usize) -> Option<usize> {
     let costs = sets.filter_map(|set| {
         let chosen: Vec<(usize, usize)> =
             units.iter().enumerate().filter(|(unit, _)| set & 1 << unit != 0).map(|(_, unit)| *unit).collect();
-        let mut free: Vec<usize> = cluster.iter().map(|(devices, sizes)| devices - sizes.iter().sum::<usize>()).collect();
+        let mut free: Vec<usize> =
+            cluster.iter().map(|(devices, sizes)| devices - sizes.iter().sum::<usize>()).collect();
         for (node, size) in &chosen {
             free[*node] += size;
         }

@@ -110,8 +110,10 @@ fn four_nodes_become_one_and_its_daemon_comes_first() {
     let plan = replace(&offers).unwrap();
     assert_eq!((plan.price, plan.new_nodes.len(), plan.waves.concat().len(), plan.removed.len()), (7, 1, 4, 4));
     let first_is_free = |plan: &MovePlan| {
-        let devices = plan.waves.iter().flatten().flat_map(|one| &one.results).flat_map(|(_, result)| result.devices.iter());
-        let mut names = devices.flat_map(|devices| devices.results.iter().flatten()).map(|result| result.device.as_str());
+        let devices =
+            plan.waves.iter().flatten().flat_map(|one| &one.results).flat_map(|(_, result)| result.devices.iter());
+        let mut names =
+            devices.flat_map(|devices| devices.results.iter().flatten()).map(|result| result.device.as_str());
         names.all(|name| name != "g0")
     };
     assert!(first_is_free(&plan), "the first device is the daemon's");

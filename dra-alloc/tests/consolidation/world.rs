@@ -76,8 +76,10 @@ pub fn devices(count: usize) -> Vec<String> {
 }
 
 pub fn claim(name: &str, class: &str, count: usize) -> ResourceClaim {
-    from_value(json!({"metadata": {"namespace": "ml", "name": name, "uid": format!("claim-{name}")}, "spec": {"devices": {
-        "requests": [{"name": "r", "exactly": {"deviceClassName": class, "count": count}}]}}}))
+    from_value(
+        json!({"metadata": {"namespace": "ml", "name": name, "uid": format!("claim-{name}")}, "spec": {"devices": {
+        "requests": [{"name": "r", "exactly": {"deviceClassName": class, "count": count}}]}}}),
+    )
     .unwrap()
 }
 
@@ -89,8 +91,10 @@ pub fn pod(name: &str, claim: &str) -> Pod {
 
 /// Gives a claim devices of a node for some pods.
 pub fn allocate(claim: &mut ResourceClaim, node: &str, devices: &[String], pods: &[&str]) {
-    let results: Vec<Value> =
-        devices.iter().map(|device| json!({"request": "r", "driver": DRIVER, "pool": node, "device": device})).collect();
+    let results: Vec<Value> = devices
+        .iter()
+        .map(|device| json!({"request": "r", "driver": DRIVER, "pool": node, "device": device}))
+        .collect();
     let here = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
     let users: Vec<Value> = pods.iter().map(|pod| json!({"resource": "pods", "name": pod, "uid": pod})).collect();
     claim.metadata.finalizers = Some(vec!["resource.kubernetes.io/delete-protection".to_owned()]);
@@ -189,7 +193,8 @@ impl World {
 /// Asks a simulator of release 1.37 with classes `gpu`, for each device, and others by names of devices: `a`, `b`, `t`.
 pub fn with_simulator<R>(ask: impl FnOnce(&ScaleSimulator<'_>) -> R) -> R {
     let class = |name: &str, expression: &str| -> DeviceClass {
-        from_value(json!({"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}})).unwrap()
+        from_value(json!({"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}))
+            .unwrap()
     };
     let kind = |kinds: &str| format!("device.attributes['{DRIVER}'].kind in {kinds}");
     let classes = Classes::new([

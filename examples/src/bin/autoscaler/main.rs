@@ -34,15 +34,8 @@ use scaling::{Answer, Question, ScalingArgs, ScalingError};
 const CLUSTER: &str = include_str!("../../../data/autoscaler/cluster.yaml");
 
 /// Kinds of objects that questions about devices use.
-const USED_BY_QUESTIONS: [&str; 7] = [
-    "DeviceClass",
-    "DeviceTaintRule",
-    "Node",
-    "PodDisruptionBudget",
-    "PodGroup",
-    "ResourceClaim",
-    "ResourceSlice",
-];
+const USED_BY_QUESTIONS: [&str; 7] =
+    ["DeviceClass", "DeviceTaintRule", "Node", "PodDisruptionBudget", "PodGroup", "ResourceClaim", "ResourceSlice"];
 
 /// Lists the nodes of a cluster that are in use, reserved or removable, with the reasons; answers what a new node would take, and
 /// what can go
