@@ -16,7 +16,7 @@ use super::leaving::{check_stranded, delete_slices};
 use super::placing::PlacementError;
 use super::rehearsal::Rehearsal;
 use super::release::claims_of;
-use super::scale_down::RemovalError;
+use super::removal_error::RemovalError;
 use super::simulator::ScaleSimulator;
 use crate::cluster::inventory::{Inventory, InventoryLayer};
 use crate::cluster::state::AllocatedState;

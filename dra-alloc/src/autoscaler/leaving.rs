@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::cluster_snapshot::ends_with_its_node;
 use super::release::claims_of;
-use super::scale_down::RemovalError;
+use super::removal_error::RemovalError;
 use crate::cluster::inventory::InventoryLayer;
 use crate::cluster::state::AllocatedState;
 use crate::pods::{ClaimLookup, ClaimTracker};

@@ -11,7 +11,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use super::cluster_snapshot::ends_with_its_node;
 use super::placing::PlacementError;
 use super::release::{ClaimRelease, Departure, claims_of, release};
-use super::scale_down::RemovalError;
+use super::removal_error::RemovalError;
 use crate::cluster::state::ClaimId;
 use crate::pods::{
     ClaimLookup, ClaimTracker, CycleClaim, GangPlacement, GangSearch, GroupRound, KnownRefusals, Member, MemberError,

@@ -2,20 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_device::DeviceId;
-use dra_device::claims::ClaimKey;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::cluster_snapshot::{ClusterSnapshot, ends_with_its_node, name_of, takes_pods};
 use super::emptying::{Emptying, NodeOrder};
 use super::leaving::{check_stranded, delete_slices};
-use super::placing::{PlacementError, Placing};
+use super::placing::Placing;
 use super::rehearsal::release_claims;
 use super::release::ClaimRelease;
+use super::removal_error::RemovalError;
 use super::simulator::ScaleSimulator;
 use crate::cluster::inventory::Inventory;
-use crate::cluster::state::{ClaimId, StateError};
 use crate::pods::{ClaimTracker, GangPlacement, PodIdentity};
 
 /// Nodes that go together, as a plan.
@@ -38,52 +36,6 @@ pub struct ScaleDown {
     pub removal: NodeRemoval,
     /// Names of the candidates that have to stay, each with the reason, given that the removable candidates before it go.
     pub kept: Vec<(String, RemovalError)>,
-}
-
-/// Reason why nodes can't go.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RemovalError {
-    /// There is no such node.
-    #[error("node {node:?} not found")]
-    NodeNotFound {
-        /// Name of the node.
-        node: String,
-    },
-    /// A pod of the nodes finds no place on the nodes that stay.
-    #[error("pod {}/{} on node {node}: {reason}", pod.namespace, pod.name)]
-    NoPlace {
-        /// The pod.
-        pod: PodIdentity,
-        /// Node that it would leave.
-        node: String,
-        /// Reason why it has no place.
-        #[source]
-        reason: PlacementError,
-    },
-    /// A claim that stays holds a device of the nodes: another pod's, or one with an allocation in flight.
-    #[error("claim {claim}, which stays, holds device {device}")]
-    DeviceHeld {
-        /// The claim.
-        claim: ClaimId,
-        /// The device.
-        device: DeviceId,
-    },
-    /// A claim would stay allocated for nodes of which none is left.
-    #[error("claim {claim}, which stays, is allocated for none of the nodes that stay")]
-    ClaimStranded {
-        /// Namespace and name of the claim.
-        claim: ClaimKey,
-    },
-    /// A pod that stays uses a claim that goes with its owner.
-    #[error("claim {claim} goes with the pod that owns it, but others use it")]
-    OwnedClaimShared {
-        /// Namespace and name of the claim.
-        claim: ClaimKey,
-    },
-    /// The allocation of a claim can't be read.
-    #[error(transparent)]
-    State(#[from] StateError),
 }
 
 impl ScaleSimulator<'_> {

@@ -71,8 +71,8 @@ impl<'r> MoveRules<'r> {
     /// Sets how many units a plan of [`ScaleSimulator::make_moves`](crate::autoscaler::ScaleSimulator::make_moves) may move: pods, or
     /// pods that share a claim; 8 by default.
     #[must_use]
-    pub fn with_most_moves(self, units: usize) -> Self {
-        Self { most_moves: units, ..self }
+    pub fn with_most_moves(self, most: usize) -> Self {
+        Self { most_moves: most, ..self }
     }
 
     pub(super) const fn most_moves(&self) -> usize {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dra_attrs::Index;
 use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::move_plan::{MoveProof, NewNode, PodMove};
 use crate::autoscaler::{
@@ -99,9 +100,18 @@ pub(super) struct NewNodes<'n, 'i> {
 /// A new node with the pods on it.
 pub(super) struct Made {
     pub(super) new: NewNode,
-    /// Pods of daemon sets, which come first, with their claims in the tracker.
+    /// Pods of daemon sets, which come first.
     pub(super) daemons: Vec<Pod>,
+    /// Claims of these pods that were made for the node.
+    pub(super) claims: Vec<ResourceClaim>,
     pub(super) placed: Vec<PodMove>,
+}
+
+/// One more node as an offer has it.
+struct OneMore {
+    new: NewNode,
+    daemons: Vec<Pod>,
+    claims: Vec<ResourceClaim>,
 }
 
 /// One more node, and what it would take.
@@ -166,7 +176,11 @@ impl<'n, 'i> NewNodes<'n, 'i> {
         let made = self.made.get(index).copied().unwrap_or_default();
         let Some(offer) = self.offers.get(index).filter(|offer| made < offer.most) else { return Ok(None) };
         let mut rehearsal = self.rehearsal.clone();
-        let (new, daemons) = self.one_more(offer, index, made, &mut rehearsal.tracker)?;
+        let OneMore { new, daemons, claims } = self.one_more(offer, index, made)?;
+        for claim in &claims {
+            // Without an allocation there is nothing to read, and so nothing to fail.
+            let _ = rehearsal.tracker.observe(claim.clone());
+        }
         let mark = self.layer.mark();
         self.apply(&new)?;
         let (mut placed, mut taken, mut devices) = (Vec::new(), BTreeSet::new(), 0);
@@ -201,57 +215,67 @@ impl<'n, 'i> NewNodes<'n, 'i> {
             }
         });
         self.layer.undo_to(mark);
-        let made = Made { new, daemons, placed };
+        let made = Made { new, daemons, claims, placed };
         Ok((!taken.is_empty()).then_some(Trial { offer: index, made, rehearsal, taken, devices }))
     }
 
-    /// Makes the next node of an offer, and the pods of daemon sets on it.
-    fn one_more(
-        &self,
-        offer: &NodeOffer<'_>,
-        index: usize,
-        number: usize,
-        tracker: &mut ClaimTracker,
-    ) -> Result<(NewNode, Vec<Pod>), OfferError> {
-        let (template, price) = (offer.template, offer.price);
-        let offer_index = Index::from(index);
+    /// Makes the next node of an offer, and the pods of daemon sets on it with their claims.
+    fn one_more(&self, offer: &NodeOffer<'_>, index: usize, number: usize) -> Result<OneMore, OfferError> {
+        let (template, price, offer_index) = (offer.template, offer.price, Index::from(index));
         if number == 0 {
             let (node, slices) = (template.node().clone(), template.slices().to_vec());
             let daemons = offer.daemons.iter().map(|pod| Pod::clone(pod)).collect();
-            return Ok((NewNode { offer: offer_index, price, node, slices }, daemons));
+            return Ok(OneMore {
+                new: NewNode { offer: offer_index, price, node, slices },
+                daemons,
+                claims: Vec::new(),
+            });
         }
         let (name, suffix) = (format!("{}-{number}", template.name()), number.to_string());
         let copy = NodeCopy::new(template.name(), &name, &suffix);
         let slices = copy.slices(template.slices().iter().map(|slice| &**slice), TemplateRules::default())?.slices;
+        let slices = slices.into_iter().map(Arc::new).collect();
         let mut node: Node = template.node().clone();
         node.metadata.name = Some(name.clone());
         if let Some(label) = node.metadata.labels.as_mut().and_then(|labels| labels.get_mut(HOSTNAME)) {
             label.clone_from(&name);
         }
-        let mut daemons = Vec::new();
+        let new = NewNode { offer: offer_index, price, node, slices };
+        let (mut daemons, mut claims) = (Vec::new(), Vec::new());
         for pod in &offer.daemons {
-            let mut daemon = Pod::clone(pod);
-            let suffixed = |text: Option<&String>| text.map(|text| format!("{text}-{suffix}"));
-            daemon.metadata.name = suffixed(pod.metadata.name.as_ref());
-            daemon.metadata.uid = suffixed(pod.metadata.uid.as_ref());
-            let before = &self.before;
-            let claims = claims_of(pod).filter_map(|named| before.claim(&named.claim.namespace, &named.claim.name));
-            let claims: Vec<_> = claims.map(Arc::clone).collect();
-            let copies = copy.claims(pod, &daemon, claims.iter().map(|claim| &**claim), &BTreeSet::new())?;
-            if let Some(status) = &mut daemon.status {
-                let is_copied =
-                    |name: &str| copies.iter().any(|copy| copy.metadata.name == suffixed(Some(&name.to_owned())));
-                status.resource_claim_statuses = Some(copy.claim_names(pod, is_copied));
-            }
-            for mut claim in copies.into_iter().filter(|claim| claim.metadata.uid.is_none()) {
-                claim.metadata.uid.clone_from(&claim.metadata.name);
-                // Without an allocation there is nothing to read, and so nothing to fail.
-                let _ = tracker.observe(claim);
-            }
+            let (daemon, own) = self.daemon(pod, &copy, &suffix)?;
             daemons.push(daemon);
+            claims.extend(own);
         }
-        let slices = slices.into_iter().map(Arc::new).collect();
-        Ok((NewNode { offer: offer_index, price, node, slices }, daemons))
+        Ok(OneMore { new, daemons, claims })
+    }
+
+    /// Copies a pod of a daemon set with the claims that are its own.
+    fn daemon(
+        &self,
+        pod: &Pod,
+        copy: &NodeCopy<'_>,
+        suffix: &str,
+    ) -> Result<(Pod, Vec<ResourceClaim>), ClaimCopyError> {
+        let suffixed = |text: &String| format!("{text}-{suffix}");
+        let mut daemon = Pod::clone(pod);
+        daemon.metadata.name = pod.metadata.name.as_ref().map(suffixed);
+        daemon.metadata.uid = pod.metadata.uid.as_ref().map(suffixed);
+        let named = claims_of(pod).map(|named| named.claim);
+        let claims: Vec<Arc<ResourceClaim>> =
+            named.filter_map(|key| self.before.claim(&key.namespace, &key.name).cloned()).collect();
+        let copies = copy.claims(pod, &daemon, claims.iter().map(|claim| &**claim), &BTreeSet::new())?;
+        // Claims that the pod does not own are shared, and come back as they are.
+        let own = copies.into_iter().filter(|claim| claim.metadata.uid.is_none()).map(|mut claim| {
+            claim.metadata.uid.clone_from(&claim.metadata.name);
+            claim
+        });
+        let own: Vec<ResourceClaim> = own.collect();
+        if let Some(status) = &mut daemon.status {
+            let is_own = |name: &str| own.iter().any(|claim| claim.metadata.name == Some(suffixed(&name.to_owned())));
+            status.resource_claim_statuses = Some(copy.claim_names(pod, is_own));
+        }
+        Ok((daemon, own))
     }
 
     fn apply(&mut self, new: &NewNode) -> Result<(), ScaleUpError> {

@@ -172,6 +172,11 @@ impl ScaleSimulator<'_> {
         });
         let units = units(movers, tracker, rules);
         let place_of = |pod: &Pod| index_of.get(places.get(&std::ptr::from_ref(pod))?.as_str()).copied();
+        let mut tracker = tracker.clone();
+        for claim in made.iter().flat_map(|made| &made.claims) {
+            // Without an allocation there is nothing to read, and so nothing to fail.
+            let _ = tracker.observe(claim.clone());
+        }
         let (moved, stuck) = self.search(&layer, &nodes, |search| {
             let (rehearsal, known) = (Rehearsal::new(tracker.clone()), KnownRefusals::new(nodes.len()));
             let mut sequence = Sequence { simulator: self, search, rehearsal, known, moved: Moved::default() };

@@ -6,7 +6,7 @@ use dra_alloc::consolidation::{Consolidation, KeptNode, MoveGuard, MoveRules, Pl
 
 use super::world::{Random, World, carry_out, name_of, node_of, with_simulator};
 
-pub fn consolidated(world: &World, rules: &MoveRules<'_>) -> Consolidation {
+pub(crate) fn consolidated(world: &World, rules: &MoveRules<'_>) -> Consolidation {
     with_simulator(|simulator| {
         let (mut inventory, tracker, snapshot) = (world.inventory(), world.tracker(), world.snapshot());
         let candidates = world.nodes.iter().map(name_of);
@@ -16,7 +16,7 @@ pub fn consolidated(world: &World, rules: &MoveRules<'_>) -> Consolidation {
     })
 }
 
-pub fn random_world(random: &mut Random) -> World {
+pub(crate) fn random_world(random: &mut Random) -> World {
     let cluster: Vec<(usize, Vec<usize>)> = (0..random.between(2, 10))
         .map(|_| {
             let (mut sizes, mut free) = (Vec::new(), 8);

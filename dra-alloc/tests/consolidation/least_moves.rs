@@ -45,12 +45,12 @@ fn plans_are_the_least_and_can_be_carried_out() {
     for seed in 0..500 {
         let random = &mut Random(seed);
         let mut left = 10;
-        let cluster: Vec<(usize, Vec<usize>)> = (0..random.between(2, 8))
+        let cluster: Vec<(usize, Vec<usize>)> = (0..random.between(2, if seed % 2 == 0 { 8 } else { 4 }))
             .map(|_| {
-                let devices = random.between(3, 8);
+                let devices = if seed % 2 == 0 { random.between(3, 8) } else { 8 };
                 let (mut sizes, mut free) = (Vec::new(), devices);
                 while left > 0 && free > 0 && random.below(8) > 0 {
-                    let size = random.between(1, free.min(4));
+                    let size = random.between(1, free.min(if seed % 2 == 0 { 4 } else { 6 }));
                     sizes.push(size);
                     (free, left) = (free - size, left - 1);
                 }
@@ -87,5 +87,5 @@ fn plans_are_the_least_and_can_be_carried_out() {
             }
         }
     }
-    assert!(moved > 50 && chains > 3 && none > 50 && as_it_is > 100, "{moved} {chains} {none} {as_it_is}");
+    assert!(moved > 30 && chains > 2 && none > 50 && as_it_is > 100, "{moved} {chains} {none} {as_it_is}");
 }

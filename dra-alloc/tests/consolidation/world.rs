@@ -12,10 +12,10 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, from_value, json};
 
-pub const DRIVER: &str = "gpu.example.com";
+pub(crate) const DRIVER: &str = "gpu.example.com";
 
 /// Random number generator: splitmix64.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     const fn next(&mut self) -> u64 {
@@ -26,56 +26,56 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
     }
 
-    pub fn between(&mut self, first: usize, last: usize) -> usize {
+    pub(crate) fn between(&mut self, first: usize, last: usize) -> usize {
         first + self.below(last - first + 1)
     }
 
-    pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())].clone()
     }
 }
 
 /// Objects of a cluster.
 #[derive(Clone, Default)]
-pub struct World {
-    pub nodes: Vec<Node>,
-    pub slices: Vec<ResourceSlice>,
-    pub pods: Vec<Pod>,
-    pub claims: Vec<ResourceClaim>,
+pub(crate) struct World {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) slices: Vec<ResourceSlice>,
+    pub(crate) pods: Vec<Pod>,
+    pub(crate) claims: Vec<ResourceClaim>,
 }
 
-pub fn name_of(node: &Node) -> &str {
+pub(crate) fn name_of(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap()
 }
 
-pub fn pod_name(pod: &Pod) -> &str {
+pub(crate) fn pod_name(pod: &Pod) -> &str {
     pod.metadata.name.as_deref().unwrap()
 }
 
-pub fn node_of(pod: &Pod) -> &str {
+pub(crate) fn node_of(pod: &Pod) -> &str {
     pod.spec.as_ref().unwrap().node_name.as_deref().unwrap_or_default()
 }
 
-pub fn node(name: &str) -> Node {
+pub(crate) fn node(name: &str) -> Node {
     from_value(json!({"metadata": {"name": name}, "spec": {}})).unwrap()
 }
 
-pub fn slice(node: &str, devices: &[String]) -> ResourceSlice {
+pub(crate) fn slice(node: &str, devices: &[String]) -> ResourceSlice {
     let devices: Vec<Value> = devices.iter().map(|name| json!({"name": name})).collect();
     from_value(json!({"metadata": {"name": node}, "spec": {"driver": DRIVER, "nodeName": node, "devices": devices,
         "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}}))
     .unwrap()
 }
 
-pub fn devices(count: usize) -> Vec<String> {
+pub(crate) fn devices(count: usize) -> Vec<String> {
     (0..count).map(|device| format!("g{device}")).collect()
 }
 
-pub fn claim(name: &str, class: &str, count: usize) -> ResourceClaim {
+pub(crate) fn claim(name: &str, class: &str, count: usize) -> ResourceClaim {
     from_value(
         json!({"metadata": {"namespace": "ml", "name": name, "uid": format!("claim-{name}")}, "spec": {"devices": {
         "requests": [{"name": "r", "exactly": {"deviceClassName": class, "count": count}}]}}}),
@@ -83,14 +83,14 @@ pub fn claim(name: &str, class: &str, count: usize) -> ResourceClaim {
     .unwrap()
 }
 
-pub fn pod(name: &str, claim: &str) -> Pod {
+pub(crate) fn pod(name: &str, claim: &str) -> Pod {
     from_value(json!({"metadata": {"namespace": "ml", "name": name, "uid": name, "labels": {"name": name}}, "spec": {
         "containers": [], "resourceClaims": [{"name": "r", "resourceClaimName": claim}]}}))
     .unwrap()
 }
 
 /// Gives a claim devices of a node for some pods.
-pub fn allocate(claim: &mut ResourceClaim, node: &str, devices: &[String], pods: &[&str]) {
+pub(crate) fn allocate(claim: &mut ResourceClaim, node: &str, devices: &[String], pods: &[&str]) {
     let results: Vec<Value> = devices
         .iter()
         .map(|device| json!({"request": "r", "driver": DRIVER, "pool": node, "device": device}))
@@ -105,12 +105,12 @@ pub fn allocate(claim: &mut ResourceClaim, node: &str, devices: &[String], pods:
 
 impl World {
     /// Nodes `n1`, `n2` and so on with eight devices and a pod of each size: `n1-0`, `n1-1` and so on.
-    pub fn of(units: &[&[usize]]) -> Self {
+    pub(crate) fn of(units: &[&[usize]]) -> Self {
         Self::with_devices(&units.iter().map(|sizes| (8, sizes.to_vec())).collect::<Vec<_>>())
     }
 
     /// The same with the number of devices of each node.
-    pub fn with_devices(units: &[(usize, Vec<usize>)]) -> Self {
+    pub(crate) fn with_devices(units: &[(usize, Vec<usize>)]) -> Self {
         let mut world = Self::default();
         for ((count, sizes), number) in units.iter().zip(1..) {
             let name = format!("n{number}");
@@ -126,7 +126,7 @@ impl World {
     }
 
     /// Adds a pod on a node that holds devices.
-    pub fn run(&mut self, name: &str, node: &str, devices: &[String]) {
+    pub(crate) fn run(&mut self, name: &str, node: &str, devices: &[String]) {
         let mut object = claim(name, "gpu", devices.len());
         allocate(&mut object, node, devices, &[name]);
         self.claims.push(object);
@@ -136,31 +136,31 @@ impl World {
     }
 
     /// Adds a pod that waits.
-    pub fn wait(&mut self, name: &str, count: usize) {
+    pub(crate) fn wait(&mut self, name: &str, count: usize) {
         self.claims.push(claim(name, "gpu", count));
         self.pods.push(pod(name, name));
     }
 
-    pub fn pod(&self, name: &str) -> &Pod {
+    pub(crate) fn pod(&self, name: &str) -> &Pod {
         self.pods.iter().find(|pod| pod_name(pod) == name).unwrap()
     }
 
-    pub fn inventory(&self) -> Inventory {
+    pub(crate) fn inventory(&self) -> Inventory {
         Inventory::new(self.slices.iter().cloned())
     }
 
-    pub fn tracker(&self) -> ClaimTracker {
+    pub(crate) fn tracker(&self) -> ClaimTracker {
         let mut tracker = ClaimTracker::new(Profile::V1_37);
         tracker.replace(self.claims.iter().cloned(), None).unwrap();
         tracker
     }
 
-    pub fn snapshot(&self) -> ClusterSnapshot<'_> {
+    pub(crate) fn snapshot(&self) -> ClusterSnapshot<'_> {
         ClusterSnapshot::new(&self.nodes, &self.pods)
     }
 
     /// Returns the devices that each pod holds, by its name.
-    pub fn held(&self) -> BTreeMap<String, BTreeSet<(String, String)>> {
+    pub(crate) fn held(&self) -> BTreeMap<String, BTreeSet<(String, String)>> {
         let held = |claim: &ResourceClaim| -> BTreeSet<(String, String)> {
             let results = dra_alloc::allocated_devices(claim).iter();
             results.map(|result| (result.pool.clone(), result.device.clone())).collect()
@@ -173,7 +173,7 @@ impl World {
         self.pods.iter().filter_map(of_pod).collect()
     }
 
-    pub fn moves(&self, pods: &[&str], rules: &MoveRules<'_>) -> MovesAnswer {
+    pub(crate) fn moves(&self, pods: &[&str], rules: &MoveRules<'_>) -> MovesAnswer {
         let pods: Vec<&Pod> = pods.iter().map(|name| self.pod(name)).collect();
         with_simulator(|simulator| {
             let (inventory, tracker, snapshot) = (self.inventory(), self.tracker(), self.snapshot());
@@ -182,7 +182,7 @@ impl World {
     }
 
     /// Returns the moves after which a pod fits.
-    pub fn plan(&self, pod: &str, rules: &MoveRules<'_>) -> MovePlan {
+    pub(crate) fn plan(&self, pod: &str, rules: &MoveRules<'_>) -> MovePlan {
         match self.moves(&[pod], rules) {
             MovesAnswer::Moves(plan) => *plan,
             MovesAnswer::NoMoves(reason) => panic!("{reason}"),
@@ -191,7 +191,7 @@ impl World {
 }
 
 /// Asks a simulator of release 1.37 with classes `gpu`, for each device, and others by names of devices: `a`, `b`, `t`.
-pub fn with_simulator<R>(ask: impl FnOnce(&ScaleSimulator<'_>) -> R) -> R {
+pub(crate) fn with_simulator<R>(ask: impl FnOnce(&ScaleSimulator<'_>) -> R) -> R {
     let class = |name: &str, expression: &str| -> DeviceClass {
         from_value(json!({"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}))
             .unwrap()
@@ -207,7 +207,7 @@ pub fn with_simulator<R>(ask: impl FnOnce(&ScaleSimulator<'_>) -> R) -> R {
 }
 
 /// Returns the moves as `pod from>to`.
-pub fn texts(wave: &[PodMove]) -> Vec<String> {
+pub(crate) fn texts(wave: &[PodMove]) -> Vec<String> {
     let text = |moved: &PodMove| {
         let place = |node: &Option<String>| node.clone().unwrap_or_else(|| "-".to_owned());
         format!("{} {}>{}", moved.pod.name, place(&moved.from), place(&moved.to))
@@ -217,7 +217,7 @@ pub fn texts(wave: &[PodMove]) -> Vec<String> {
 
 /// Carries a plan out, one move after the other. At each step every pod has its devices, and no device has two pods. Returns the
 /// devices of each pod at the end.
-pub fn carry_out(world: &World, plan: &MovePlan) -> BTreeMap<String, BTreeSet<(String, String)>> {
+pub(crate) fn carry_out(world: &World, plan: &MovePlan) -> BTreeMap<String, BTreeSet<(String, String)>> {
     let mut held = world.held();
     let moves: Vec<&PodMove> = plan.waves.iter().flatten().chain(&plan.placed).collect();
     for moved in moves {
