@@ -56,8 +56,10 @@ impl<'c> SnapshotFit<'c> {
             let mut usage = NodeUsage::default();
             for pod in snapshot.pods_on(name_of(node)).unwrap_or_default() {
                 let held = PodUsage::held_by(pod).ok().filter(|_| !is_done(pod));
-                held.iter().for_each(|held| usage.add(held));
-                fit.pods.extend(held.map(|held| (pod.uid(), held)));
+                if let Some(held) = held {
+                    usage.add(&held);
+                    fit.pods.insert(pod.uid(), held);
+                }
             }
             fit.usage.insert(name_of(node), usage);
         }

@@ -124,6 +124,6 @@ impl ScaleSimulator<'_> {
 pub(super) fn in_waves(moved: Vec<MovedUnit<'_>>, rules: &MoveRules<'_>) -> (Vec<Vec<PodMove>>, u64) {
     let cost = moved.iter().map(|moved| moved.unit.cost).fold(0, u64::saturating_add);
     let waves = rules.waves(moved, |moved| moved.unit.pods.iter().map(|mover| mover.pod).collect()).unwrap_or_default();
-    let moves = |wave: Vec<MovedUnit<'_>>| wave.into_iter().flat_map(|moved| moved.moves).collect();
-    (waves.into_iter().map(moves).collect(), cost)
+    let of_wave = |wave: Vec<MovedUnit<'_>>| wave.into_iter().flat_map(|moved| moved.moves).collect();
+    (waves.into_iter().map(of_wave).collect(), cost)
 }

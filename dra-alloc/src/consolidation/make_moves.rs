@@ -24,6 +24,7 @@ use crate::autoscaler::{
     ClusterSnapshot, Mover, PlacementError, Rehearsal, ScaleSimulator, claims_of, name_of, takes_pods,
 };
 use crate::cluster::inventory::Inventory;
+use crate::cluster::inventory::view::View;
 use crate::pods::{ClaimLookup, ClaimTracker, FitQuestion, GroupRound, KnownRefusals, Member, PodCycle, PodIdentity};
 use crate::preemption::least_devices;
 use crate::search::budget::{Budget, Meter};
@@ -253,12 +254,12 @@ fn classes(
 ) -> Vec<usize> {
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let allocator = simulator.allocator(inventory);
-    let mut class = |(index, node): (usize, &&Node)| {
+    let class = |(index, node): (usize, &&Node)| {
         let key = if simulator.is_checked() { index.to_string() } else { key_of(inventory, tracker, &allocator, node) };
         let next = known.len();
         *known.entry(key).or_insert(next)
     };
-    nodes.iter().enumerate().map(|node| class(node)).collect()
+    nodes.iter().enumerate().map(class).collect()
 }
 
 fn key_of(inventory: &Inventory, tracker: &ClaimTracker, allocator: &Allocator<'_>, node: &Node) -> String {
@@ -279,7 +280,7 @@ fn key_of(inventory: &Inventory, tracker: &ClaimTracker, allocator: &Allocator<'
     let view = allocator.view(node).ok();
     let others: Vec<[&str; 2]> = view
         .iter()
-        .flat_map(|view| view.pools())
+        .flat_map(View::pools)
         .map(|pool| [pool.driver(), pool.name()])
         .filter(|pool| !own_pools.contains(pool))
         .collect();
@@ -536,7 +537,7 @@ impl<'q> Question<'q> {
     }
 
     /// Builds the plan of moves; `None` if the budgets do not allow the order that the devices ask for.
-    fn plan(&self, moved: &[&Unit<'q>], evicted: &[&Unit<'q>], places: Places, cost: u64) -> Option<MovePlan> {
+    fn plan(&self, movers: &[&Unit<'q>], evicted: &[&Unit<'q>], places: Places, cost: u64) -> Option<MovePlan> {
         let mut places = places.into_iter();
         let mut plan = MovePlan { cost, ..MovePlan::new() };
         for (pod, (node, results)) in self.targets.iter().zip(&mut places) {
@@ -545,11 +546,11 @@ impl<'q> Question<'q> {
         let mut going: Vec<Going<'_>> = evicted
             .iter()
             .map(|unit| {
-                let moves = unit.pods.iter().map(|mover| self.pod_move(mover.pod, Some(mover.from), None, &[]));
-                Going { unit: (*unit).clone(), moves: moves.collect() }
+                let leaving = unit.pods.iter().map(|mover| self.pod_move(mover.pod, Some(mover.from), None, &[]));
+                Going { unit: (*unit).clone(), moves: leaving.collect() }
             })
             .collect();
-        for (unit, (node, results)) in moved.iter().zip(places) {
+        for (unit, (node, results)) in movers.iter().zip(places) {
             let of_pod = |mover: &Mover<'_>| self.pod_move(mover.pod, Some(mover.from), Some(node), &results);
             going.push(Going { unit: (*unit).clone(), moves: unit.pods.iter().map(of_pod).collect() });
         }
@@ -558,8 +559,8 @@ impl<'q> Question<'q> {
             group.iter().flat_map(|going| going.unit.pods.iter().map(|mover| mover.pod)).collect()
         };
         let waves = self.rules.waves(together, pods)?;
-        let moves = |wave: Vec<Vec<Going<'_>>>| wave.into_iter().flatten().flat_map(|going| going.moves).collect();
-        plan.waves = waves.into_iter().map(moves).collect();
+        let of_wave = |wave: Vec<Vec<Going<'_>>>| wave.into_iter().flatten().flat_map(|going| going.moves).collect();
+        plan.waves = waves.into_iter().map(of_wave).collect();
         Some(plan)
     }
 

@@ -98,8 +98,8 @@ impl<'r> MoveRules<'r> {
         let positions: BTreeSet<usize> =
             pods.into_iter().flat_map(|pod| charge.add(&self.budgets.covering(pod))).collect();
         let named = positions.into_iter().filter_map(|position| self.budgets.budget(position));
-        let names = named.map(|budget| [&budget.metadata.namespace, &budget.metadata.name]);
-        names.map(|names| names.map(|name| name.clone().unwrap_or_default())).collect()
+        let texts = named.map(|budget| [&budget.metadata.namespace, &budget.metadata.name]);
+        texts.map(|texts| texts.map(|text| text.clone().unwrap_or_default())).collect()
     }
 
     /// Splits units of pods that leave one after the other into waves that the budgets allow. `None` if a unit alone is too much.

@@ -143,7 +143,7 @@ impl<'n, 'i> NewNodes<'n, 'i> {
             let mut best: Option<Trial> = None;
             for offer in among {
                 let Some(trial) = self.trial(*offer, &pods)? else { continue };
-                if best.as_ref().is_none_or(|best| self.is_better(&trial, best)) {
+                if best.as_ref().is_none_or(|best| Self::is_better(&trial, best)) {
                     best = Some(trial);
                 }
             }
@@ -164,7 +164,7 @@ impl<'n, 'i> NewNodes<'n, 'i> {
     }
 
     /// Returns true for a node with a lower price for a device, or at the same price with more devices.
-    fn is_better(&self, trial: &Trial, than: &Trial) -> bool {
+    fn is_better(trial: &Trial, than: &Trial) -> bool {
         let [price, other] = [trial, than].map(|one| u128::from(one.made.new.price));
         let left = price.saturating_mul(than.devices as u128);
         let right = other.saturating_mul(trial.devices as u128);
@@ -194,11 +194,8 @@ impl<'n, 'i> NewNodes<'n, 'i> {
         simulator.search(layer, &[&new.node], |search| {
             let mut known = KnownRefusals::new(1);
             let mut here: Vec<GangPlacement> = Vec::new();
-            for (position, pod) in daemons
-                .iter()
-                .map(|pod| (None, pod))
-                .chain(pods.iter().map(|pod| *pod).enumerate().map(|(position, pod)| (Some(position), pod)))
-            {
+            let first = daemons.iter().map(|pod| (None, pod));
+            for (position, pod) in first.chain(pods.iter().enumerate().map(|(position, pod)| (Some(position), *pod))) {
                 if unknown.check(pod, &rehearsal.tracker).is_err() {
                     continue;
                 }
@@ -224,7 +221,7 @@ impl<'n, 'i> NewNodes<'n, 'i> {
         let (template, price, offer_index) = (offer.template, offer.price, Index::from(index));
         if number == 0 {
             let (node, slices) = (template.node().clone(), template.slices().to_vec());
-            let daemons = offer.daemons.iter().map(|pod| Pod::clone(pod)).collect();
+            let daemons = offer.daemons.iter().copied().cloned().collect();
             return Ok(OneMore {
                 new: NewNode { offer: offer_index, price, node, slices },
                 daemons,

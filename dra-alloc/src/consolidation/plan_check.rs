@@ -186,7 +186,7 @@ impl<'c> Check<'c> {
         let mut leaving: BTreeMap<&str, (&PodMove, Option<usize>)> = BTreeMap::new();
         let mut movers = Vec::new();
         for moved in wave {
-            let Some((pod, place)) = self.to_move(moved) else { continue };
+            let Some((pod, place)) = self.pending(moved) else { continue };
             if moved.from.is_none() {
                 if let Err(reason) = sequence.come(pod, None, place) {
                     self.add_no_place(sequence, moved, Some(reason));
@@ -207,7 +207,7 @@ impl<'c> Check<'c> {
     }
 
     /// Returns the pod of a move that is to be made, and its node; `None` if the move is made, or can't be.
-    fn to_move(&mut self, moved: &PodMove) -> Option<(&'c Pod, Option<usize>)> {
+    fn pending(&mut self, moved: &PodMove) -> Option<(&'c Pod, Option<usize>)> {
         let identity = moved.pod.clone();
         let found = self.pods.get(moved.pod.uid.as_str()).copied();
         let Some(pod) = found.filter(|pod| !ends_with_its_node(pod)) else {

@@ -108,14 +108,14 @@ impl ScaleSimulator<'_> {
             .map(|(index, node)| (free_devices(&layer, rehearsal.tracker.state(), name_of(node)), index))
             .collect();
         let (mut places, mut homeless) = (BTreeMap::new(), Vec::new());
-        let mut placed = Vec::new();
+        let mut here = Vec::new();
         self.search(&layer, &remaining, |search| {
             let mut known = KnownRefusals::new(remaining.len());
             for pod in &going {
                 open.sort_unstable();
                 let among: Vec<usize> = open.iter().map(|(_, index)| *index).collect();
                 let group = self.group_of(pod);
-                let member = Member { pod, group, placed: &placed, gone: &[], among: Some(&among) };
+                let member = Member { pod, group, placed: &here, gone: &[], among: Some(&among) };
                 match rehearsal.come(search, &member, &mut known) {
                     Ok(arrival) => {
                         let node = arrival.placement.node.clone();
@@ -123,10 +123,12 @@ impl ScaleSimulator<'_> {
                         let free = open
                             .iter_mut()
                             .find(|(_, index)| remaining.get(*index).is_some_and(|one| name_of(one) == node));
-                        free.into_iter().for_each(|(free, _)| *free = free.saturating_sub(taken));
+                        if let Some((free, _)) = free {
+                            *free = free.saturating_sub(taken);
+                        }
                         places.insert(std::ptr::from_ref(*pod), node);
                         if self.is_checked() {
-                            placed.push(arrival.placement);
+                            here.push(arrival.placement);
                         }
                     }
                     Err(reason) => homeless.push((*pod, reason)),
@@ -143,7 +145,7 @@ impl ScaleSimulator<'_> {
         }
         for (made, moved) in new.nodes.iter().flat_map(|made| made.placed.iter().map(move |moved| (made, moved))) {
             let pod = going.iter().find(|pod| pod.metadata.uid.as_deref().unwrap_or_default() == moved.pod.uid);
-            pod.into_iter().for_each(|pod| drop(places.insert(std::ptr::from_ref(*pod), made.new.name().to_owned())));
+            places.extend(pod.map(|pod| (std::ptr::from_ref(*pod), made.new.name().to_owned())));
         }
         Ok((new.nodes, places))
     }
@@ -168,7 +170,7 @@ impl ScaleSimulator<'_> {
             nodes.iter().zip(0..).map(|(node, index)| (name_of(node), index)).collect();
         let movers = removed.iter().flat_map(|node| {
             let pods = snapshot.pods_on(node).unwrap_or_default().iter();
-            pods.map(|pod| Mover { from: *node, pod })
+            pods.map(|pod| Mover { from: node, pod })
         });
         let units = units(movers, tracker, rules);
         let place_of = |pod: &Pod| index_of.get(places.get(&std::ptr::from_ref(pod))?.as_str()).copied();

@@ -37,17 +37,17 @@ impl<'u> Sequence<'_, 'u> {
         units: Vec<Unit<'u>>,
         place_of: &dyn Fn(&Pod) -> Option<usize>,
     ) -> (Vec<MovedUnit<'u>>, Vec<Unit<'u>>) {
-        let (mut moved, mut left) = (Vec::new(), units);
+        let (mut done, mut left) = (Vec::new(), units);
         loop {
-            let (before, mut stuck) = (moved.len(), Vec::new());
+            let (before, mut stuck) = (done.len(), Vec::new());
             for unit in left {
                 match self.go(&unit.pods, place_of) {
-                    Ok(moves) => moved.push(MovedUnit { unit, moves }),
+                    Ok(moves) => done.push(MovedUnit { unit, moves }),
                     Err(_) => stuck.push(unit),
                 }
             }
-            if stuck.is_empty() || moved.len() == before {
-                return (moved, stuck);
+            if stuck.is_empty() || done.len() == before {
+                return (done, stuck);
             }
             left = stuck;
         }

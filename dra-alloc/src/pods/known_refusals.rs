@@ -20,8 +20,8 @@ pub(crate) struct KnownRefusals {
     nodes: usize,
     /// Kinds by what their claims ask for.
     kinds: BTreeMap<String, usize>,
-    /// Kinds of pods, by UID; `None` for a pod of no kind.
-    of_pod: BTreeMap<String, Option<usize>>,
+    /// Kinds of pods, by UID.
+    of_pod: BTreeMap<String, usize>,
     /// Nodes that have refused each kind.
     refused: Vec<Bits>,
     /// Refusals since the last mark.
@@ -35,17 +35,16 @@ impl KnownRefusals {
 
     /// Returns the kind of a pod; `None` if others can't stand in for it.
     pub(super) fn kind_of(&mut self, pod: &Pod, cycle: Option<&PodCycle>) -> Option<usize> {
-        let cycle = cycle?;
+        // A claim that others share may be allocated by now.
+        let cycle = cycle.filter(|cycle| waits(cycle))?;
         if let Some(kind) = self.of_pod.get(pod.uid()) {
-            return *kind;
+            return Some(*kind);
         }
-        let kind = key_of(pod, cycle).map(|key| {
-            let next = self.kinds.len();
-            *self.kinds.entry(key).or_insert(next)
-        });
+        let next = self.kinds.len();
+        let kind = *self.kinds.entry(key_of(pod, cycle)).or_insert(next);
         self.refused.resize(self.kinds.len(), Bits::none(self.nodes));
         self.of_pod.insert(pod.uid().to_owned(), kind);
-        kind
+        Some(kind)
     }
 
     pub(super) fn has(&self, kind: Option<usize>, node: usize) -> bool {
@@ -82,13 +81,15 @@ impl KnownRefusals {
     }
 }
 
+/// Returns true if all claims of a pod wait for an allocation.
+fn waits(cycle: &PodCycle) -> bool {
+    cycle.claims().iter().all(|claim| *claim.situation() == ClaimSituation::ToAllocate)
+}
+
 /// Returns what the pods of a kind have in common: what their claims ask for, and for extended resources their containers.
-fn key_of(pod: &Pod, cycle: &PodCycle) -> Option<String> {
-    let waits = cycle.claims().iter().all(|claim| *claim.situation() == ClaimSituation::ToAllocate);
-    waits.then(|| {
-        let of_entries = cycle.claims().iter().filter(|claim| !claim.is_for_extended_resources());
-        let specs: Vec<_> = of_entries.map(|claim| &claim.claim().spec).collect();
-        let spec = pod.spec.as_ref().filter(|_| cycle.extended_resource_names().next().is_some());
-        json!([specs, spec.map(|spec| (&spec.init_containers, &spec.containers))]).to_string()
-    })
+fn key_of(pod: &Pod, cycle: &PodCycle) -> String {
+    let of_entries = cycle.claims().iter().filter(|claim| !claim.is_for_extended_resources());
+    let specs: Vec<_> = of_entries.map(|claim| &claim.claim().spec).collect();
+    let spec = pod.spec.as_ref().filter(|_| cycle.extended_resource_names().next().is_some());
+    json!([specs, spec.map(|spec| (&spec.init_containers, &spec.containers))]).to_string()
 }

@@ -57,7 +57,9 @@ fn plans_are_the_least_and_can_be_carried_out() {
                 (devices, sizes)
             })
             .collect();
-        let wanted = random.between(3, 8);
+        // Mostly a little more than any node has free.
+        let free = cluster.iter().map(|(devices, sizes)| devices - sizes.iter().sum::<usize>()).max().unwrap();
+        let wanted = if random.below(4) == 0 { random.between(2, 8) } else { (free + random.between(1, 2)).min(8) };
         let mut world = World::with_devices(&cluster);
         world.wait("t", wanted);
         let expected = least(&cluster, wanted);
@@ -87,5 +89,5 @@ fn plans_are_the_least_and_can_be_carried_out() {
             }
         }
     }
-    assert!(moved > 30 && chains > 2 && none > 50 && as_it_is > 100, "{moved} {chains} {none} {as_it_is}");
+    assert!(moved > 30 && chains > 0 && none > 50 && as_it_is > 30, "{moved} {chains} {none} {as_it_is}");
 }
