@@ -1,4 +1,4 @@
-//! What nodes that go must not take along: devices that somebody holds, and claims that can be used nowhere else.
+//! Things that nodes must not take along when they go: devices that somebody holds, and claims that can be used nowhere else.
 
 use std::collections::BTreeSet;
 

@@ -33,9 +33,9 @@ use crate::pods::{FitQuestion, NodeCheck};
 #[derive(Clone, Debug)]
 pub struct SnapshotFit<'c> {
     classes: &'c Classes,
-    /// What pods take of each node, by the node's name.
+    /// Amounts that pods take of each node, by the node's name.
     usage: BTreeMap<&'c str, NodeUsage>,
-    /// What each pod takes, by UID.
+    /// Amounts that each pod takes, by UID.
     pods: BTreeMap<&'c str, PodUsage>,
 }
 

@@ -7,15 +7,17 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_device::DeviceId;
-use dra_device::internal::{PodFields, extended_claim, of_allocation};
+use dra_device::claims::ClaimKey;
+use dra_device::internal::{PodFields, extended_claim};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::resource::v1::ResourceSlice;
-use serde_json::json;
+use k8s_openapi::api::resource::v1::AllocationResult;
 
 use super::joint_places::{Guest, JointPlaces, Places};
 use super::move_plan::{MovePlan, MoveProof, PodMove};
 use super::move_rules::MoveRules;
+use super::moves_answer::{MovesAnswer, NoMoves};
+use super::node_class::classes;
+use super::order::{Going, in_order};
 use super::subsets::{Queue, Subset};
 use super::unit::{Unit, units};
 use super::work::{Ended, Work};
@@ -24,70 +26,10 @@ use crate::autoscaler::{
     ClusterSnapshot, Mover, PlacementError, Rehearsal, ScaleSimulator, claims_of, name_of, takes_pods,
 };
 use crate::cluster::inventory::Inventory;
-use crate::cluster::inventory::view::View;
 use crate::pods::{ClaimLookup, ClaimTracker, FitQuestion, GroupRound, KnownRefusals, Member, PodCycle, PodIdentity};
 use crate::preemption::least_devices;
 use crate::search::budget::{Budget, Meter};
 use crate::search::outcome::Fit;
-
-/// Answer to the question who has to move.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "there are moves or there are none")]
-pub enum MovesAnswer {
-    /// The pods fit after these moves; without any if they fit as it is.
-    Moves(Box<MovePlan>),
-    /// No moves help.
-    NoMoves(NoMoves),
-}
-
-/// Reason why no moves help.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoMoves {
-    /// The pods need more devices than are free: only fewer pods help, or more nodes.
-    #[error("{wanted} devices are wanted, and {free} are free")]
-    NotEnough {
-        /// Number of free devices on nodes that take pods, of all kinds.
-        free: usize,
-        /// Number of devices that the pods need at least.
-        wanted: usize,
-    },
-    /// The pods fit on no node, whoever leaves.
-    #[error("the pods fit on no node, whoever leaves")]
-    Hopeless,
-    /// Pods that must not move are in the way.
-    #[error("{} pods that must not move are in the way", by.len())]
-    Pinned {
-        /// Those pods, of each node where the pods would fit without them.
-        by: Vec<PodIdentity>,
-    },
-    /// The pods would fit, but those that would have to move find no place within the number of moves that the rules allow.
-    #[error("pod {}/{} finds no other place", pod.namespace, pod.name)]
-    NoPlace {
-        /// A pod that would have to move: the one with the most devices, of the cheapest set.
-        pod: PodIdentity,
-        /// Reason why no node has a place for it as it is; `None` if it has a place, and others take it.
-        reason: Option<Box<PlacementError>>,
-    },
-    /// Something about a pod keeps it from all nodes.
-    #[error("pod {}/{}: {reason}", pod.namespace, pod.name)]
-    Blocked {
-        /// The pod.
-        pod: PodIdentity,
-        /// The reason.
-        #[source]
-        reason: Box<PlacementError>,
-    },
-    /// A pod asks for extended resources, which become another claim on each node. This search does not know them.
-    #[error("pod {}/{} asks for extended resources", pod.namespace, pod.name)]
-    ExtendedResources {
-        /// The pod.
-        pod: PodIdentity,
-    },
-    /// The budget is used up, and no moves were found so far.
-    #[error("the search was stopped")]
-    Stopped,
-}
 
 /// A unit that may leave, or one that may be evicted.
 #[derive(Clone, Copy)]
@@ -122,7 +64,7 @@ struct Question<'q> {
     work: Work<'q>,
 }
 
-/// What is known of a set of units.
+/// Verdict on a set of units.
 enum Verdict {
     Plan(Box<MovePlan>),
     /// The pods fit, and the units do not.
@@ -243,51 +185,6 @@ fn items(units: &[Unit<'_>], priority: i32) -> Vec<Item> {
         .collect();
     items.sort_by_key(|item| item.cost);
     items
-}
-
-/// Returns the class of each node: nodes of one class have equal devices of their own, the same of them free, and see the same others.
-fn classes(
-    simulator: &ScaleSimulator<'_>,
-    inventory: &Inventory,
-    tracker: &ClaimTracker,
-    nodes: &[&Node],
-) -> Vec<usize> {
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    let allocator = simulator.allocator(inventory);
-    let class = |(index, node): (usize, &&Node)| {
-        let key = if simulator.is_checked() { index.to_string() } else { key_of(inventory, tracker, &allocator, node) };
-        let next = known.len();
-        *known.entry(key).or_insert(next)
-    };
-    nodes.iter().enumerate().map(class).collect()
-}
-
-fn key_of(inventory: &Inventory, tracker: &ClaimTracker, allocator: &Allocator<'_>, node: &Node) -> String {
-    let state = tracker.state();
-    let own: Vec<&ResourceSlice> = inventory.slices_of_node(name_of(node)).collect();
-    let own_pools: BTreeSet<[&str; 2]> =
-        own.iter().map(|slice| [slice.spec.driver.as_str(), slice.spec.pool.name.as_str()]).collect();
-    let devices: Vec<_> = own
-        .iter()
-        .map(|slice| {
-            let is_used =
-                |device: &str| state.is_allocated(&DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, device));
-            let used: Vec<bool> = slice.spec.devices.iter().flatten().map(|device| is_used(&device.name)).collect();
-            let shared = [slice.spec.pool.resource_slice_count, slice.spec.pool.generation];
-            (&slice.spec.driver, shared, &slice.spec.shared_counters, &slice.spec.devices, used)
-        })
-        .collect();
-    let view = allocator.view(node).ok();
-    let others: Vec<[&str; 2]> = view
-        .iter()
-        .flat_map(View::pools)
-        .map(|pool| [pool.driver(), pool.name()])
-        .filter(|pool| !own_pools.contains(pool))
-        .collect();
-    // Partly used devices of one class would have to be compared by what is left of them.
-    let is_shared = own.iter().flat_map(|slice| slice.spec.devices.iter().flatten());
-    let is_shared = { is_shared }.any(|device| device.allow_multiple_allocations == Some(true));
-    json!([devices, others, is_shared.then(|| name_of(node))]).to_string()
 }
 
 impl<'q> Question<'q> {
@@ -554,7 +451,7 @@ impl<'q> Question<'q> {
             let of_pod = |mover: &Mover<'_>| self.pod_move(mover.pod, Some(mover.from), Some(node), &results);
             going.push(Going { unit: (*unit).clone(), moves: unit.pods.iter().map(of_pod).collect() });
         }
-        let together = self.in_order(going);
+        let together = in_order(self.inventory, self.base.tracker.state(), going);
         let pods = |group: &Vec<Going<'q>>| -> Vec<&'q Pod> {
             group.iter().flat_map(|going| going.unit.pods.iter().map(|mover| mover.pod)).collect()
         };
@@ -569,7 +466,7 @@ impl<'q> Question<'q> {
         pod: &Pod,
         from: Option<&str>,
         to: Option<usize>,
-        results: &[(dra_device::claims::ClaimKey, k8s_openapi::api::resource::v1::AllocationResult)],
+        results: &[(ClaimKey, AllocationResult)],
     ) -> PodMove {
         let own: BTreeSet<_> = claims_of(pod).map(|named| named.claim).collect();
         PodMove {
@@ -578,35 +475,6 @@ impl<'q> Question<'q> {
             to: to.and_then(|node| self.nodes.get(node)).map(|node| name_of(node).to_owned()),
             results: results.iter().filter(|(key, _)| own.contains(key)).cloned().collect(),
         }
-    }
-
-    /// Puts units in an order in which each finds its devices free. Those that wait for each other leave together.
-    fn in_order(&self, mut left: Vec<Going<'q>>) -> Vec<Vec<Going<'q>>> {
-        let state = self.base.tracker.state();
-        let (mut freed, mut taken): (BTreeSet<DeviceId>, BTreeSet<DeviceId>) = Default::default();
-        let mut ordered = Vec::new();
-        let is_simple = left.iter().all(|going| {
-            going.devices().all(|(device, is_share)| {
-                !is_share
-                    && self.inventory.device(&device).is_some_and(|(_, device)| device.consumes_counters.is_none())
-            })
-        });
-        while let Some(next) = left.iter().position(|going| {
-            is_simple
-                && going.devices().all(|(device, _)| {
-                    let is_held = state.is_allocated(&device) && !freed.contains(&device) || taken.contains(&device);
-                    !is_held || going.unit.devices.contains(&device) && !taken.contains(&device)
-                })
-        }) {
-            let going = left.remove(next);
-            freed.extend(going.unit.devices.iter().cloned());
-            taken.extend(going.devices().map(|(device, _)| device));
-            ordered.push(vec![going]);
-        }
-        if !left.is_empty() {
-            ordered.push(left);
-        }
-        ordered
     }
 
     /// Returns the reason why no moves help, once all sets were tried.
@@ -668,20 +536,5 @@ impl<'q> Question<'q> {
             let member = Member { pod, group, placed: &[], gone: &[pod], among: Some(&others) };
             left.come(search, &member, &mut KnownRefusals::new(self.nodes.len())).err()
         })
-    }
-}
-
-/// A unit that goes, with the moves of its pods.
-struct Going<'u> {
-    unit: Unit<'u>,
-    moves: Vec<PodMove>,
-}
-
-impl Going<'_> {
-    /// Returns the devices that the pods get, with true for a share of one.
-    fn devices(&self) -> impl Iterator<Item = (DeviceId, bool)> {
-        let results = self.moves.iter().flat_map(|moved| &moved.results).flat_map(|(_, result)| of_allocation(result));
-        let held = results.filter(|result| result.admin_access != Some(true));
-        held.map(|result| (DeviceId::new(&result.driver, &result.pool, &result.device), result.share_id.is_some()))
     }
 }

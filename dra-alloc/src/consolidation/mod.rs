@@ -11,14 +11,17 @@
 //! Devices do not migrate. A move deletes a pod and takes its claims back; its controller makes it anew, and it gets other devices.
 //! Nobody but the scheduler chooses the new node, so that a plan holds under its guards ([`MovePlan::guards`]).
 //!
-//! What may move, and at which cost, is data of the caller: [`MoveRules`].
+//! Which pods may move, and at which cost, is data of the caller: [`MoveRules`].
 
 mod consolidate;
 mod joint_places;
 mod make_moves;
 mod move_plan;
 mod move_rules;
+mod moves_answer;
 mod new_nodes;
+mod node_class;
+mod order;
 mod plan_check;
 mod replace_nodes;
 mod sequence;
@@ -27,9 +30,9 @@ mod unit;
 mod work;
 
 pub use consolidate::{Consolidation, KeptNode};
-pub use make_moves::{MovesAnswer, NoMoves};
 pub use move_plan::{MoveGuard, MovePlan, MoveProof, NewNode, PlanStep, PodMove};
 pub use move_rules::MoveRules;
+pub use moves_answer::{MovesAnswer, NoMoves};
 pub use new_nodes::{NodeOffer, NodesNeeded, OfferError};
 pub use plan_check::PlanFault;
 pub use replace_nodes::ReplaceError;

@@ -95,7 +95,7 @@ pub enum PlanStep<'p> {
     Remove(&'p str),
 }
 
-/// What has to be kept while a plan is carried out.
+/// Condition that has to hold while a plan is carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MoveGuard {

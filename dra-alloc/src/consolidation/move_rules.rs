@@ -1,4 +1,4 @@
-//! What may move, and what it costs.
+//! Rules of moves: which pods may move, and at which cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,5 +6,4 @@ mod changes;
 mod emptied;
 mod least_moves;
 mod new_nodes;
-mod page;
 mod world;
