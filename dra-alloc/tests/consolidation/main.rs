@@ -6,4 +6,5 @@ mod changes;
 mod emptied;
 mod least_moves;
 mod new_nodes;
+mod odd_input;
 mod world;

@@ -60,6 +60,11 @@ pub(crate) fn node_of(pod: &Pod) -> &str {
     pod.spec.as_ref().unwrap().node_name.as_deref().unwrap_or_default()
 }
 
+/// Returns the node of a pod; empty for a pod without a spec, too.
+pub(crate) fn node_of_any(pod: &Pod) -> &str {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
+}
+
 pub(crate) fn node(name: &str) -> Node {
     from_value(json!({"metadata": {"name": name}, "spec": {}})).unwrap()
 }
