@@ -37,6 +37,7 @@
 //! - **Queue**: [`queue`] decides which pod is tried next, and which event lets a refused one be tried again.
 //! - **Preemption**: [`preemption`] decides which pods give up their devices for a pod, by kube-scheduler's rule or with the
 //!   least harm (KEP-5690).
+//! - **Moves**: [`consolidation`] empties and replaces nodes, and finds the least moves after which pods fit.
 //! - **Many nodes**: [`Allocator::attempt`] asks node after node, [`NodeVerdicts`] leaves out those that would refuse again.
 //! - **Parts of it**: [`selector`] (CEL), [`capacity`] (request policies), [`taint`] (tolerations), [`pool`] (the slices of
 //!   a pool that count).
@@ -64,6 +65,7 @@
 
 pub mod autoscaler;
 pub mod claim_controller;
+pub mod consolidation;
 pub mod eviction;
 pub mod explain;
 pub mod fit;

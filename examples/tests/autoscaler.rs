@@ -138,6 +138,27 @@ c stays: pod ml/left on node a: 0/1 nodes are available: 1 no free device of cla
 }
 
 #[test]
+fn nodes_are_emptied_by_moves_in_their_order() {
+    let text = answer(&["data/autoscaler/scale-down.yaml", "--consolidate"]);
+    assert!(text.starts_with("cordon: "), "{text}");
+    let asked = json_of(&["data/autoscaler/scale-down.yaml", "--consolidate"], "");
+    let removable = asked["removable"].as_array().unwrap();
+    let moves: Vec<&serde_json::Value> =
+        asked["waves"].as_array().unwrap().iter().flat_map(|wave| wave.as_array().unwrap()).collect();
+    assert!(
+        !removable.is_empty()
+            && moves.iter().all(|one| removable.contains(&one["from"]) && !removable.contains(&one["to"])),
+        "{asked}"
+    );
+    let pinned =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/autoscaler/scale-down.yaml")).unwrap();
+    let pinned = pinned
+        .replace("    namespace: ml\n", "    namespace: ml\n    annotations: {karpenter.sh/do-not-disrupt: 'true'}\n");
+    let asked = json_of(&["-", "--consolidate"], &pinned);
+    assert_eq!(asked["waves"], json!([]), "{asked}");
+}
+
+#[test]
 fn what_a_removed_pod_leaves_behind() {
     let removed = |pods: &[&str]| {
         let flags = pods.iter().flat_map(|pod| ["--remove-pod", pod]);

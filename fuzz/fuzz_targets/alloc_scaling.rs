@@ -1,7 +1,8 @@
-//! Arbitrary clusters whose nodes come and go: nothing panics, a question leaves nothing behind, and each pod has one answer.
+//! Arbitrary clusters whose nodes come and go, and whose pods move: nothing panics, a question leaves nothing behind, and each pod has one answer.
 #![no_main]
 
 use dra_alloc::autoscaler::{ClusterSnapshot, NodeTemplate, ScaleSimulator};
+use dra_alloc::consolidation::MoveRules;
 use dra_alloc::pods::{ClaimTracker, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Budget, Classes, Inventory, Profile};
@@ -37,5 +38,12 @@ fuzz_target!(|text: &[u8]| {
     {
         assert_eq!(removal, answer.removal, "one answer to one question");
     }
+    let rules = MoveRules::default();
+    let names = nodes.iter().take(8).filter_map(|node| node.metadata.name.as_deref());
+    let plan = simulator.consolidate(&mut inventory, &tracker, &snapshot, names, &rules).plan;
+    let _ = plan.check(&simulator, &mut inventory, &tracker, &snapshot, &rules);
+    let waiting: Vec<&Pod> = pods.iter().take(2).collect();
+    let budget = Budget::work(1_000).with_work_per_call(20_000);
+    let _ = simulator.make_moves(&inventory, &tracker, &snapshot, &waiting, &rules, budget);
     assert!(inventory.slices().eq(&slices), "a question leaves nothing behind");
 });

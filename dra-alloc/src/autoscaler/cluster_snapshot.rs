@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_device::internal::controller;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use nnn::memory::PodMemory;
 
 /// Nodes of a cluster with the pods on them, indexed once for any number of questions.
 #[derive(Clone, Debug, Default)]
@@ -30,26 +31,54 @@ impl<'c> ClusterSnapshot<'c> {
         snapshot
     }
 
+    /// Indexes nodes and the pods that a memory knows: each on the node where it is, or where the memory has assumed it.
+    ///
+    /// ```
+    /// use dra_alloc::autoscaler::ClusterSnapshot;
+    /// use k8s_openapi::api::core::v1::Node;
+    /// use nnn::memory::PodMemory;
+    /// let snapshot = ClusterSnapshot::of_memory([&Node::default()], &PodMemory::default());
+    /// # let _ = snapshot;
+    /// ```
+    pub fn of_memory(nodes: impl IntoIterator<Item = &'c Node>, memory: &'c PodMemory) -> Self {
+        let mut snapshot = Self::new(nodes, []);
+        for (pod, stage) in memory.pods() {
+            let node = stage.placed_on().or_else(|| pod.spec.as_ref()?.node_name.as_deref()).unwrap_or_default();
+            snapshot.by_name.get_mut(node).unwrap_or(&mut snapshot.waiting).push(pod);
+        }
+        snapshot
+    }
+
     /// Returns the pods on a node; `None` if there is no such node.
-    pub(super) fn pods_on(&self, node: &str) -> Option<&[&'c Pod]> {
+    pub(crate) fn pods_on(&self, node: &str) -> Option<&[&'c Pod]> {
         self.by_name.get(node).map(Vec::as_slice)
     }
 
-    pub(super) fn nodes(&self) -> impl Iterator<Item = &'c Node> {
+    /// Returns all pods: those on nodes by the names of the nodes, then those that wait.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &'c Pod> {
+        self.by_name.values().flatten().chain(&self.waiting).copied()
+    }
+
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &'c Node> {
         self.nodes.iter().copied()
     }
 
-    pub(super) fn waiting(&self) -> &[&'c Pod] {
+    pub(crate) fn waiting(&self) -> &[&'c Pod] {
         &self.waiting
     }
 }
 
-pub(super) fn name_of(node: &Node) -> &str {
+pub(crate) fn name_of(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
+/// Returns true if a node is not cordoned.
+pub(crate) fn takes_pods(node: &Node) -> bool {
+    node.spec.as_ref().is_none_or(|spec| spec.unschedulable != Some(true))
+}
+
 /// Returns true if a pod on a node that goes needs no other node: it is done or on its way out, or belongs to the node.
-pub(super) fn ends_with_its_node(pod: &Pod) -> bool {
+pub(crate) fn ends_with_its_node(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     let is_mirror =
         pod.metadata.annotations.as_ref().is_some_and(|all| all.contains_key("kubernetes.io/config.mirror"));

@@ -144,7 +144,7 @@ fn owner(pod: &Pod) -> OwnerReference {
 }
 
 /// Returns the node that a selector names and to which it is limited.
-fn only_node(selector: &NodeSelector) -> Option<&str> {
+pub(crate) fn only_node(selector: &NodeSelector) -> Option<&str> {
     let [term] = selector.node_selector_terms.as_slice() else { return None };
     let [field] = term.match_fields.as_deref()? else { return None };
     let has_expressions = term.match_expressions.as_ref().is_some_and(|expressions| !expressions.is_empty());

@@ -110,7 +110,7 @@ impl NodeTemplate {
         &self.unknown_attributes
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.node.metadata.name.as_deref().unwrap_or_default()
     }
 }

@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use crate::pods::{
-    ClaimFullError, ClaimTracker, Consumer, GangPlacement, GangSearch, GroupRound, MemberError, PodCycle,
+    ClaimFullError, ClaimTracker, Consumer, GangPlacement, GangSearch, GroupRound, KnownRefusals, Member, MemberError,
+    PodCycle,
 };
 
 /// Reason why a question has no place for a pod.
@@ -56,13 +57,16 @@ pub(super) struct Placing {
     pub(super) tracker: ClaimTracker,
     pub(super) placed: Vec<GangPlacement>,
     round: GroupRound,
+    known: KnownRefusals,
     /// UIDs of the consumers that claims get beside those that they have.
     consumers: BTreeMap<ClaimKey, BTreeSet<String>>,
 }
 
 impl Placing {
-    pub(super) const fn new(tracker: ClaimTracker) -> Self {
-        Self { tracker, placed: Vec::new(), round: GroupRound::of_group(), consumers: BTreeMap::new() }
+    /// Begins with a number of nodes to which all searches are.
+    pub(super) fn new(tracker: ClaimTracker, nodes: usize) -> Self {
+        let (round, known) = (GroupRound::of_group(), KnownRefusals::new(nodes));
+        Self { tracker, placed: Vec::new(), round, known, consumers: BTreeMap::new() }
     }
 
     pub(super) fn place(
@@ -71,7 +75,19 @@ impl Placing {
         pod: &Pod,
         group: Option<&PodGroup>,
     ) -> Result<(), PlacementError> {
-        let mut placement = search.place_member(pod, group, &mut self.tracker, &mut self.round, &self.placed)?;
+        self.place_among(search, pod, group, None)
+    }
+
+    /// Places a pod on one of some nodes, by their positions.
+    pub(super) fn place_among(
+        &mut self,
+        search: &GangSearch<'_>,
+        pod: &Pod,
+        group: Option<&PodGroup>,
+        among: Option<&[usize]>,
+    ) -> Result<(), PlacementError> {
+        let member = Member { pod, group, placed: &self.placed, gone: &[], among };
+        let mut placement = search.place_member(&member, &mut self.tracker, &mut self.round, Some(&mut self.known))?;
         let new = placement.cycle.as_ref().map_or_else(|| Ok(Vec::new()), |cycle| self.new_consumers(cycle));
         match new {
             Ok(new) => new.into_iter().for_each(|(claim, consumer)| {

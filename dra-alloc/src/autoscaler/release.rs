@@ -82,7 +82,7 @@ pub fn release<'p, 'c>(
 }
 
 /// Returns the claims of a pod whose names are known, that for its extended resources last.
-pub(super) fn claims_of(pod: &Pod) -> impl Iterator<Item = PodClaim> {
+pub(crate) fn claims_of(pod: &Pod) -> impl Iterator<Item = PodClaim> {
     let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
     entries.filter_map(|entry| PodClaim::of_entry(pod, entry).ok().flatten()).chain(extended_claim(pod))
 }

@@ -1,21 +1,20 @@
 //! Nodes that can go, with all their pods and the pods' claims placed elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use dra_attrs::node_selector_matches;
-use dra_device::DeviceId;
-use dra_device::claims::{ClaimKey, ClaimOrigin};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
-use super::cluster_snapshot::{ClusterSnapshot, ends_with_its_node, name_of};
-use super::placing::{PlacementError, Placing};
-use super::release::{ClaimRelease, Departure, claims_of, release};
+use super::cluster_snapshot::{ClusterSnapshot, ends_with_its_node, name_of, takes_pods};
+use super::emptying::{Emptying, NodeOrder};
+use super::leaving::{check_stranded, delete_slices};
+use super::placing::Placing;
+use super::rehearsal::release_claims;
+use super::release::ClaimRelease;
+use super::removal_error::RemovalError;
 use super::simulator::ScaleSimulator;
-use crate::cluster::inventory::{Inventory, InventoryLayer};
-use crate::cluster::state::{AllocatedState, ClaimId, StateError};
-use crate::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodIdentity};
+use crate::cluster::inventory::Inventory;
+use crate::pods::{ClaimTracker, GangPlacement, PodIdentity};
 
 /// Nodes that go together, as a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,52 +38,6 @@ pub struct ScaleDown {
     pub kept: Vec<(String, RemovalError)>,
 }
 
-/// Reason why nodes can't go.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RemovalError {
-    /// There is no such node.
-    #[error("node {node:?} not found")]
-    NodeNotFound {
-        /// Name of the node.
-        node: String,
-    },
-    /// A pod of the nodes finds no place on the nodes that stay.
-    #[error("pod {}/{} on node {node}: {reason}", pod.namespace, pod.name)]
-    NoPlace {
-        /// The pod.
-        pod: PodIdentity,
-        /// Node that it would leave.
-        node: String,
-        /// Reason why it has no place.
-        #[source]
-        reason: PlacementError,
-    },
-    /// A claim that stays holds a device of the nodes: another pod's, or one with an allocation in flight.
-    #[error("claim {claim}, which stays, holds device {device}")]
-    DeviceHeld {
-        /// The claim.
-        claim: ClaimId,
-        /// The device.
-        device: DeviceId,
-    },
-    /// A claim would stay allocated for nodes of which none is left.
-    #[error("claim {claim}, which stays, is allocated for none of the nodes that stay")]
-    ClaimStranded {
-        /// Namespace and name of the claim.
-        claim: ClaimKey,
-    },
-    /// A pod that stays uses a claim that goes with its owner.
-    #[error("claim {claim} goes with the pod that owns it, but others use it")]
-    OwnedClaimShared {
-        /// Namespace and name of the claim.
-        claim: ClaimKey,
-    },
-    /// The allocation of a claim can't be read.
-    #[error(transparent)]
-    State(#[from] StateError),
-}
-
 impl ScaleSimulator<'_> {
     /// Decides if nodes can go together: all their pods find a place on the nodes that stay, with all devices of their claims,
     /// and nothing that stays needs a device of the nodes.
@@ -97,8 +50,8 @@ impl ScaleSimulator<'_> {
     /// The first obstacle. Pods are tried by the names of their nodes, then in the order of the snapshot.
     ///
     /// # Complexity
-    /// Pods of the nodes times nodes that stay calls of a filter, beside the devices in use in the nodes' pools, and the claims
-    /// of waiting pods.
+    /// A call of a filter for each pod of the nodes, and one for each kind of these pods and each node that stays, if the claims
+    /// are the pods' own; else pods times nodes. Beside them the devices in use in the nodes' pools, and the claims of waiting pods.
     pub fn remove_nodes<'n>(
         &self,
         inventory: &mut Inventory,
@@ -106,26 +59,107 @@ impl ScaleSimulator<'_> {
         snapshot: &ClusterSnapshot<'_>,
         nodes: impl IntoIterator<Item = &'n str>,
     ) -> Result<NodeRemoval, Box<RemovalError>> {
-        let gone: BTreeSet<&str> = nodes.into_iter().collect();
+        self.remove(inventory, tracker, snapshot, &nodes.into_iter().collect(), None)
+    }
+
+    /// Decides which candidates can go together. Each one is tried in its turn, on top of the places that the pods of those
+    /// before it have found: pods that were put on it move on. That other places for them all would let it go, too, is possible.
+    ///
+    /// The reason that keeps a node has the explanations of [`ScaleSimulator::with_explanation`]; nothing else is explained.
+    ///
+    /// # Complexity
+    /// For each candidate a call of a filter for each of its pods and those that were put on it, if the claims are the pods' own,
+    /// and one for each kind of pods and each node; for each one that stays an explanation on all nodes.
+    pub fn scale_down<'n>(
+        &self,
+        inventory: &mut Inventory,
+        tracker: &ClaimTracker,
+        snapshot: &ClusterSnapshot<'_>,
+        candidates: impl IntoIterator<Item = &'n str>,
+    ) -> ScaleDown {
+        let candidates: Vec<&str> = distinct(candidates);
+        let mut scale_down = ScaleDown::default();
+        let mut emptying = Emptying::new(self, inventory, tracker, snapshot, NodeOrder::Listed);
+        for candidate in &candidates {
+            match emptying.empty(candidate) {
+                Ok(()) => scale_down.removable.push((*candidate).to_owned()),
+                Err(obstacle) => scale_down.kept.push(((*candidate).to_owned(), *obstacle)),
+            }
+        }
+        let moved = emptying.moved().map(|(mover, node)| (std::ptr::from_ref(mover.pod), node));
+        let places: Places<'_> = moved.collect();
+        drop(emptying);
+        if scale_down.removable.is_empty() {
+            return scale_down;
+        }
+        let gone: BTreeSet<&str> = scale_down.removable.iter().map(String::as_str).collect();
+        let removal = self.remove(inventory, tracker, snapshot, &gone, None);
+        match removal.or_else(|_| self.remove(inventory, tracker, snapshot, &gone, Some(&places))) {
+            Ok(removal) => ScaleDown { removal, ..scale_down },
+            Err(_) => self.scale_down_anew(inventory, tracker, snapshot, &candidates),
+        }
+    }
+
+    /// Decides which candidates can go together, and finds all places anew for each: where pods share devices in a way that a plan
+    /// can't be added to.
+    fn scale_down_anew(
+        &self,
+        inventory: &mut Inventory,
+        tracker: &ClaimTracker,
+        snapshot: &ClusterSnapshot<'_>,
+        candidates: &[&str],
+    ) -> ScaleDown {
+        let mut scale_down = ScaleDown::default();
+        for candidate in candidates {
+            let together = scale_down.removable.iter().map(String::as_str).chain([*candidate]).collect();
+            match self.remove(inventory, tracker, snapshot, &together, None) {
+                Ok(removal) => {
+                    scale_down.removable.push((*candidate).to_owned());
+                    scale_down.removal = removal;
+                }
+                Err(obstacle) => scale_down.kept.push(((*candidate).to_owned(), *obstacle)),
+            }
+        }
+        scale_down
+    }
+
+    /// Removes nodes. Their pods go to the first node that serves them, or to the given places.
+    fn remove(
+        &self,
+        inventory: &mut Inventory,
+        tracker: &ClaimTracker,
+        snapshot: &ClusterSnapshot<'_>,
+        gone: &BTreeSet<&str>,
+        places: Option<&Places<'_>>,
+    ) -> Result<NodeRemoval, Box<RemovalError>> {
         let mut going: Vec<(&str, &Pod)> = Vec::new();
-        for node in &gone {
+        for node in gone {
             let pods = snapshot.pods_on(node);
             let pods = pods.ok_or_else(|| RemovalError::NodeNotFound { node: (*node).to_owned() })?;
             going.extend(pods.iter().map(|pod| (*node, *pod)));
         }
         let mut tracker = tracker.clone();
-        let released = release_claims(going.iter().map(|(_, pod)| *pod), &mut tracker)?;
+        let pods: Vec<&Pod> = going.iter().map(|(_, pod)| *pod).collect();
+        let released = release_claims(&pods, &mut tracker)?;
         let (remaining, left): (Vec<&Node>, Vec<&Node>) =
             snapshot.nodes().partition(|node| !gone.contains(name_of(node)));
         check_stranded(&tracker, snapshot.waiting(), &remaining, &left)?;
         let mut layer = inventory.layer();
-        delete_slices(&mut layer, &gone, tracker.state())?;
-        let is_cordoned = |node: &&Node| node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
-        let targets: Vec<&Node> = remaining.into_iter().filter(|node| !is_cordoned(node)).collect();
-        let mut placing = Placing::new(tracker);
+        delete_slices(&mut layer, gone, tracker.state())?;
+        let targets: Vec<&Node> = remaining.into_iter().filter(|node| takes_pods(node)).collect();
+        let mut placing = Placing::new(tracker, targets.len());
         self.search(&layer, &targets, |search| {
             for (node, pod) in going.iter().filter(|(_, pod)| !ends_with_its_node(pod)) {
-                placing.place(search, pod, self.group_of(pod)).map_err(|reason| {
+                let place = places.map(|places| places.get(&std::ptr::from_ref(*pod)).copied().unwrap_or_default());
+                let among: Option<Vec<usize>> = place.map(|place| {
+                    targets
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, node)| name_of(node) == place)
+                        .map(|(index, _)| index)
+                        .collect()
+                });
+                placing.place_among(search, pod, self.group_of(pod), among.as_deref()).map_err(|reason| {
                     let pod = PodIdentity::new(pod, self.options());
                     RemovalError::NoPlace { pod, node: (*node).to_owned(), reason }
                 })?;
@@ -134,115 +168,13 @@ impl ScaleSimulator<'_> {
         })?;
         Ok(NodeRemoval { released, moved: placing.placed })
     }
-
-    /// Decides which candidates can go together. Each one is tried in its turn, together with those before it that can go.
-    ///
-    /// # Complexity
-    /// That of [`ScaleSimulator::remove_nodes`] for each candidate: its pods, and those of the removable ones before it.
-    pub fn scale_down<'n>(
-        &self,
-        inventory: &mut Inventory,
-        tracker: &ClaimTracker,
-        snapshot: &ClusterSnapshot<'_>,
-        candidates: impl IntoIterator<Item = &'n str>,
-    ) -> ScaleDown {
-        let mut scale_down = ScaleDown::default();
-        let mut tried = BTreeSet::new();
-        for candidate in candidates {
-            if !tried.insert(candidate) {
-                continue;
-            }
-            let together = scale_down.removable.iter().map(String::as_str).chain([candidate]);
-            match self.remove_nodes(inventory, tracker, snapshot, together) {
-                Ok(removal) => {
-                    scale_down.removable.push(candidate.to_owned());
-                    scale_down.removal = removal;
-                }
-                Err(obstacle) => scale_down.kept.push((candidate.to_owned(), *obstacle)),
-            }
-        }
-        scale_down
-    }
 }
 
-/// Releases the claims of pods that go, and makes those from templates anew.
-fn release_claims<'p>(
-    going: impl Iterator<Item = &'p Pod> + Clone,
-    tracker: &mut ClaimTracker,
-) -> Result<Vec<(ResourceClaim, ClaimRelease)>, Box<RemovalError>> {
-    let named = going.clone().flat_map(|pod| claims_of(pod).map(move |named| (ends_with_its_node(pod), named)));
-    let mut used: BTreeMap<ClaimKey, (Arc<ResourceClaim>, bool)> = BTreeMap::new();
-    for (ends, named) in named {
-        let Some(claim) = tracker.claim(&named.claim.namespace, &named.claim.name) else { continue };
-        let (_, is_made_anew) = used.entry(named.claim).or_insert_with(|| (Arc::clone(claim), false));
-        *is_made_anew |= !ends && named.origin == ClaimOrigin::Template;
-    }
-    let released = release(going.clone(), used.values().map(|(claim, _)| &**claim), Departure::Removed);
-    let leaving: BTreeSet<&str> = going.filter_map(|pod| pod.metadata.uid.as_deref()).collect();
-    for (claim, release) in &released {
-        let key = ClaimKey::from_metadata(&claim.metadata);
-        let before = used.get(&key);
-        if *release != ClaimRelease::Deleted {
-            tracker.observe(claim.clone()).map_err(RemovalError::from)?;
-            continue;
-        }
-        let consumers = before.iter().filter_map(|(claim, _)| claim.status.as_ref()?.reserved_for.as_ref()).flatten();
-        if { consumers }.any(|consumer| !leaving.contains(consumer.uid.as_str())) {
-            return Err(Box::new(RemovalError::OwnedClaimShared { claim: key }));
-        }
-        if before.is_some_and(|(_, is_made_anew)| *is_made_anew) {
-            let mut anew = claim.clone();
-            (anew.status, anew.metadata.deletion_timestamp) = (None, None);
-            tracker.observe(anew).map_err(RemovalError::from)?;
-        } else {
-            tracker.observe_deleted(&ClaimId::from(claim));
-        }
-    }
-    Ok(released)
-}
+/// Names of the nodes that pods get, by the place of the pod's object.
+type Places<'p> = BTreeMap<*const Pod, &'p str>;
 
-/// Checks that no claim of a waiting pod and none in flight is allocated for nodes that go and for none that stays.
-fn check_stranded(
-    tracker: &ClaimTracker,
-    waiting: &[&Pod],
-    remaining: &[&Node],
-    gone: &[&Node],
-) -> Result<(), Box<RemovalError>> {
-    let waiting = waiting.iter().filter(|pod| !ends_with_its_node(pod)).flat_map(|pod| claims_of(pod));
-    let waiting = waiting.filter_map(|named| tracker.claim(&named.claim.namespace, &named.claim.name));
-    for claim in waiting.chain(tracker.in_flight()) {
-        let Some(allocation) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else { continue };
-        let selector = allocation.node_selector.as_ref();
-        let is_usable =
-            |node: &Node| selector.is_none_or(|selector| node_selector_matches(selector, node).unwrap_or(false));
-        let is_among = |nodes: &[&Node]| nodes.iter().any(|node| is_usable(node));
-        if is_among(gone) && !is_among(remaining) {
-            let claim = ClaimKey::from_metadata(&claim.metadata);
-            return Err(Box::new(RemovalError::ClaimStranded { claim }));
-        }
-    }
-    Ok(())
-}
-
-/// Deletes the slices of nodes. Of the devices of their pools, those that no slice has any longer must not be held.
-fn delete_slices(
-    layer: &mut InventoryLayer<'_>,
-    nodes: &BTreeSet<&str>,
-    state: &AllocatedState,
-) -> Result<(), Box<RemovalError>> {
-    let slices = nodes.iter().flat_map(|node| layer.slices_of_node(node));
-    let pools: BTreeSet<(String, String)> =
-        slices.map(|slice| (slice.spec.driver.clone(), slice.spec.pool.name.clone())).collect();
-    for node in nodes {
-        layer.delete_slices_of_node(node);
-    }
-    for (driver, pool) in &pools {
-        for used in state.devices_of_pool(driver, pool) {
-            let device = DeviceId::new(driver, pool, used.name());
-            if let Some(claim) = used.holders().next().filter(|_| layer.device(&device).is_none()) {
-                return Err(Box::new(RemovalError::DeviceHeld { claim: claim.clone(), device }));
-            }
-        }
-    }
-    Ok(())
+/// Returns names without repetitions, in their order.
+pub(crate) fn distinct<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut known = BTreeSet::new();
+    names.into_iter().filter(|name| known.insert(*name)).collect()
 }

@@ -95,7 +95,7 @@ impl ScaleSimulator<'_> {
         }
         let (classes, selectors, profile) = (self.classes, self.selectors, self.options().profile());
         let unknown = UnknownAttributes { template, classes, selectors, profile };
-        let mut placing = Placing::new(tracker.clone());
+        let mut placing = Placing::new(tracker.clone(), 1);
         let mut refused = Vec::new();
         self.search(&layer, &[template.node()], |search| {
             for pod in pods {

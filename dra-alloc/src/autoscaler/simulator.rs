@@ -13,7 +13,7 @@ use crate::allocator::Allocator;
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::explain::Detail;
-use crate::pods::{GangSearch, NodeCheck, PodOptions};
+use crate::pods::{FitQuestion, GangSearch, NodeCheck, PodOptions};
 use crate::search::budget::Budget;
 
 /// Simulator of nodes that come and go: [`ScaleSimulator::scale_up`], [`ScaleSimulator::expansion_options`],
@@ -24,8 +24,8 @@ use crate::search::budget::Budget;
 /// affinities are the caller's ([`ScaleSimulator::with_fit`]).
 #[derive(Clone)]
 pub struct ScaleSimulator<'s> {
-    pub(super) classes: &'s Classes,
-    pub(super) selectors: &'s SelectorCache,
+    pub(crate) classes: &'s Classes,
+    pub(crate) selectors: &'s SelectorCache,
     options: PodOptions,
     now: Timestamp,
     budget: Budget<'s>,
@@ -71,12 +71,27 @@ impl<'s> ScaleSimulator<'s> {
     }
 
     /// Returns the group of a pod.
-    pub(super) fn group_of(&self, pod: &Pod) -> Option<&'s PodGroup> {
+    pub(crate) fn group_of(&self, pod: &Pod) -> Option<&'s PodGroup> {
         self.groups.get(&[pod.namespace(), pod.group_name()?]).copied()
     }
 
+    /// Returns true if nodes are checked by more than devices.
+    pub(crate) const fn is_checked(&self) -> bool {
+        self.fit.is_some()
+    }
+
+    /// Asks the caller's check of nodes.
+    pub(crate) fn check(&self, question: &FitQuestion<'_>) -> Result<(), String> {
+        self.fit.map_or(Ok(()), |fit| fit.fits(question))
+    }
+
+    /// Builds an allocator without explanations.
+    pub(crate) fn allocator<'a>(&'a self, inventory: &'a Inventory) -> Allocator<'a> {
+        Allocator::new(self.options.scheduler(), inventory, self.classes).with_selector_cache(self.selectors)
+    }
+
     /// Asks a question about pods on nodes.
-    pub(super) fn search<R>(
+    pub(crate) fn search<R>(
         &self,
         inventory: &Inventory,
         nodes: &[&Node],
@@ -93,7 +108,7 @@ impl<'s> ScaleSimulator<'s> {
         }
     }
 
-    pub(super) const fn options(&self) -> PodOptions {
+    pub(crate) const fn options(&self) -> PodOptions {
         self.options
     }
 }

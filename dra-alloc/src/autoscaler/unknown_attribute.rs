@@ -14,16 +14,16 @@ use crate::pods::ClaimLookup;
 
 /// A template, and what is needed to find the attributes that claims read.
 #[derive(Clone, Copy)]
-pub(super) struct UnknownAttributes<'t> {
-    pub(super) template: &'t NodeTemplate,
-    pub(super) classes: &'t Classes,
-    pub(super) selectors: &'t SelectorCache,
-    pub(super) profile: Profile,
+pub(crate) struct UnknownAttributes<'t> {
+    pub(crate) template: &'t NodeTemplate,
+    pub(crate) classes: &'t Classes,
+    pub(crate) selectors: &'t SelectorCache,
+    pub(crate) profile: Profile,
 }
 
 impl UnknownAttributes<'_> {
     /// Checks that no pending claim of a pod depends on an unknown attribute.
-    pub(super) fn check(self, pod: &Pod, claims: &impl ClaimLookup) -> Result<(), PlacementError> {
+    pub(crate) fn check(self, pod: &Pod, claims: &impl ClaimLookup) -> Result<(), PlacementError> {
         if self.template.unknown_attributes().is_empty() {
             return Ok(());
         }

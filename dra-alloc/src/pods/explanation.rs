@@ -231,7 +231,7 @@ impl PodExplanation {
         self.suggestions.iter_mut().find(|known| known.change == *change || known.change.to_string() == text)
     }
 
-    pub(super) fn set_holdings(&mut self, holdings: Vec<GangHolding>) {
+    pub(crate) fn set_holdings(&mut self, holdings: Vec<GangHolding>) {
         self.holdings = holdings;
     }
 

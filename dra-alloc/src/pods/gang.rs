@@ -19,26 +19,43 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use super::cycle::{GroupRound, PodCycle};
 use super::explanation::{GangHolding, PodExplanation};
-use super::filter::FilterVerdict;
+use super::filter::{FilterVerdict, NodeFilterError};
 use super::gang_error::{GangError, MemberError};
 use super::gang_placement::{GangPlacement, PlacedGang};
 use super::identity::PodIdentity;
+use super::known_refusals::KnownRefusals;
 use super::node_check::{FitQuestion, NodeCheck};
 use super::options::PodOptions;
 use super::status_code::StatusCode;
 use super::tracker::ClaimTracker;
 use crate::allocator::Allocator;
+use crate::explain::Detail;
 use crate::search::budget::Budget;
 
 /// Context in which a gang is placed: the allocator, the nodes, and everything else that a cycle needs.
 pub struct GangSearch<'s> {
     allocator: &'s Allocator<'s>,
+    /// The same without explanations: only a "no" for all nodes is explained.
+    quiet: Allocator<'s>,
     nodes: Vec<&'s Node>,
     options: PodOptions,
     now: Timestamp,
     budget: Budget<'s>,
     fit: Option<&'s dyn NodeCheck>,
     quorum: Option<NonZeroUsize>,
+}
+
+/// One pod of a gang, with what counts for its place.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'m> {
+    pub(crate) pod: &'m Pod,
+    pub(crate) group: Option<&'m PodGroup>,
+    /// Pods that have a place already.
+    pub(crate) placed: &'m [GangPlacement],
+    /// Pods that are gone before.
+    pub(crate) gone: &'m [&'m Pod],
+    /// Positions of the nodes to try, in their order; `None` for all.
+    pub(crate) among: Option<&'m [usize]>,
 }
 
 impl<'s> GangSearch<'s> {
@@ -52,6 +69,7 @@ impl<'s> GangSearch<'s> {
     ) -> Self {
         Self {
             allocator,
+            quiet: allocator.clone().with_explanation(Detail::Off),
             nodes: nodes.into_iter().collect(),
             options,
             now,
@@ -100,12 +118,13 @@ impl<'s> GangSearch<'s> {
         let (mut placed, mut round) = (Vec::new(), GroupRound::of_group());
         let (mut left_out, mut members) = (Vec::new(), 0);
         for pod in pods {
-            let member = Index::from(members);
+            let index = Index::from(members);
             members += 1;
-            match self.place_member(pod, group, tracker, &mut round, &placed) {
+            let member = Member { pod, group, placed: &placed, gone: &[], among: None };
+            match self.place_member(&member, tracker, &mut round, None) {
                 Ok(placement) => placed.push(placement),
                 Err(reason) => {
-                    left_out.push(GangError { member, pod: PodIdentity::new(pod, self.options), reason });
+                    left_out.push(GangError { member: index, pod: PodIdentity::new(pod, self.options), reason });
                     if self.quorum.is_none() {
                         break;
                     }
@@ -127,26 +146,45 @@ impl<'s> GangSearch<'s> {
     }
 
     /// Places one pod beside those placed so far. An error leaves nothing of it in flight.
+    ///
+    /// Nodes that are known to refuse the pod are passed over, and looked at only to explain a "no".
     pub(crate) fn place_member(
         &self,
-        pod: &Pod,
-        group: Option<&PodGroup>,
+        member: &Member<'_>,
         tracker: &mut ClaimTracker,
         round: &mut GroupRound,
-        placed: &[GangPlacement],
+        known: Option<&mut KnownRefusals>,
     ) -> Result<GangPlacement, MemberError> {
-        let cycle = PodCycle::pre_filter(pod, group, tracker, self.allocator.classes(), round, self.options)?;
+        match self.place_by(&self.quiet, member, tracker, round, known) {
+            Err(MemberError::NoNode(_)) => self.place_by(self.allocator, member, tracker, round, None),
+            answer => answer,
+        }
+    }
+
+    fn place_by(
+        &self,
+        allocator: &Allocator<'s>,
+        member: &Member<'_>,
+        tracker: &mut ClaimTracker,
+        round: &mut GroupRound,
+        mut known: Option<&mut KnownRefusals>,
+    ) -> Result<GangPlacement, MemberError> {
+        let pod = member.pod;
+        let cycle = PodCycle::pre_filter(pod, member.group, tracker, self.allocator.classes(), round, self.options)?;
+        let kind = known.as_mut().and_then(|known| known.kind_of(pod, cycle.as_ref()));
         let mut explanation = PodExplanation::default();
         let placement = |node: &str, cycle| {
             let pod = PodIdentity::new(pod, self.options);
             GangPlacement { pod, node: node.to_owned(), cycle }
         };
-        let filter = cycle.as_ref().map(|cycle| cycle.node_filter(self.allocator, tracker.state()));
+        let filter = cycle.as_ref().map(|cycle| cycle.node_filter(allocator, tracker.state()));
         let mut best: Option<(&str, FilterVerdict)> = None;
-        for node in self.nodes.iter().copied() {
+        for (index, node) in self.among(member) {
             let name = node.metadata.name.as_deref().unwrap_or_default();
-            if let Some(Err(reason)) = self.fit.map(|fit| fit.fits(&FitQuestion::new(pod, node).with_in_flight(placed)))
-            {
+            if known.as_ref().is_some_and(|known| known.has(kind, index)) {
+                continue;
+            }
+            if let Err(reason) = self.check(member, node) {
                 explanation.add_other(name, reason);
                 continue;
             }
@@ -164,7 +202,14 @@ impl<'s> GangSearch<'s> {
                 Some(refusal) if refusal.code() == StatusCode::Error => {
                     return Err(MemberError::Ended(refusal.clone()));
                 }
-                Some(_) => explanation.add_verdict(name, &verdict),
+                Some(refusal) => {
+                    if *refusal == NodeFilterError::CannotAllocate
+                        && let Some(known) = &mut known
+                    {
+                        known.add(kind, index);
+                    }
+                    explanation.add_verdict(name, &verdict);
+                }
             }
         }
         drop(filter);
@@ -176,8 +221,21 @@ impl<'s> GangSearch<'s> {
             }
             return Ok(placement(name, Some(cycle)));
         }
-        explanation.set_holdings(holdings(placed));
+        explanation.set_holdings(holdings(member.placed));
         Err(MemberError::NoNode(Box::new(explanation)))
+    }
+
+    /// Returns the nodes to try for a pod, with their positions.
+    fn among(&self, member: &Member<'_>) -> impl Iterator<Item = (usize, &'s Node)> {
+        let named = member.among.into_iter().flatten().copied();
+        let all = 0..if member.among.is_none() { self.nodes.len() } else { 0 };
+        named.chain(all).filter_map(|index| Some((index, *self.nodes.get(index)?)))
+    }
+
+    /// Asks the caller's check of nodes.
+    fn check(&self, member: &Member<'_>, node: &Node) -> Result<(), String> {
+        let question = || FitQuestion::new(member.pod, node).with_in_flight(member.placed).with_gone(member.gone);
+        self.fit.map_or(Ok(()), |fit| fit.fits(&question()))
     }
 }
 

@@ -103,6 +103,7 @@ mod gang_placement;
 mod hints;
 mod identity;
 mod in_flight;
+mod known_refusals;
 mod lookup;
 mod node_allocatable;
 mod node_allocatable_wire;
@@ -156,6 +157,9 @@ pub use status_code::StatusCode;
 pub use tracker::ClaimTracker;
 pub use write::{ApiResponse, ClaimWrite};
 
+pub(crate) use gang::Member;
 pub(crate) use hints::{freed_drivers, is_news_of_claim};
+pub(crate) use known_refusals::KnownRefusals;
 pub(crate) use owner::block_owner_deletion;
 pub(crate) use post_filter::deallocated;
+pub(crate) use reserve::with_allocation;

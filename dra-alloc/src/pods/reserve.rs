@@ -128,7 +128,7 @@ impl PodCycle {
     }
 
     /// Takes back what the cycle has in flight. Nothing of it is written.
-    pub(super) fn take_back(&mut self, tracker: &mut ClaimTracker) {
+    pub(crate) fn take_back(&mut self, tracker: &mut ClaimTracker) {
         for claim in &mut self.claims {
             claim.release(tracker);
         }
@@ -152,7 +152,7 @@ impl CycleClaim {
 }
 
 /// Returns the claim as it will be after the binding.
-pub(super) fn with_allocation(claim: &ResourceClaim, allocation: AllocationResult) -> ResourceClaim {
+pub(crate) fn with_allocation(claim: &ResourceClaim, allocation: AllocationResult) -> ResourceClaim {
     let mut claim = claim.clone();
     add_finalizer(&mut claim);
     claim.status.get_or_insert_default().allocation = Some(allocation);

@@ -26,16 +26,16 @@ pub enum BudgetPolicy {
 
 /// Disruption budgets of a cluster, by namespace.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DisruptionBudgets<'c> {
+pub(crate) struct DisruptionBudgets<'c> {
     budgets: Vec<&'c PodDisruptionBudget>,
     by_namespace: BTreeMap<&'c str, Vec<usize>>,
 }
 
 /// Positions of the budgets that cover a pod.
-pub(super) type Covering = SmallVec<[usize; 2]>;
+pub(crate) type Covering = SmallVec<[usize; 2]>;
 
 impl<'c> DisruptionBudgets<'c> {
-    pub(super) fn new(budgets: impl IntoIterator<Item = &'c PodDisruptionBudget>) -> Self {
+    pub(crate) fn new(budgets: impl IntoIterator<Item = &'c PodDisruptionBudget>) -> Self {
         let mut all = Self::default();
         for budget in budgets {
             let namespace = budget.metadata.namespace.as_deref().unwrap_or_default();
@@ -47,7 +47,7 @@ impl<'c> DisruptionBudgets<'c> {
 
     /// Returns the budgets that cover a pod: those of its namespace that select its labels, but for those that count the
     /// pod as disrupted already.
-    pub(super) fn covering(&self, pod: &Pod) -> Covering {
+    pub(crate) fn covering(&self, pod: &Pod) -> Covering {
         let Some(labels) = pod.metadata.labels.as_ref().filter(|labels| !labels.is_empty()) else {
             return Covering::new();
         };
@@ -62,25 +62,25 @@ impl<'c> DisruptionBudgets<'c> {
     }
 
     /// Returns a charge of these budgets from which nothing is taken yet.
-    pub(super) fn charge(&self) -> Charge<'_> {
+    pub(crate) fn charge(&self) -> Charge<'_> {
         Charge { budgets: &self.budgets, taken: BTreeMap::new() }
     }
 
     /// Returns a budget by its position.
-    pub(super) fn budget(&self, position: usize) -> Option<&'c PodDisruptionBudget> {
+    pub(crate) fn budget(&self, position: usize) -> Option<&'c PodDisruptionBudget> {
         self.budgets.get(position).copied()
     }
 }
 
 /// Disruptions charged to budgets.
-pub(super) struct Charge<'b> {
+pub(crate) struct Charge<'b> {
     budgets: &'b [&'b PodDisruptionBudget],
     taken: BTreeMap<usize, i64>,
 }
 
 impl Charge<'_> {
     /// Charges a victim to the budgets that cover it. Returns those that do not allow it, and are charged nevertheless.
-    pub(super) fn add(&mut self, covering: &Covering) -> Covering {
+    pub(crate) fn add(&mut self, covering: &Covering) -> Covering {
         let exceeded = covering.iter().filter(|position| {
             let status = self.budgets.get(**position).and_then(|budget| budget.status.as_ref());
             let allowed = i64::from(status.and_then(|status| status.disruptions_allowed).unwrap_or_default());

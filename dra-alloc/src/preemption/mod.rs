@@ -52,4 +52,6 @@ pub use occupant::InMemoryStage;
 pub use question::{CandidateLimit, DevicePreemption, Harm, Preemption};
 pub use view::{InMemoryPlace, PreemptionView};
 
+pub(crate) use disruption::DisruptionBudgets;
 pub use nnn::scheduling::VictimDevices;
+pub(crate) use pending_claim::least_devices;

@@ -8,7 +8,7 @@ pub(super) fn is_allocated(claim: &ResourceClaim) -> bool {
 }
 
 /// Returns the number of devices that a claim needs at least, of those that can't be shared, if it has no allocation yet.
-pub(super) fn least_devices(claim: &ResourceClaim) -> usize {
+pub(crate) fn least_devices(claim: &ResourceClaim) -> usize {
     if is_allocated(claim) {
         return 0;
     }

@@ -94,6 +94,29 @@ impl InventoryLayer<'_> {
         self.below.close_gaps();
     }
 
+    /// Returns a mark, to which [`InventoryLayer::undo_to`] goes back.
+    pub(crate) fn mark(&self) -> usize {
+        self.before.len()
+    }
+
+    /// Takes the changes since a mark back.
+    pub(crate) fn undo_to(&mut self, mark: usize) {
+        while self.before.len() > mark
+            && let Some(before) = self.before.pop()
+        {
+            match before {
+                Before::Slice(index, slice) => {
+                    self.below.remove(index);
+                    if let Some(slice) = slice {
+                        self.below.put(index, slice);
+                    }
+                }
+                Before::Rules(name, Some(rules)) => drop(self.below.rules.insert(name, rules)),
+                Before::Rules(name, None) => drop(self.below.rules.remove(&name)),
+            }
+        }
+    }
+
     /// Returns true if a slice has the name.
     pub(crate) fn has_slice(&mut self, name: &str) -> bool {
         !self.below.named(name).is_empty()
@@ -128,18 +151,7 @@ impl InventoryLayer<'_> {
 
 impl Drop for InventoryLayer<'_> {
     fn drop(&mut self) {
-        while let Some(before) = self.before.pop() {
-            match before {
-                Before::Slice(index, slice) => {
-                    self.below.remove(index);
-                    if let Some(slice) = slice {
-                        self.below.put(index, slice);
-                    }
-                }
-                Before::Rules(name, Some(rules)) => drop(self.below.rules.insert(name, rules)),
-                Before::Rules(name, None) => drop(self.below.rules.remove(&name)),
-            }
-        }
+        self.undo_to(0);
         self.below.slices.truncate(self.positions);
         self.below.rules_stamp = self.rules_stamp;
     }

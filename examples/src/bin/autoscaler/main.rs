@@ -12,6 +12,7 @@ mod live;
 #[cfg(not(feature = "live"))]
 #[path = "no_live.rs"]
 mod live;
+mod moves;
 mod scaling;
 
 use std::collections::BTreeSet;
@@ -33,8 +34,8 @@ use scaling::{Answer, Question, ScalingArgs, ScalingError};
 const CLUSTER: &str = include_str!("../../../data/autoscaler/cluster.yaml");
 
 /// Kinds of objects that questions about devices use.
-const USED_BY_QUESTIONS: [&str; 6] =
-    ["DeviceClass", "DeviceTaintRule", "Node", "PodGroup", "ResourceClaim", "ResourceSlice"];
+const USED_BY_QUESTIONS: [&str; 7] =
+    ["DeviceClass", "DeviceTaintRule", "Node", "PodDisruptionBudget", "PodGroup", "ResourceClaim", "ResourceSlice"];
 
 /// Lists the nodes of a cluster that are in use, reserved or removable, with the reasons; answers what a new node would take, and
 /// what can go

@@ -11,6 +11,7 @@ use dra_alloc::autoscaler::{
     ScaleUpError, release,
 };
 use dra_alloc::claims::ClaimKey;
+use dra_alloc::consolidation::MoveRules;
 use dra_alloc::pods::{ClaimLookup, ClaimTracker, FitQuestion, GangPlacement, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Classes, DeviceId, GateSet, Inventory, StateError, allocated_devices};
@@ -23,14 +24,17 @@ use examples::placing::with_budget;
 use examples::release_args::ReleaseArgs;
 use examples::workload::node_of;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, UnremovableReason};
 use serde::Serialize;
 
-/// Largest number of nodes that are candidates for removal: each is judged together with those before it.
-const MAX_CANDIDATES: usize = 100;
+use super::moves::{Moves, must_stay};
+
+/// Largest number of nodes that are candidates for removal.
+const MAX_CANDIDATES: usize = 1_000;
 
 /// Flags of questions about devices. Of a pod's other wishes only node selectors, taints and cordoned nodes are looked at.
 #[derive(Args, Clone, Debug)]
@@ -42,9 +46,13 @@ pub(crate) struct ScalingArgs {
     /// Attribute (domain/name) whose value is not known before the node exists
     #[arg(long, value_name = "ATTRIBUTE", requires = "simulate_group")]
     unknown: Vec<String>,
-    /// Say which nodes can go together, with the devices of all their pods found elsewhere: 100 candidates at most
+    /// Say which nodes can go together, with the devices of all their pods found elsewhere: 1,000 candidates at most
     #[arg(long, group = "question")]
     scale_down: bool,
+    /// Plan which nodes can be emptied, those with the fewest devices in use first: the moves of pods in their order. Annotations
+    /// that forbid a move count, and disruption budgets, which are not read with --live
+    #[arg(long, group = "question")]
+    consolidate: bool,
     /// Say what becomes free when a pod is removed
     #[arg(long, value_name = "NAMESPACE/NAME", group = "question")]
     remove_pod: Vec<String>,
@@ -61,6 +69,7 @@ pub(crate) struct ClusterParts<'a> {
     pub(crate) nodes: Vec<&'a Node>,
     pub(crate) pods: Vec<&'a Pod>,
     pub(crate) pod_groups: &'a [PodGroup],
+    pub(crate) budgets: &'a [PodDisruptionBudget],
     pub(crate) inventory: &'a mut Inventory,
     pub(crate) classes: &'a Classes,
     pub(crate) claims: &'a ClaimTracker,
@@ -115,6 +124,7 @@ pub(crate) enum Answer {
     Groups(Vec<Simulated>),
     Nodes(Nodes),
     Claims(Vec<Released>),
+    Moves(Moves),
 }
 
 #[derive(Debug, Serialize)]
@@ -134,9 +144,9 @@ struct Placed {
 }
 
 #[derive(Debug, Serialize)]
-struct Refused {
-    name: String,
-    reason: String,
+pub(crate) struct Refused {
+    pub(crate) name: String,
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -157,7 +167,7 @@ pub(crate) struct Released {
 impl ScalingArgs {
     /// Reads the question of the command line; `None` if there is none.
     pub(crate) fn question(&self) -> Result<Option<Question<'_>>, ScalingError> {
-        if !self.scale_down && self.simulate_group.is_empty() && self.remove_pod.is_empty() {
+        if !self.scale_down && !self.consolidate && self.simulate_group.is_empty() && self.remove_pod.is_empty() {
             return Ok(None);
         }
         let (gates, templates) = (self.gates()?, self.templates()?);
@@ -198,7 +208,7 @@ impl Question<'_> {
     /// about; nor need nodes, unless it is about all.
     pub(crate) fn subject(&self) -> Subject<'_> {
         match self.args.remove_pod.as_slice() {
-            [] if self.args.scale_down => Subject::All,
+            [] if self.args.scale_down || self.args.consolidate => Subject::All,
             [] => Subject::Pending,
             names => Subject::Named(names),
         }
@@ -238,6 +248,7 @@ impl Question<'_> {
             nodes: manifests.nodes.iter().collect(),
             pods: manifests.pods.iter().collect(),
             pod_groups: &manifests.pod_groups,
+            budgets: &manifests.budgets,
             inventory: &mut Inventory::new(manifests.slices.iter().cloned()).with_taint_rules(rules),
             classes: &Classes::new(manifests.classes.iter().cloned()),
             claims: &claims,
@@ -262,6 +273,9 @@ impl Question<'_> {
                 .with_fit(&fit);
             if self.args.scale_down {
                 return Ok(Answer::Nodes(scale_down(&simulator, cluster)?));
+            }
+            if self.args.consolidate {
+                return Ok(Answer::Moves(consolidate(&simulator, cluster)?));
             }
             let priced = self.templates.iter().map(|(_, price, template)| (template, *price));
             let pods = self.pending(cluster.pods);
@@ -299,16 +313,33 @@ impl Question<'_> {
     }
 }
 
-fn scale_down(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Result<Nodes, ScalingError> {
+/// Returns the names of the nodes that are candidates: the first of those that are there.
+fn candidates<'c>(cluster: &ClusterParts<'c>) -> impl Iterator<Item = &'c str> + use<'c> {
     // Once for a program that keeps its answer.
     static TOO_MANY: Once = Once::new();
-    let blocked = blocked_nodes(&cluster)?;
-    let snapshot = ClusterSnapshot::new(cluster.nodes.iter().copied(), cluster.pods);
     if cluster.nodes.len() > MAX_CANDIDATES {
         TOO_MANY.call_once(|| say(&format_args!("autoscaler: only the first {MAX_CANDIDATES} nodes are candidates")));
     }
-    let names = cluster.nodes.iter().filter_map(|node| node.metadata.name.as_deref());
-    let names = names.take(MAX_CANDIDATES).filter(|name| !blocked.contains_key(*name));
+    let names: Vec<&str> = cluster.nodes.iter().filter_map(|node| node.metadata.name.as_deref()).collect();
+    names.into_iter().take(MAX_CANDIDATES)
+}
+
+fn consolidate(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Result<Moves, ScalingError> {
+    let blocked = blocked_nodes(&cluster)?;
+    let snapshot = ClusterSnapshot::new(cluster.nodes.iter().copied(), cluster.pods.iter().copied());
+    let names = candidates(&cluster).filter(|name| !blocked.contains_key(*name));
+    let pinned = cluster.pods.iter().filter(|pod| must_stay(pod)).filter_map(|pod| pod.metadata.uid.as_deref());
+    let rules = MoveRules::default().with_budgets(cluster.budgets).with_pinned(pinned);
+    let answer = simulator.consolidate(cluster.inventory, cluster.claims, &snapshot, names, &rules);
+    let kept = answer.kept.iter().map(|(node, reason)| Refused { name: node.clone(), reason: reason.to_string() });
+    let blocked = blocked.iter().map(|(node, reason)| Refused { name: node.clone(), reason: reason.clone() });
+    Ok(Moves::new(&answer.plan, kept.chain(blocked).collect()))
+}
+
+fn scale_down(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Result<Nodes, ScalingError> {
+    let blocked = blocked_nodes(&cluster)?;
+    let names: Vec<&str> = candidates(&cluster).filter(|name| !blocked.contains_key(*name)).collect();
+    let snapshot = ClusterSnapshot::new(cluster.nodes.iter().copied(), cluster.pods);
     let answer = simulator.scale_down(cluster.inventory, cluster.claims, &snapshot, names);
     let kept = |(node, obstacle): &(String, RemovalError)| Refused { name: node.clone(), reason: obstacle.to_string() };
     let kept = answer.kept.iter().map(kept);
@@ -396,6 +427,7 @@ impl fmt::Display for Answer {
                 moved.iter().try_for_each(|placed| writeln!(f, "{placed}"))?;
                 kept.iter().try_for_each(|refused| writeln!(f, "{} stays: {}", refused.name, refused.reason))
             }
+            Self::Moves(moves) => write!(f, "{moves}"),
             Self::Claims(claims) if claims.is_empty() => writeln!(f, "no claim changes"),
             Self::Claims(claims) => claims.iter().try_for_each(|claim| {
                 let free = if claim.free.is_empty() { "nothing".to_owned() } else { claim.free.join(", ") };

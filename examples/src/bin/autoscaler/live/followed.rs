@@ -74,6 +74,7 @@ impl<'q> Followed<'q> {
                     .collect()
             },
             pod_groups: &[],
+            budgets: &[],
             inventory: &mut view.inventory,
             classes: &view.classes,
             claims: &view.claims,

@@ -1,0 +1,245 @@
+//! Nodes that are emptied one after the other: each on top of the places that the pods of those before it have found.
+//!
+//! A plan is kept and added to. When the next node goes, its pods leave, and with them those that the plan has put there; each finds
+//! another place, or the node stays and everything is as before. Nodes that have refused a kind of pods are not asked again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dra_device::DeviceId;
+use dra_device::internal::of_allocation;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::AllocationResult;
+
+use super::cluster_snapshot::{ClusterSnapshot, ends_with_its_node, name_of, takes_pods};
+use super::copied_claims::only_node;
+use super::leaving::{check_stranded, delete_slices};
+use super::placing::PlacementError;
+use super::rehearsal::Rehearsal;
+use super::release::claims_of;
+use super::removal_error::RemovalError;
+use super::simulator::ScaleSimulator;
+use crate::cluster::inventory::{Inventory, InventoryLayer};
+use crate::cluster::state::AllocatedState;
+use crate::pods::{
+    ClaimLookup, ClaimTracker, GangHolding, GangPlacement, KnownRefusals, Member, MemberError, PodIdentity,
+};
+
+/// Order in which nodes are tried for a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeOrder {
+    /// That of the snapshot.
+    Listed,
+    /// The node with the fewest free devices first.
+    Fullest,
+}
+
+/// A pod that has left its node.
+#[derive(Clone, Copy)]
+pub(crate) struct Mover<'e> {
+    /// Name of the node that it has left first.
+    pub(crate) from: &'e str,
+    pub(crate) pod: &'e Pod,
+}
+
+/// Nodes that are emptied one after the other.
+pub(crate) struct Emptying<'e, 'i> {
+    simulator: &'e ScaleSimulator<'e>,
+    snapshot: &'e ClusterSnapshot<'e>,
+    layer: InventoryLayer<'i>,
+    nodes: Vec<&'e Node>,
+    index_of: BTreeMap<&'e str, usize>,
+    order: NodeOrder,
+    known: KnownRefusals,
+    gone: BTreeSet<usize>,
+    plan: Plan<'e>,
+}
+
+/// Places that were found so far, which a trial changes and takes back.
+#[derive(Clone)]
+struct Plan<'e> {
+    rehearsal: Rehearsal,
+    /// Pods that were put on each node.
+    moved: BTreeMap<usize, Vec<Mover<'e>>>,
+    /// Numbers of free devices, where their order counts.
+    free: Vec<usize>,
+    /// Nodes that may take a pod, in the order in which they are tried.
+    open: BTreeSet<(usize, usize)>,
+    /// True if a pod that came has devices that several nodes see.
+    is_spread: bool,
+}
+
+impl<'e, 'i> Emptying<'e, 'i> {
+    pub(crate) fn new(
+        simulator: &'e ScaleSimulator<'e>,
+        inventory: &'i mut Inventory,
+        tracker: &ClaimTracker,
+        snapshot: &'e ClusterSnapshot<'e>,
+        order: NodeOrder,
+    ) -> Self {
+        let nodes: Vec<&Node> = snapshot.nodes().collect();
+        let layer = inventory.layer();
+        let free = |node: &&Node| match order {
+            NodeOrder::Listed => 0,
+            NodeOrder::Fullest => free_devices(&layer, tracker.state(), name_of(node)),
+        };
+        let free: Vec<usize> = nodes.iter().map(free).collect();
+        let open = nodes.iter().zip(&free).enumerate().filter(|(_, (node, _))| takes_pods(node));
+        let open = open.map(|(index, (_, free))| (*free, index)).collect();
+        let rehearsal = Rehearsal::new(tracker.clone());
+        let plan = Plan { rehearsal, moved: BTreeMap::new(), free, open, is_spread: false };
+        let (known, gone) = (KnownRefusals::new(nodes.len()), BTreeSet::new());
+        let index_of = nodes.iter().enumerate().map(|(index, node)| (name_of(node), index)).collect();
+        Self { simulator, snapshot, layer, nodes, index_of, order, known, gone, plan }
+    }
+
+    /// Sorts nodes by the number of devices that are in use on them, and by name.
+    pub(crate) fn emptiest_first<'n>(&self, mut nodes: Vec<&'n str>) -> Vec<&'n str> {
+        let state = self.plan.rehearsal.tracker.state();
+        nodes.sort_by_cached_key(|node| {
+            let slices = self.layer.slices_of_node(node);
+            let devices: usize = slices.map(|slice| slice.spec.devices.as_ref().map_or(0, Vec::len)).sum();
+            (devices.saturating_sub(free_devices(&self.layer, state, node)), *node)
+        });
+        nodes
+    }
+
+    /// Returns the pods that have left their nodes, each with the name of its new node.
+    pub(crate) fn moved(&self) -> impl Iterator<Item = (Mover<'e>, &'e str)> {
+        let on = self.plan.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(self.nodes.get(*index)?))));
+        on.flat_map(|(pods, node)| pods.iter().map(move |mover| (*mover, node)))
+    }
+
+    /// Empties one more node. If it has to stay, everything is as before.
+    pub(crate) fn empty(&mut self, node: &str) -> Result<(), Box<RemovalError>> {
+        let found = self.index_of.get(node).copied().filter(|index| !self.gone.contains(index));
+        let Some(index) = found else {
+            return Err(Box::new(RemovalError::NodeNotFound { node: node.to_owned() }));
+        };
+        let (before, mark) = (self.plan.clone(), self.layer.mark());
+        self.known.mark();
+        self.gone.insert(index);
+        let emptied = self.leave(index).and_then(|movers| self.find_places(movers));
+        if emptied.is_err() {
+            self.gone.remove(&index);
+            self.layer.undo_to(mark);
+            let plan = std::mem::replace(&mut self.plan, before);
+            let number = |plan: &Plan<'_>, node| plan.moved.get(&node).map(Vec::len);
+            self.known.forget_latest(|node| plan.is_spread || number(&plan, node) != number(&self.plan, node));
+        }
+        emptied
+    }
+
+    /// Lets all pods of a node leave, and takes its slices away. Returns the pods that need another place, those with the most
+    /// devices first where the fullest node is tried first.
+    fn leave(&mut self, index: usize) -> Result<Vec<Mover<'e>>, Box<RemovalError>> {
+        let Some(node) = self.nodes.get(index).copied() else { return Ok(Vec::new()) };
+        let own = self.snapshot.pods_on(name_of(node)).unwrap_or_default().iter();
+        let mut movers: Vec<Mover<'_>> = own.map(|pod| Mover { from: name_of(node), pod }).collect();
+        movers.extend(self.plan.moved.remove(&index).into_iter().flatten());
+        if let Some(free) = self.plan.free.get(index) {
+            self.plan.open.remove(&(*free, index));
+        }
+        let pods: Vec<&Pod> = movers.iter().map(|mover| mover.pod).collect();
+        if self.order == NodeOrder::Fullest {
+            let tracker = &self.plan.rehearsal.tracker;
+            movers.sort_by_cached_key(|mover| std::cmp::Reverse(devices_of(tracker, mover.pod).len()));
+        }
+        let held: Vec<DeviceId> = pods.iter().flat_map(|pod| devices_of(&self.plan.rehearsal.tracker, pod)).collect();
+        self.plan.rehearsal.leave(&pods)?;
+        let tracker = &self.plan.rehearsal.tracker;
+        let remaining = self.nodes.iter().enumerate().filter(|(index, _)| !self.gone.contains(index));
+        let remaining: Vec<&Node> = remaining.map(|(_, node)| *node).collect();
+        check_stranded(tracker, self.snapshot.waiting(), &remaining, &[node])?;
+        delete_slices(&mut self.layer, &BTreeSet::from([name_of(node)]), tracker.state())?;
+        if held.iter().any(|device| self.layer.device(device).is_some()) {
+            self.known.clear();
+        }
+        movers.retain(|mover| !ends_with_its_node(mover.pod));
+        Ok(movers)
+    }
+
+    fn find_places(&mut self, movers: Vec<Mover<'e>>) -> Result<(), Box<RemovalError>> {
+        let Self { simulator, layer, nodes, index_of, plan, known, order, .. } = self;
+        plan.is_spread = false;
+        let mut placed: Vec<GangPlacement> = if simulator.is_checked() {
+            let moved = plan.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
+            moved
+                .flat_map(|(pods, node)| pods.iter().map(move |mover| (mover, node)))
+                .map(|(mover, node)| {
+                    let pod = PodIdentity::new(mover.pod, simulator.options());
+                    GangPlacement { pod, node: node.to_owned(), cycle: None }
+                })
+                .collect()
+        } else {
+            Vec::new()
+        };
+        simulator.search(layer, nodes, |search| {
+            for mover in movers {
+                let among: Vec<usize> = plan.open.iter().map(|(_, index)| *index).collect();
+                let group = simulator.group_of(mover.pod);
+                let member = Member { pod: mover.pod, group, placed: &placed, gone: &[], among: Some(&among) };
+                let arrival = plan.rehearsal.come(search, &member, known).map_err(|reason| {
+                    let pod = PodIdentity::new(mover.pod, simulator.options());
+                    let reason = plan.with_holdings(reason, nodes);
+                    Box::new(RemovalError::NoPlace { pod, node: mover.from.to_owned(), reason })
+                })?;
+                let Some(index) = index_of.get(arrival.placement.node.as_str()).copied() else { continue };
+                let results = arrival.results.iter().map(|(_, result)| result);
+                plan.is_spread |= results.clone().any(|result| !is_of(result, &arrival.placement.node));
+                if *order == NodeOrder::Fullest {
+                    plan.take(index, results.map(|result| of_allocation(result).len()).sum());
+                }
+                plan.moved.entry(index).or_default().push(mover);
+                if simulator.is_checked() {
+                    placed.push(arrival.placement);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Plan<'_> {
+    /// Adds the devices of the pods that were placed before to the explanation of a refusal.
+    fn with_holdings(&self, reason: PlacementError, nodes: &[&Node]) -> PlacementError {
+        let PlacementError::Unschedulable(MemberError::NoNode(mut explanation)) = reason else { return reason };
+        let on = self.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
+        let holdings =
+            on.flat_map(|(pods, node)| pods.iter().map(move |mover| (mover.pod, node))).filter_map(|(pod, node)| {
+                let devices = devices_of(&self.rehearsal.tracker, pod);
+                let name = pod.metadata.name.clone().unwrap_or_default();
+                (!devices.is_empty()).then(|| GangHolding { pod: name, node: node.to_owned(), devices })
+            });
+        explanation.set_holdings(holdings.collect());
+        PlacementError::Unschedulable(MemberError::NoNode(explanation))
+    }
+
+    /// Takes devices of a node.
+    fn take(&mut self, node: usize, devices: usize) {
+        let Some(free) = self.free.get_mut(node) else { return };
+        self.open.remove(&(*free, node));
+        *free = free.saturating_sub(devices);
+        self.open.insert((*free, node));
+    }
+}
+
+/// Returns the number of free devices in the slices of a node.
+pub(crate) fn free_devices(inventory: &Inventory, state: &AllocatedState, node: &str) -> usize {
+    let devices = inventory.slices_of_node(node).flat_map(|slice| {
+        let ids = slice.spec.devices.iter().flatten();
+        ids.map(|device| DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, &device.name))
+    });
+    devices.filter(|device| !state.is_allocated(device)).count()
+}
+
+/// Returns the devices that the claims of a pod hold.
+pub(crate) fn devices_of(claims: &impl ClaimLookup, pod: &Pod) -> Vec<DeviceId> {
+    let claims = claims_of(pod).filter_map(|named| claims.claim(&named.claim.namespace, &named.claim.name));
+    let results = claims.flat_map(|claim| dra_device::allocated_devices(claim));
+    results.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device)).collect()
+}
+
+/// Returns true if an allocation can be used on a node alone.
+fn is_of(allocation: &AllocationResult, node: &str) -> bool {
+    allocation.node_selector.as_ref().and_then(only_node) == Some(node)
+}

@@ -1,0 +1,150 @@
+//! Plans of moves: steps in an order in which each is feasible, and what has to be kept meanwhile.
+
+use std::sync::Arc;
+
+use dra_attrs::Index;
+use dra_device::claims::ClaimKey;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceSlice};
+
+use crate::autoscaler::NodeTemplate;
+use crate::pods::PodIdentity;
+
+/// A pod that gets another place.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PodMove {
+    /// The pod.
+    pub pod: PodIdentity,
+    /// Name of the node that it leaves; `None` for a pod that waits.
+    pub from: Option<String>,
+    /// Name of the node that it gets; `None` if it is evicted and waits.
+    pub to: Option<String>,
+    /// Claims of the pod with the allocations that they get.
+    pub results: Vec<(ClaimKey, AllocationResult)>,
+}
+
+/// A node that does not exist yet.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct NewNode {
+    /// Position of the offer.
+    pub offer: Index<NodeTemplate>,
+    /// Price of the node, in the caller's unit.
+    pub price: u64,
+    /// The node.
+    pub node: Node,
+    /// Slices that come with the node.
+    pub slices: Vec<Arc<ResourceSlice>>,
+}
+
+impl NewNode {
+    /// Returns the name of the node.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.node.metadata.name.as_deref().unwrap_or_default()
+    }
+}
+
+/// Quality of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MoveProof {
+    /// No other plan costs less.
+    Least,
+    /// Other plans may cost less, but no less than this.
+    AtLeast {
+        /// Lower bound of the cost, or of the price of new nodes.
+        cost: u64,
+    },
+}
+
+/// Moves in waves, with the nodes that come before and go after them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MovePlan {
+    /// Nodes that come first.
+    pub new_nodes: Vec<NewNode>,
+    /// Moves, in an order in which each pod finds its devices free. Those of a wave may be made at once: budgets allow it.
+    pub waves: Vec<Vec<PodMove>>,
+    /// Pods that fit after the moves, with their places.
+    pub placed: Vec<PodMove>,
+    /// Names of the nodes that are empty afterwards and go.
+    pub removed: Vec<String>,
+    /// Sum of what the moves cost.
+    pub cost: u64,
+    /// Sum of the prices of new nodes.
+    pub price: u64,
+    /// Quality of the plan.
+    pub proof: MoveProof,
+}
+
+/// A step of a plan. Each is feasible once those before it are made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "whoever carries a plan out handles each kind of step")]
+pub enum PlanStep<'p> {
+    /// Create a node, and wait for its slices.
+    Create(&'p NewNode),
+    /// Cordon a node that will go.
+    Cordon(&'p str),
+    /// Evict these pods, and wait until those that replace them run.
+    Move(&'p [PodMove]),
+    /// Let these pods be scheduled.
+    Place(&'p [PodMove]),
+    /// Remove a node.
+    Remove(&'p str),
+}
+
+/// Condition that has to hold while a plan is carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MoveGuard {
+    /// A node takes no pod: it will go.
+    Cordoned {
+        /// Name of the node.
+        node: String,
+    },
+    /// The devices of a move stay free for its pod: nominate the pod for the node, or keep others away by a taint.
+    Reserved {
+        /// Name of the node.
+        node: String,
+        /// The pod.
+        pod: PodIdentity,
+    },
+}
+
+impl MovePlan {
+    /// Returns the steps in their order: new nodes first, then cordons, moves, the pods that were to fit, and the nodes that go.
+    pub fn steps(&self) -> impl Iterator<Item = PlanStep<'_>> {
+        let created = self.new_nodes.iter().map(PlanStep::Create);
+        let cordoned = self.removed.iter().map(|node| PlanStep::Cordon(node));
+        let moves = self.waves.iter().map(|wave| PlanStep::Move(wave));
+        let placed = (!self.placed.is_empty()).then_some(PlanStep::Place(&self.placed));
+        let removed = self.removed.iter().map(|node| PlanStep::Remove(node));
+        created.chain(cordoned).chain(moves).chain(placed).chain(removed)
+    }
+
+    /// Returns what has to be kept from the begin of the plan to its end.
+    pub fn guards(&self) -> impl Iterator<Item = MoveGuard> {
+        let cordoned = self.removed.iter().map(|node| MoveGuard::Cordoned { node: node.clone() });
+        let reserved = self
+            .waves
+            .iter()
+            .flatten()
+            .chain(&self.placed)
+            .filter_map(|one| Some(MoveGuard::Reserved { node: one.to.clone()?, pod: one.pod.clone() }));
+        cordoned.chain(reserved)
+    }
+
+    pub(super) const fn new() -> Self {
+        Self {
+            new_nodes: Vec::new(),
+            waves: Vec::new(),
+            placed: Vec::new(),
+            removed: Vec::new(),
+            cost: 0,
+            price: 0,
+            proof: MoveProof::AtLeast { cost: 0 },
+        }
+    }
+}
