@@ -168,7 +168,7 @@ impl World {
         drop(filter);
         cycle.record(&name, verdict);
         cycle.reserve(&name, &mut self.tracker, &mut GroupRound::default()).expect("reserved");
-        cycle.unreserve(&mut self.tracker);
+        drop(cycle.unreserve(&mut self.tracker));
         (count, 0)
     }
 

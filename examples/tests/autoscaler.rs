@@ -143,7 +143,7 @@ fn nodes_are_emptied_by_moves_in_their_order() {
     assert!(text.starts_with("cordon: "), "{text}");
     let asked = json_of(&["data/autoscaler/scale-down.yaml", "--consolidate"], "");
     let removable = asked["removable"].as_array().unwrap();
-    let moves: Vec<&serde_json::Value> =
+    let moves: Vec<&Value> =
         asked["waves"].as_array().unwrap().iter().flat_map(|wave| wave.as_array().unwrap()).collect();
     assert!(
         !removable.is_empty()

@@ -97,7 +97,7 @@ async fn figures(program: &Path, args: &[&str], delay: &str, nodes: usize, pods:
     for _ in 1..pods {
         end = next();
     }
-    let processor = Usage::of(scheduler.process.id()).unwrap().processor();
+    let processor = Usage::of(scheduler.process.id()).unwrap().processor;
     let first = scheduler.read.try_recv().ok().map(|read| begin - read);
     cluster.check_devices().await;
     let rate = pods * 1000 / usize::try_from((end - begin).as_millis().max(1)).unwrap();

@@ -17,17 +17,12 @@ const LOOK: Duration = Duration::from_millis(2);
 /// Time and memory that a process has taken up to now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
-    processor: Duration,
+    pub(crate) processor: Duration,
     /// Largest amount that was resident, in MiB.
     memory: u64,
 }
 
 impl Usage {
-    /// Returns the processor time.
-    pub(crate) fn processor(self) -> Duration {
-        self.processor
-    }
-
     /// Reads the usage of a process; `None` if it has ended.
     pub(crate) fn of(process: u32) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
