@@ -58,7 +58,7 @@ impl Api {
         from_value(self.insist("GET", path, &Value::Null)["items"].take())
     }
 
-    /// Makes a call of a binding, once, and says in the words of the libraries what came of it.
+    /// Makes a call of a binding, once, and returns the answer in the words of the libraries.
     fn make(&self, call: &BindingCall) -> Result<ApiResponse, serde_json::Error> {
         let pod = format!("{PODS}/{}", call.pod.name);
         let (method, path, body) = match &call.request {
@@ -168,7 +168,7 @@ impl Scheduler {
 
     /// Places the pods of a gang, or a pod alone, and begins their bindings.
     fn place(&mut self, unit: &[Pod]) -> Result<(), Box<dyn Error>> {
-        // One check for CPU, taints, labels and ports, beside the pods that are nominated, assumed or of the same gang.
+        // One check for CPU, taints, labels and ports, with the pods that are nominated, assumed or of the same gang.
         let fit = |question: &FitQuestion<'_>| {
             let (pod, node) = (question.pod(), question.node());
             let mut usage = self.pods.usage_for(pod, node.metadata.name.as_deref().unwrap_or_default()).into_owned();
