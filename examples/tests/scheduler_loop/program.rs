@@ -102,6 +102,9 @@ impl Api {
     }
 }
 
+/// Call of a binding with its answer.
+type Answer = (BindingCall, ApiResponse);
+
 /// Memories of the scheduler, and the bindings that are open.
 struct Scheduler {
     api: Api,
@@ -112,7 +115,7 @@ struct Scheduler {
     pods: PodMemory,
     claims: ClaimTracker,
     bindings: BTreeMap<String, Binding>,
-    answered: (Sender<(BindingCall, ApiResponse)>, Receiver<(BindingCall, ApiResponse)>),
+    answered: (Sender<Answer>, Receiver<Answer>),
     refused: BTreeMap<String, String>,
 }
 
@@ -187,7 +190,10 @@ impl Scheduler {
         let search = GangSearch::new(&allocator, nodes, self.options, now()).with_fit(&fit);
         let placed = match search.place(unit, None, &mut self.claims) {
             Ok(placed) => placed,
-            Err(error) => return Ok(drop(self.refused.insert(error.pod.name.clone(), error.to_string()))),
+            Err(error) => {
+                self.refused.insert(error.pod.name.clone(), error.to_string());
+                return Ok(());
+            }
         };
         for (pod, place) in unit.iter().zip(placed.pods) {
             let key = PodKey::new(&place.pod.namespace, &place.pod.name, &place.pod.uid);
@@ -207,7 +213,7 @@ impl Scheduler {
                 let (api, answers) = (self.api.clone(), self.answered.0.clone());
                 thread::spawn(move || {
                     let answer = api.make(&call).unwrap_or_else(|error| ApiResponse::Lost(error.to_string()));
-                    answers.send((call, answer))
+                    answers.send((call, answer)).is_ok()
                 });
                 true
             }
