@@ -58,7 +58,7 @@ impl Api {
         from_value(self.insist("GET", path, &Value::Null)["items"].take())
     }
 
-    /// Makes a call of a binding, once, and says in the words of the libraries what came of it.
+    /// Makes a call of a binding, once, and returns the answer in the words of the libraries.
     fn make(&self, call: &BindingCall) -> Result<ApiResponse, serde_json::Error> {
         let pod = format!("{PODS}/{}", call.pod.name);
         let (method, path, body) = match &call.request {
@@ -102,6 +102,9 @@ impl Api {
     }
 }
 
+/// Call of a binding with its answer.
+type Answer = (BindingCall, ApiResponse);
+
 /// Memories of the scheduler, and the bindings that are open.
 struct Scheduler {
     api: Api,
@@ -112,7 +115,7 @@ struct Scheduler {
     pods: PodMemory,
     claims: ClaimTracker,
     bindings: BTreeMap<String, Binding>,
-    answered: (Sender<(BindingCall, ApiResponse)>, Receiver<(BindingCall, ApiResponse)>),
+    answered: (Sender<Answer>, Receiver<Answer>),
     refused: BTreeMap<String, String>,
 }
 
@@ -168,7 +171,7 @@ impl Scheduler {
 
     /// Places the pods of a gang, or a pod alone, and begins their bindings.
     fn place(&mut self, unit: &[Pod]) -> Result<(), Box<dyn Error>> {
-        // One check for CPU, taints, labels and ports, beside the pods that are nominated, assumed or of the same gang.
+        // One check for CPU, taints, labels and ports, with the pods that are nominated, assumed or of the same gang.
         let fit = |question: &FitQuestion<'_>| {
             let (pod, node) = (question.pod(), question.node());
             let mut usage = self.pods.usage_for(pod, node.metadata.name.as_deref().unwrap_or_default()).into_owned();
@@ -187,7 +190,10 @@ impl Scheduler {
         let search = GangSearch::new(&allocator, nodes, self.options, now()).with_fit(&fit);
         let placed = match search.place(unit, None, &mut self.claims) {
             Ok(placed) => placed,
-            Err(error) => return Ok(drop(self.refused.insert(error.pod.name.clone(), error.to_string()))),
+            Err(error) => {
+                self.refused.insert(error.pod.name.clone(), error.to_string());
+                return Ok(());
+            }
         };
         for (pod, place) in unit.iter().zip(placed.pods) {
             let key = PodKey::new(&place.pod.namespace, &place.pod.name, &place.pod.uid);
@@ -207,7 +213,7 @@ impl Scheduler {
                 let (api, answers) = (self.api.clone(), self.answered.0.clone());
                 thread::spawn(move || {
                     let answer = api.make(&call).unwrap_or_else(|error| ApiResponse::Lost(error.to_string()));
-                    answers.send((call, answer))
+                    answers.send((call, answer)).is_ok()
                 });
                 true
             }
