@@ -7,6 +7,7 @@
 //! nanoseconds of one pod and the number of states that were searched. `by_state` asks each state and allocates on one node,
 //! `attempt` asks each node, `filter` each node of a pod's cycle, `filter_record_score` scores them too, records the verdict of one
 //! node and reserves. Paths that end in `_alone` ask each node for itself, as a caller without a list of nodes does.
+//! The case `no` has 500 nodes all of whose GPUs are held, and a class that reads an attribute: `plain` and `explained` ask each node.
 //! `one_node_changed` is `by_state` after a device of one node is held, and its Node object has changed.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a measurement, run by hand")]
 
@@ -14,6 +15,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
+use dra_alloc::explain::Detail;
 use dra_alloc::pods::{ClaimTracker, GroupRound, PodCycle, PodOptions};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Fit, Index, Inventory, Nodes, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -195,9 +197,42 @@ impl World {
     }
 }
 
+/// Asks full nodes for a device of a class that reads an attribute, without explanations and with them.
+fn refuse(repeats: usize) -> Result<(), Box<dyn Error>> {
+    const NODES: usize = 500;
+    let world = World::new(NODES, 1)?;
+    let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {"selectors": [
+        {"cel": {"expression": "device.attributes['gpu.example.com'].model == 'h100'"}},
+        {"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}}))?;
+    let (classes, mut state) = (Classes::new([class]), AllocatedState::default());
+    for (node, gpu) in (0..NODES).flat_map(|node| (0..8).map(move |gpu| (node, gpu))) {
+        state.hold(&DeviceId::new("gpu.example.com", &format!("n{node}"), &format!("gpu-{gpu}")));
+    }
+    for (path, detail) in [("plain", Detail::Off), ("explained", Detail::Summary)] {
+        let allocator = Allocator::new(Profile::V1_37, &world.inventory, &classes).with_explanation(detail);
+        let mut best = u128::MAX;
+        for _ in 0..repeats.max(2) {
+            let begin = Instant::now();
+            let verdicts = allocator.allocate_each(&state, &world.list, [&world.claim], Budget::default());
+            let refused =
+                verdicts.filter(|verdict| verdict.as_ref().is_ok_and(|it| it.outcome == Outcome::Unsatisfied));
+            assert_eq!(black_box(refused.count()), NODES);
+            best = best.min(begin.elapsed().as_nanos());
+        }
+        println!(
+            "{}",
+            json!({"case": "no", "nodes": NODES, "states": 1, "path": path, "ns_per_pod": u64::try_from(best)?})
+        );
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let repeats: usize = std::env::args().nth(1).map_or(Ok(20), |text| text.parse())?;
     let number = |at| std::env::args().nth(at).map(|text| text.parse::<usize>()).transpose();
+    if std::env::args().nth(2).is_none_or(|only| only == "no") {
+        refuse(repeats)?;
+    }
     let (only, sizes, counts) = (std::env::args().nth(2), number(3)?, number(4)?);
     for nodes in sizes.map_or(vec![500, 5_000], |only| vec![only]) {
         for states in counts.map_or(vec![1, 50, nodes], |only| vec![only]) {
