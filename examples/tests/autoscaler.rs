@@ -132,7 +132,7 @@ fn nodes_go_together_and_those_that_stay_say_why() {
 nodes that can go together: a
   ml/left on c: gpu.example.com/c/gpu-1, fabric.example.com/fabric/link-0
 b stays: pod ml/middle on node b: 0/1 nodes are available: 1 no free device of class gpu; possible on 1 node once other claims give back what they hold; pod left on c, placed before it, holds gpu.example.com/c/gpu-1
-c stays: pod ml/left on node a: 0/1 nodes are available: 1 no free device of class gpu; possible on 1 node once other claims give back what they hold
+c stays: pod ml/right on node c: 0/1 nodes are available: 1 no free device of class gpu; possible on 1 node once other claims give back what they hold
 ";
     assert_eq!(answer(&["data/autoscaler/scale-down.yaml", "--scale-down"]), expected);
 }
@@ -143,7 +143,7 @@ fn nodes_are_emptied_by_moves_in_their_order() {
     assert!(text.starts_with("cordon: "), "{text}");
     let asked = json_of(&["data/autoscaler/scale-down.yaml", "--consolidate"], "");
     let removable = asked["removable"].as_array().unwrap();
-    let moves: Vec<&serde_json::Value> =
+    let moves: Vec<&Value> =
         asked["waves"].as_array().unwrap().iter().flat_map(|wave| wave.as_array().unwrap()).collect();
     assert!(
         !removable.is_empty()
