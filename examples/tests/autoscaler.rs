@@ -132,7 +132,7 @@ fn nodes_go_together_and_those_that_stay_say_why() {
 nodes that can go together: a
   ml/left on c: gpu.example.com/c/gpu-1, fabric.example.com/fabric/link-0
 b stays: pod ml/middle on node b: 0/1 nodes are available: 1 no free device of class gpu; possible on 1 node once other claims give back what they hold; pod left on c, placed before it, holds gpu.example.com/c/gpu-1
-c stays: pod ml/left on node a: 0/1 nodes are available: 1 no free device of class gpu; possible on 1 node once other claims give back what they hold
+c stays: pod ml/right on node c: 0/1 nodes are available: 1 no free device of class gpu; possible on 1 node once other claims give back what they hold
 ";
     assert_eq!(answer(&["data/autoscaler/scale-down.yaml", "--scale-down"]), expected);
 }

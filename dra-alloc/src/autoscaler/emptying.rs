@@ -51,6 +51,8 @@ pub(crate) struct Emptying<'e, 'i> {
     order: NodeOrder,
     known: KnownRefusals,
     gone: BTreeSet<usize>,
+    /// Claims before anybody left.
+    before: ClaimTracker,
     plan: Plan<'e>,
 }
 
@@ -89,7 +91,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
         let plan = Plan { rehearsal, moved: BTreeMap::new(), free, open, is_spread: false };
         let (known, gone) = (KnownRefusals::new(nodes.len()), BTreeSet::new());
         let index_of = nodes.iter().enumerate().map(|(index, node)| (name_of(node), index)).collect();
-        Self { simulator, snapshot, layer, nodes, index_of, order, known, gone, plan }
+        Self { simulator, snapshot, layer, nodes, index_of, order, known, gone, before: tracker.clone(), plan }
     }
 
     /// Sorts nodes by the number of devices that are in use on them, and by name.
@@ -159,7 +161,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
     }
 
     fn find_places(&mut self, movers: Vec<Mover<'e>>) -> Result<(), Box<RemovalError>> {
-        let Self { simulator, layer, nodes, index_of, plan, known, order, .. } = self;
+        let Self { simulator, layer, nodes, index_of, plan, known, order, before, .. } = self;
         plan.is_spread = false;
         let mut placed: Vec<GangPlacement> = if simulator.is_checked() {
             let moved = plan.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
@@ -180,7 +182,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
                 let member = Member { pod: mover.pod, group, placed: &placed, gone: &[], among: Some(&among) };
                 let arrival = plan.rehearsal.come(search, &member, known).map_err(|reason| {
                     let pod = PodIdentity::new(mover.pod, simulator.options());
-                    let reason = plan.with_holdings(reason, nodes);
+                    let reason = plan.with_holdings(reason, nodes, before);
                     Box::new(RemovalError::NoPlace { pod, node: mover.from.to_owned(), reason })
                 })?;
                 let Some(index) = index_of.get(arrival.placement.node.as_str()).copied() else { continue };
@@ -201,12 +203,14 @@ impl<'e, 'i> Emptying<'e, 'i> {
 
 impl Plan<'_> {
     /// Adds the devices of the pods that were placed before to the explanation of a refusal.
-    fn with_holdings(&self, reason: PlacementError, nodes: &[&Node]) -> PlacementError {
+    fn with_holdings(&self, reason: PlacementError, nodes: &[&Node], before: &ClaimTracker) -> PlacementError {
         let PlacementError::Unschedulable(MemberError::NoNode(mut explanation)) = reason else { return reason };
         let on = self.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
         let holdings =
             on.flat_map(|(pods, node)| pods.iter().map(move |mover| (mover.pod, node))).filter_map(|(pod, node)| {
-                let devices = devices_of(&self.rehearsal.tracker, pod);
+                let kept = devices_of(before, pod);
+                let mut devices = devices_of(&self.rehearsal.tracker, pod);
+                devices.retain(|device| !kept.contains(device));
                 let name = pod.metadata.name.clone().unwrap_or_default();
                 (!devices.is_empty()).then(|| GangHolding { pod: name, node: node.to_owned(), devices })
             });

@@ -1,7 +1,7 @@
 //! New nodes of several shapes: all pods are placed, at the least price where that is said; daemon sets' pods come first.
 
 use dra_alloc::autoscaler::NodeTemplate;
-use dra_alloc::consolidation::{MovePlan, MoveProof, MoveRules, NodeOffer, PlanStep};
+use dra_alloc::consolidation::{MovePlan, MoveProof, MoveRules, NewNode, NodeOffer, PlanStep};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{from_value, json};
 
@@ -80,7 +80,7 @@ fn a_shape_that_is_too_small_is_left_out() {
     let needed = with_simulator(|simulator| {
         simulator.nodes_needed(&mut world.inventory(), &world.tracker(), &offers, &pods).unwrap()
     });
-    let names: Vec<&str> = needed.nodes.iter().map(|new| new.name()).collect();
+    let names: Vec<&str> = needed.nodes.iter().map(NewNode::name).collect();
     assert_eq!((names, needed.price), (vec!["two-gpus"], 20));
     assert_eq!(needed.refused[0].0.name, "ten");
     assert!(needed.refused[0].1.to_string().contains("10 wanted"), "{}", needed.refused[0].1);
