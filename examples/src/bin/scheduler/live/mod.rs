@@ -231,15 +231,17 @@ impl<'a> LiveScheduler<'a> {
     /// Looks at the bindings that wait for devices, and at writes of which nobody knows if they were stored.
     fn look(&mut self) -> Result<(), LiveError> {
         let (at, has_news) = self.looked;
-        if !has_news && at.elapsed() < LOOK {
-            return Ok(());
+        if at.elapsed() >= LOOK {
+            // All claims are looked at: not after each change.
+            self.looked = (Instant::now(), false);
+            let claims = self.view.claims.calls_in_doubt();
+            if !claims.is_empty() && !self.endings.values().any(|ending| ending.attempt.is_none()) {
+                self.end(Ending { claims, ..Ending::default() });
+            }
+            return self.go_on_with_waiting();
         }
-        self.looked = (Instant::now(), false);
-        let claims = self.view.claims.calls_in_doubt();
-        if !claims.is_empty() && !self.endings.values().any(|ending| ending.attempt.is_none()) {
-            self.end(Ending { claims, ..Ending::default() });
-        }
-        self.go_on_with_waiting()
+        self.looked.1 = false;
+        if has_news { self.go_on_with_waiting() } else { Ok(()) }
     }
 
     /// Takes the changes that have come already.
