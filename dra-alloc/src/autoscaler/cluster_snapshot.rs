@@ -37,7 +37,8 @@ impl<'c> ClusterSnapshot<'c> {
     /// use dra_alloc::autoscaler::ClusterSnapshot;
     /// use k8s_openapi::api::core::v1::Node;
     /// use nnn::memory::PodMemory;
-    /// let snapshot = ClusterSnapshot::of_memory([&Node::default()], &PodMemory::default());
+    /// let (nodes, memory) = ([Node::default()], PodMemory::default());
+    /// let snapshot = ClusterSnapshot::of_memory(&nodes, &memory);
     /// # let _ = snapshot;
     /// ```
     pub fn of_memory(nodes: impl IntoIterator<Item = &'c Node>, memory: &'c PodMemory) -> Self {
