@@ -116,7 +116,7 @@ impl World {
         for answer in asked.by_state(Budget::default()) {
             searches += 1;
             if answer.fit == Ok(Fit::Yes) {
-                fitting += answer.node_count();
+                fitting += answer.number_of_nodes();
                 first = first.or_else(|| answer.nodes().next());
             }
         }

@@ -60,7 +60,7 @@ impl StateFit<'_> {
 
     /// Returns the number of the nodes.
     #[must_use]
-    pub fn node_count(&self) -> usize {
+    pub fn number_of_nodes(&self) -> usize {
         match &self.nodes {
             Members::All(all) => all.len(),
             Members::Some(some) => some.len(),

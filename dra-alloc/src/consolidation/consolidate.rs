@@ -21,13 +21,13 @@ pub struct Consolidation {
     /// Plan that empties them.
     pub plan: MovePlan,
     /// Names of the candidates that have to stay, each with the reason.
-    pub kept: Vec<(String, KeptNode)>,
+    pub kept: Vec<(String, KeptNodeError)>,
 }
 
 /// Reason why a node is not emptied.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum KeptNode {
+pub enum KeptNodeError {
     /// A pod on it must not move.
     #[error("pod {}/{} must not move", pod.namespace, pod.name)]
     Pinned {
@@ -71,7 +71,8 @@ impl ScaleSimulator<'_> {
         let mut emptying = Emptying::new(self, inventory, tracker, snapshot, NodeOrder::Fullest);
         for node in emptying.emptiest_first(distinct(candidates)) {
             let obstacle = self.obstacle(tracker, snapshot, node, rules);
-            let emptied = obstacle.map_or(Ok(()), Err).and_then(|()| emptying.empty(node).map_err(KeptNode::Obstacle));
+            let emptied =
+                obstacle.map_or(Ok(()), Err).and_then(|()| emptying.empty(node).map_err(KeptNodeError::Obstacle));
             match emptied {
                 Ok(()) => plan.removed.push(node.to_owned()),
                 Err(reason) => kept.push((node.to_owned(), reason)),
@@ -94,7 +95,7 @@ impl ScaleSimulator<'_> {
         });
         for from in stuck.iter().flat_map(|unit| &unit.pods).map(|mover| mover.from) {
             if let Some(position) = plan.removed.iter().position(|node| node == from) {
-                kept.push((plan.removed.remove(position), KeptNode::NoOrder));
+                kept.push((plan.removed.remove(position), KeptNodeError::NoOrder));
             }
         }
         (plan.waves, plan.cost) = in_waves(sequence, rules);
@@ -108,14 +109,14 @@ impl ScaleSimulator<'_> {
         snapshot: &ClusterSnapshot<'_>,
         node: &str,
         rules: &MoveRules<'_>,
-    ) -> Option<KeptNode> {
+    ) -> Option<KeptNodeError> {
         let pods = snapshot.pods_on(node).unwrap_or_default().iter();
         let units: Vec<Unit<'_>> = units(pods.map(|pod| Mover { from: node, pod }), tracker, rules);
         let fixed = units.iter().find(|unit| !unit.is_movable)?;
         let pinned = fixed.pods().find(|pod| rules.is_pinned(pod));
-        pinned.map(|pod| KeptNode::Pinned { pod: PodIdentity::new(pod, self.options()) }).or_else(|| {
+        pinned.map(|pod| KeptNodeError::Pinned { pod: PodIdentity::new(pod, self.options()) }).or_else(|| {
             let [namespace, name] = rules.exceeded(fixed.pods()).into_iter().next()?;
-            Some(KeptNode::Budget { namespace, name })
+            Some(KeptNodeError::Budget { namespace, name })
         })
     }
 }

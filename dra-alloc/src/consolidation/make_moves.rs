@@ -15,7 +15,7 @@ use k8s_openapi::api::resource::v1::AllocationResult;
 use super::joint_places::{Guest, JointPlaces, Places};
 use super::move_plan::{MovePlan, MoveProof, PodMove};
 use super::move_rules::MoveRules;
-use super::moves_answer::{MovesAnswer, NoMoves};
+use super::moves_answer::{MovesAnswer, NoMovesError};
 use super::node_class::classes;
 use super::order::{Going, in_order};
 use super::subsets::{Queue, Subset};
@@ -84,7 +84,7 @@ impl ScaleSimulator<'_> {
     ///
     /// ```
     /// use dra_alloc::autoscaler::{ClusterSnapshot, ScaleSimulator};
-    /// use dra_alloc::consolidation::{MoveRules, MovesAnswer, NoMoves};
+    /// use dra_alloc::consolidation::{MoveRules, MovesAnswer, NoMovesError};
     /// use dra_alloc::pods::{ClaimTracker, PodOptions};
     /// use dra_alloc::selector::SelectorCache;
     /// use dra_alloc::{Budget, Classes, Inventory, Profile};
@@ -106,7 +106,7 @@ impl ScaleSimulator<'_> {
     /// let simulator = ScaleSimulator::new(&classes, &selectors, options, Timestamp::UNIX_EPOCH);
     /// let (inventory, snapshot, rules) = (Inventory::default(), ClusterSnapshot::default(), MoveRules::default());
     /// let answer = simulator.make_moves(&inventory, &tracker, &snapshot, &[&pod], &rules, Budget::default());
-    /// assert_eq!(answer, MovesAnswer::NoMoves(NoMoves::NotEnough { free: 0, wanted: 1 }));
+    /// assert_eq!(answer, MovesAnswer::NoMoves(NoMovesError::NotEnough { free: 0, wanted: 1 }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -157,16 +157,16 @@ impl ScaleSimulator<'_> {
     }
 
     /// Returns the reason that keeps a pod from all nodes, whoever moves.
-    fn blocked(&self, tracker: &ClaimTracker, pod: &Pod) -> Option<NoMoves> {
+    fn blocked(&self, tracker: &ClaimTracker, pod: &Pod) -> Option<NoMovesError> {
         let identity = || PodIdentity::new(pod, self.options());
         let round = GroupRound::of_group();
         match PodCycle::pre_filter(pod, self.group_of(pod), tracker, self.classes, &round, self.options()) {
             Err(blocked) => {
                 let reason = PlacementError::from(crate::pods::MemberError::from(blocked));
-                Some(NoMoves::Blocked { pod: identity(), reason: Box::new(reason) })
+                Some(NoMovesError::Blocked { pod: identity(), reason: Box::new(reason) })
             }
             Ok(Some(cycle)) if cycle.extended_resource_names().next().is_some() => {
-                Some(NoMoves::ExtendedResources { pod: identity() })
+                Some(NoMovesError::ExtendedResources { pod: identity() })
             }
             Ok(_) => None,
         }
@@ -192,13 +192,13 @@ impl<'q> Question<'q> {
         let (wanted, free) = (self.wanted(), self.free());
         let may_evict = self.items.iter().any(|item| item.is_evicted);
         if wanted > free && !may_evict {
-            return MovesAnswer::NoMoves(NoMoves::NotEnough { free, wanted });
+            return MovesAnswer::NoMoves(NoMovesError::NotEnough { free, wanted });
         }
         let streams = self.streams();
         match self.search(&streams) {
             Ok(Some(plan)) => MovesAnswer::Moves(plan),
-            Ok(None) => MovesAnswer::NoMoves(self.reason(&streams).unwrap_or(NoMoves::Stopped)),
-            Err(_) => MovesAnswer::NoMoves(NoMoves::Stopped),
+            Ok(None) => MovesAnswer::NoMoves(self.reason(&streams).unwrap_or(NoMovesError::Stopped)),
+            Err(_) => MovesAnswer::NoMoves(NoMovesError::Stopped),
         }
     }
 
@@ -478,7 +478,7 @@ impl<'q> Question<'q> {
     }
 
     /// Returns the reason why no moves help, once all sets were tried.
-    fn reason(&self, streams: &[Stream]) -> Result<NoMoves, Ended> {
+    fn reason(&self, streams: &[Stream]) -> Result<NoMovesError, Ended> {
         let (mut pinned, mut stuck): (Vec<PodIdentity>, Option<usize>) = (Vec::new(), None);
         let options = self.simulator.options();
         let (mut fits_somewhere, all) = (false, |stream: &Stream| stream.in_reach.iter().copied().collect::<Vec<_>>());
@@ -501,15 +501,15 @@ impl<'q> Question<'q> {
             }
         }
         if self.work.is_open.get() {
-            return Ok(NoMoves::Stopped);
+            return Ok(NoMovesError::Stopped);
         }
         if let Some(mover) = stuck.and_then(|unit| self.units.get(unit)).and_then(|unit| unit.pods.first()) {
             let pod = PodIdentity::new(mover.pod, options);
-            return Ok(NoMoves::NoPlace { pod, reason: self.no_place(mover.pod).map(Box::new) });
+            return Ok(NoMovesError::NoPlace { pod, reason: self.no_place(mover.pod).map(Box::new) });
         }
         pinned.sort();
         pinned.dedup();
-        Ok(if fits_somewhere { NoMoves::Pinned { by: pinned } } else { NoMoves::Hopeless })
+        Ok(if fits_somewhere { NoMovesError::Pinned { by: pinned } } else { NoMovesError::Hopeless })
     }
 
     /// Tells if the pods fit once units are gone for good.

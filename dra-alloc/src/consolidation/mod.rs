@@ -29,10 +29,10 @@ mod subsets;
 mod unit;
 mod work;
 
-pub use consolidate::{Consolidation, KeptNode};
+pub use consolidate::{Consolidation, KeptNodeError};
 pub use move_plan::{MoveGuard, MovePlan, MoveProof, NewNode, PlanStep, PodMove};
 pub use move_rules::MoveRules;
-pub use moves_answer::{MovesAnswer, NoMoves};
+pub use moves_answer::{MovesAnswer, NoMovesError};
 pub use new_nodes::{NodeOffer, NodesNeeded, OfferError};
-pub use plan_check::PlanFault;
+pub use plan_check::PlanFaultError;
 pub use replace_nodes::ReplaceError;

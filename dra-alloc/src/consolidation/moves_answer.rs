@@ -11,13 +11,13 @@ pub enum MovesAnswer {
     /// The pods fit after these moves; without any if they fit as it is.
     Moves(Box<MovePlan>),
     /// No moves help.
-    NoMoves(NoMoves),
+    NoMoves(NoMovesError),
 }
 
 /// Reason why no moves help.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NoMoves {
+pub enum NoMovesError {
     /// The pods need more devices than are free: only fewer pods help, or more nodes.
     #[error("{wanted} devices are wanted, and {free} are free")]
     NotEnough {

@@ -21,7 +21,7 @@ use crate::pods::{ClaimTracker, KnownRefusals, PodIdentity};
 /// Part of a plan that does not hold any longer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PlanFault {
+pub enum PlanFaultError {
     /// A node of the plan is not there.
     #[error("node {node} is not there")]
     NodeGone {
@@ -104,7 +104,7 @@ impl MovePlan {
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         rules: &MoveRules<'_>,
-    ) -> Vec<PlanFault> {
+    ) -> Vec<PlanFaultError> {
         let mut nodes: Vec<&Node> = snapshot.nodes().collect();
         let mut layer = inventory.layer();
         for new in &self.new_nodes {
@@ -146,7 +146,7 @@ struct Check<'c> {
     nodes: &'c [&'c Node],
     inventory: &'c Inventory,
     rules: &'c MoveRules<'c>,
-    faults: Vec<PlanFault>,
+    faults: Vec<PlanFaultError>,
 }
 
 impl<'c> Check<'c> {
@@ -158,9 +158,9 @@ impl<'c> Check<'c> {
             let node = self.index_of.get(name).and_then(|index| self.nodes.get(*index));
             let node_name = name.to_owned();
             match node {
-                None => self.faults.push(PlanFault::NodeGone { node: node_name }),
+                None => self.faults.push(PlanFaultError::NodeGone { node: node_name }),
                 Some(node) if !takes_pods(node) && targets.contains(name) => {
-                    self.faults.push(PlanFault::NodeCordoned { node: node_name });
+                    self.faults.push(PlanFaultError::NodeCordoned { node: node_name });
                 }
                 Some(_) => {}
             }
@@ -171,7 +171,7 @@ impl<'c> Check<'c> {
         let evicted = wave.iter().filter(|moved| self.is_to_move(moved));
         let pods: Vec<&Pod> = evicted.filter_map(|moved| self.pods.get(moved.pod.uid.as_str()).copied()).collect();
         for [namespace, name] in self.rules.exceeded(pods) {
-            self.faults.push(PlanFault::Budget { namespace, name, wave: number });
+            self.faults.push(PlanFaultError::Budget { namespace, name, wave: number });
         }
     }
 
@@ -211,18 +211,18 @@ impl<'c> Check<'c> {
         let identity = moved.pod.clone();
         let found = self.pods.get(moved.pod.uid.as_str()).copied();
         let Some(pod) = found.filter(|pod| !ends_with_its_node(pod)) else {
-            self.faults.push(PlanFault::PodGone { pod: identity });
+            self.faults.push(PlanFaultError::PodGone { pod: identity });
             return None;
         };
         if node_of(pod) != moved.from.as_deref().unwrap_or_default() {
             if moved.to.as_deref().is_some_and(|to| to == node_of(pod)) {
                 return None;
             }
-            self.faults.push(PlanFault::PodElsewhere { pod: identity, node: node_of(pod).to_owned() });
+            self.faults.push(PlanFaultError::PodElsewhere { pod: identity, node: node_of(pod).to_owned() });
             return None;
         }
         if self.rules.is_pinned(pod) && moved.from.is_some() {
-            self.faults.push(PlanFault::PodPinned { pod: identity });
+            self.faults.push(PlanFaultError::PodPinned { pod: identity });
             return None;
         }
         let Some(to) = moved.to.as_deref() else { return Some((pod, None)) };
@@ -235,7 +235,7 @@ impl<'c> Check<'c> {
     fn add_no_place(&mut self, sequence: &Sequence<'_, 'c>, moved: &PodMove, reason: Option<PlacementError>) {
         let (taken, lost) = self.conflicts(sequence, moved);
         let (pod, node) = (moved.pod.clone(), moved.to.clone().unwrap_or_default());
-        self.faults.push(PlanFault::NoPlace { pod, node, taken, lost, reason: reason.map(Box::new) });
+        self.faults.push(PlanFaultError::NoPlace { pod, node, taken, lost, reason: reason.map(Box::new) });
     }
 
     /// Returns the devices of a move that others hold, and those that are not there.
@@ -263,7 +263,7 @@ impl<'c> Check<'c> {
             let pods = snapshot.pods_on(node).unwrap_or_default().iter();
             for pod in pods.filter(|pod| !planned.contains(pod.uid()) && !ends_with_its_node(pod)) {
                 let pod = PodIdentity::new(pod, simulator.options());
-                self.faults.push(PlanFault::PodAdded { pod, node: node.clone() });
+                self.faults.push(PlanFaultError::PodAdded { pod, node: node.clone() });
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 
-use super::consolidate::{KeptNode, in_waves};
+use super::consolidate::{KeptNodeError, in_waves};
 use super::move_plan::{MovePlan, MoveProof};
 use super::move_rules::MoveRules;
 use super::new_nodes::{Made, NewNodes, NodeOffer, OfferError, devices_wanted};
@@ -28,7 +28,7 @@ pub enum ReplaceError {
         node: String,
         /// The reason.
         #[source]
-        reason: KeptNode,
+        reason: KeptNodeError,
     },
     /// A pod finds a place neither on the nodes that stay nor on new ones.
     #[error("pod {}/{} finds no place", pod.namespace, pod.name)]

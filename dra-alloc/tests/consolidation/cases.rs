@@ -1,12 +1,12 @@
 //! Decisive cases of moves.
 
-use dra_alloc::consolidation::{MoveProof, MoveRules, MovesAnswer, NoMoves};
+use dra_alloc::consolidation::{MoveProof, MoveRules, MovesAnswer, NoMovesError};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde_json::{from_value, json};
 
 use super::world::{World, allocate, carry_out, claim, node, pod, slice, texts};
 
-fn reason(world: &World, pods: &[&str], rules: &MoveRules<'_>) -> NoMoves {
+fn reason(world: &World, pods: &[&str], rules: &MoveRules<'_>) -> NoMovesError {
     match world.moves(pods, rules) {
         MovesAnswer::NoMoves(reason) => reason,
         MovesAnswer::Moves(plan) => panic!("{plan:?}"),
@@ -36,14 +36,14 @@ fn three_moves_empty_the_first_of_equal_nodes() {
 fn moves_make_no_devices() {
     let mut world = World::of(&[&[4], &[4, 4]]);
     world.wait("t", 8);
-    assert_eq!(reason(&world, &["t"], &MoveRules::default()), NoMoves::NotEnough { free: 4, wanted: 8 });
+    assert_eq!(reason(&world, &["t"], &MoveRules::default()), NoMovesError::NotEnough { free: 4, wanted: 8 });
 }
 
 #[test]
 fn a_pod_without_another_place_is_named() {
     let mut world = World::of(&[&[5], &[5], &[5]]);
     world.wait("t", 6);
-    let NoMoves::NoPlace { pod, reason } = reason(&world, &["t"], &MoveRules::default()) else { panic!() };
+    let NoMovesError::NoPlace { pod, reason } = reason(&world, &["t"], &MoveRules::default()) else { panic!() };
     assert_eq!(pod.name, "n1-0");
     let reason = reason.unwrap().to_string();
     assert!(reason.starts_with("0/2 nodes are available: 2 too few: 3 of 8 free, 5 wanted of class gpu"), "{reason}");
@@ -66,7 +66,7 @@ fn pinned_pods_are_named_for_each_node() {
     world.wait("t", 8);
     let pinned: Vec<String> = (1..=8).map(|number| format!("n{number}-1")).collect();
     let rules = MoveRules::default().with_pinned(pinned.iter().map(String::as_str));
-    let NoMoves::Pinned { by } = reason(&world, &["t"], &rules) else { panic!() };
+    let NoMovesError::Pinned { by } = reason(&world, &["t"], &rules) else { panic!() };
     assert_eq!(by.into_iter().map(|pod| pod.name).collect::<Vec<_>>(), pinned);
 }
 
@@ -106,7 +106,7 @@ fn pods_that_share_a_claim_move_together() {
     assert_eq!(texts(&plan.waves.concat()), ["x n1>n2", "y n1>n2"]);
     // One that must not move keeps both.
     let pinned = MoveRules::default().with_pinned(["y", "n2-0"]);
-    let NoMoves::Pinned { by } = reason(&world, &["t"], &pinned) else { panic!() };
+    let NoMovesError::Pinned { by } = reason(&world, &["t"], &pinned) else { panic!() };
     assert_eq!(by.into_iter().map(|pod| pod.name).collect::<Vec<_>>(), ["n2-0", "x", "y"]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::consolidation::{MovePlan, MoveRules, PlanFault};
+use dra_alloc::consolidation::{MovePlan, MoveRules, PlanFaultError};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde_json::{from_value, json};
 
@@ -14,18 +14,18 @@ fn faults(world: &World, plan: &MovePlan, rules: &MoveRules<'_>) -> BTreeSet<Str
         let (mut inventory, tracker, snapshot) = (world.inventory(), world.tracker(), world.snapshot());
         plan.check(simulator, &mut inventory, &tracker, &snapshot, rules)
     });
-    let text = |fault: &PlanFault| match fault {
-        PlanFault::NoPlace { pod, node, taken, lost, .. } => {
+    let text = |fault: &PlanFaultError| match fault {
+        PlanFaultError::NoPlace { pod, node, taken, lost, .. } => {
             assert!(!taken.is_empty() || !lost.is_empty(), "{fault:?}");
             format!("no place {} {node}", pod.name)
         }
-        PlanFault::PodElsewhere { pod, node } => format!("elsewhere {} {node}", pod.name),
-        PlanFault::PodGone { pod } => format!("gone {}", pod.name),
-        PlanFault::PodAdded { pod, node } => format!("added {} {node}", pod.name),
-        PlanFault::PodPinned { pod } => format!("pinned {}", pod.name),
-        PlanFault::NodeGone { node } => format!("node gone {node}"),
-        PlanFault::NodeCordoned { node } => format!("cordoned {node}"),
-        PlanFault::Budget { name, wave, .. } => format!("budget {name} {wave}"),
+        PlanFaultError::PodElsewhere { pod, node } => format!("elsewhere {} {node}", pod.name),
+        PlanFaultError::PodGone { pod } => format!("gone {}", pod.name),
+        PlanFaultError::PodAdded { pod, node } => format!("added {} {node}", pod.name),
+        PlanFaultError::PodPinned { pod } => format!("pinned {}", pod.name),
+        PlanFaultError::NodeGone { node } => format!("node gone {node}"),
+        PlanFaultError::NodeCordoned { node } => format!("cordoned {node}"),
+        PlanFaultError::Budget { name, wave, .. } => format!("budget {name} {wave}"),
         other => panic!("{other}"),
     };
     faults.iter().map(text).collect()

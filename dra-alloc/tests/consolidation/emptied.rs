@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_alloc::consolidation::{Consolidation, KeptNode, MoveGuard, MoveRules, PlanStep};
+use dra_alloc::consolidation::{Consolidation, KeptNodeError, MoveGuard, MoveRules, PlanStep};
 
 use super::world::{Random, World, carry_out, name_of, node_of, with_simulator};
 
@@ -51,7 +51,7 @@ fn plans_leave_every_pod_its_devices() {
         for (node, reason) in &kept {
             let is_fixed =
                 world.pods.iter().any(|pod| node_of(pod) == node && fixed.contains(&super::world::pod_name(pod)));
-            assert_eq!(matches!(reason, KeptNode::Pinned { .. }), is_fixed, "seed {seed}: {node}: {reason}");
+            assert_eq!(matches!(reason, KeptNodeError::Pinned { .. }), is_fixed, "seed {seed}: {node}: {reason}");
         }
         let steps: Vec<PlanStep<'_>> = plan.steps().collect();
         let place = |is_kind: fn(&PlanStep<'_>) -> bool| steps.iter().position(is_kind);
@@ -62,7 +62,7 @@ fn plans_leave_every_pod_its_devices() {
         let guards = plan.guards().filter(|guard| matches!(guard, MoveGuard::Cordoned { .. })).count();
         assert_eq!(guards, plan.removed.len());
         (removed, moved) = (removed + gone.len(), moved + plan.waves.concat().len());
-        pinned += kept.iter().filter(|(_, reason)| matches!(reason, KeptNode::Pinned { .. })).count();
+        pinned += kept.iter().filter(|(_, reason)| matches!(reason, KeptNodeError::Pinned { .. })).count();
     }
     assert!(removed > 250 && moved > 250 && pinned > 50, "{removed} {moved} {pinned}");
 }

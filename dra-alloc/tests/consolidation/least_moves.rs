@@ -1,6 +1,6 @@
 //! The least moves by brute force, on random clusters of equal devices.
 
-use dra_alloc::consolidation::{MoveProof, MoveRules, MovesAnswer, NoMoves};
+use dra_alloc::consolidation::{MoveProof, MoveRules, MovesAnswer, NoMovesError};
 
 use super::world::{Random, World, carry_out};
 
@@ -79,9 +79,9 @@ fn plans_are_the_least_and_can_be_carried_out() {
                 let free: usize = cluster.iter().map(|(devices, sizes)| devices - sizes.iter().sum::<usize>()).sum();
                 let fits_empty = cluster.iter().any(|(devices, _)| *devices >= wanted);
                 let is_right = match reason {
-                    NoMoves::NotEnough { .. } => free < wanted,
-                    NoMoves::Hopeless => !fits_empty,
-                    NoMoves::NoPlace { .. } => fits_empty && free >= wanted,
+                    NoMovesError::NotEnough { .. } => free < wanted,
+                    NoMovesError::Hopeless => !fits_empty,
+                    NoMovesError::NoPlace { .. } => fits_empty && free >= wanted,
                     _ => false,
                 };
                 assert!(is_right, "seed {seed}: {cluster:?} {wanted}: {reason}");

@@ -116,7 +116,7 @@ impl World {
         let mut seen = BTreeSet::new();
         for answer in asked.by_state(Budget::work(WORK)) {
             counts.states += 1;
-            assert_eq!(answer.node_count(), answer.nodes().count());
+            assert_eq!(answer.number_of_nodes(), answer.nodes().count());
             for node in answer.nodes() {
                 assert!(seen.insert(node), "{told}: node {node} twice");
                 assert_eq!(answer.fit, expected[usize::from(node)], "{told}, node {node}");
