@@ -234,8 +234,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         refuse(repeats)?;
     }
     let (only, sizes, counts) = (std::env::args().nth(2), number(3)?, number(4)?);
-    for nodes in sizes.map_or(vec![500, 5_000], |only| vec![only]) {
-        for states in counts.map_or(vec![1, 50, nodes], |only| vec![only]) {
+    for nodes in sizes.map_or_else(|| vec![500, 5_000], |only| vec![only]) {
+        for states in counts.map_or_else(|| vec![1, 50, nodes], |only| vec![only]) {
             let states = states.min(1 << 11);
             let mut world = World::new(nodes, states)?;
             let mut list = Nodes::new(world.list.clone());

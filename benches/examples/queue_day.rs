@@ -171,13 +171,11 @@ impl Cluster {
                     continue;
                 }
                 let verdict = filter.filter(node, Timestamp::UNIX_EPOCH, Budget::default());
-                match verdict.refusal() {
-                    Some(reason) => refusal.add_node(&cycle, &allocator, reason),
-                    None => {
-                        fitting = Some((name_of(node).to_owned(), verdict));
-                        break;
-                    }
-                }
+                let Some(reason) = verdict.refusal() else {
+                    fitting = Some((name_of(node).to_owned(), verdict));
+                    break;
+                };
+                refusal.add_node(&cycle, &allocator, reason);
             }
         }
         let Some((node, verdict)) = fitting else { return Ok(Err(refusal)) };

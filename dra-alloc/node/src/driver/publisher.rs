@@ -116,8 +116,6 @@ impl Publisher {
     /// none, of which one instance of the driver publishes all.
     #[must_use]
     pub fn new(driver: &str, node_name: Option<&str>, limits: SliceLimits) -> Self {
-        let mut timers = Timers::default();
-        timers.has_quick_repair = true;
         Self {
             driver: driver.to_owned(),
             node_name: node_name.map(str::to_owned),
@@ -127,7 +125,7 @@ impl Publisher {
             stored: BTreeMap::new(),
             is_listed: false,
             memory: Memory::default(),
-            timers,
+            timers: Timers { has_quick_repair: true, ..Timers::default() },
             has_failed: false,
         }
     }
@@ -161,14 +159,18 @@ impl Publisher {
             slices.into_iter().map(|slice| (name_of(&slice).to_owned(), slice)).collect();
         let gone: Vec<ResourceSlice> =
             self.stored.iter().filter(|(name, _)| !new.contains_key(*name)).map(|(_, slice)| slice.clone()).collect();
-        gone.iter().for_each(|slice| self.vanished(slice, now));
+        for slice in &gone {
+            self.vanished(slice, now);
+        }
         if !self.is_listed {
             if new.is_empty() {
                 self.memory = std::mem::take(&mut self.memory).with_generation_floor(now.as_second());
             }
             self.timers.desired_changed_at = Some(now);
         }
-        new.into_values().for_each(|slice| self.shown(slice, now));
+        for slice in new.into_values() {
+            self.shown(slice, now);
+        }
         self.is_listed = true;
     }
 
@@ -225,7 +227,7 @@ impl Publisher {
     }
 
     /// Remembers which gates the answers to dry runs have shown to be off.
-    pub fn learn(&mut self, rehearsal: Rehearsal) {
+    pub fn learn(&mut self, rehearsal: &Rehearsal) {
         let gates: Vec<Gate> = rehearsal.memory.gates_off().iter().copied().collect();
         self.memory = std::mem::take(&mut self.memory).with_gates_off(gates);
     }

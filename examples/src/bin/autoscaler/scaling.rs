@@ -326,9 +326,10 @@ fn candidates<'c>(cluster: &ClusterParts<'c>) -> impl Iterator<Item = &'c str> +
 
 fn consolidate(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Result<Moves, ScalingError> {
     let blocked = blocked_nodes(&cluster)?;
-    let snapshot = ClusterSnapshot::new(cluster.nodes.iter().copied(), cluster.pods.iter().copied());
-    let names = candidates(&cluster).filter(|name| !blocked.contains_key(*name));
+    let names: Vec<&str> = candidates(&cluster).filter(|name| !blocked.contains_key(*name)).collect();
     let pinned = cluster.pods.iter().filter(|pod| must_stay(pod)).filter_map(|pod| pod.metadata.uid.as_deref());
+    let pinned: Vec<&str> = pinned.collect();
+    let snapshot = ClusterSnapshot::new(cluster.nodes.iter().copied(), cluster.pods);
     let rules = MoveRules::default().with_budgets(cluster.budgets).with_pinned(pinned);
     let answer = simulator.consolidate(cluster.inventory, cluster.claims, &snapshot, names, &rules);
     let kept = answer.kept.iter().map(|(node, reason)| Refused { name: node.clone(), reason: reason.to_string() });

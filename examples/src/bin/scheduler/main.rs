@@ -35,6 +35,10 @@ use k8s_openapi::api::resource::v1::ResourceSlice;
 use print::{UnwritableClaim, choices, claims, list, refusals, restrictions, table};
 use schedule::{Answer, Fate, Schedule, ScheduleError, Settings, schedule};
 
+/// Allocator that is faster than that of most systems: objects of the API are many small pieces.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Kinds of objects that the program uses.
 const USED: [&str; 6] = ["DeviceClass", "DeviceTaintRule", "Node", "PodGroup", "ResourceClaim", "ResourceSlice"];
 

@@ -222,7 +222,7 @@ fn a_rehearsal_tells_gates_before_anything_is_published() {
     let (write, stored) = (write.clone(), Server { drops_taints: true, ..Server::default() }.make(write).unwrap());
     let answered = rehearsal.answered(&write, WriteResponse::Stored(&stored), world.now);
     assert!(answered.dropped.iter().all(|lost| lost.gate.gate == Gate::DeviceTaints) && !answered.dropped.is_empty());
-    world.publisher.learn(rehearsal);
+    world.publisher.learn(&rehearsal);
     assert!(world.publisher.memory().gates_off().contains(&Gate::DeviceTaints));
     assert_eq!(world.pass(&pools).len(), 1);
     let published = world.server.stored.values().next().unwrap().spec.devices.clone().unwrap();

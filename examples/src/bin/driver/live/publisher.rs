@@ -144,7 +144,7 @@ impl<'a> LivePublisher<'a> {
             let answered = rehearsal.answered(&write, answer.as_answer(), now());
             answered.dropped.iter().filter(|lost| lost.is_unsafe()).for_each(note_dropped);
         }
-        self.publisher.learn(rehearsal);
+        self.publisher.learn(&rehearsal);
         self.is_rehearsed = true;
         true
     }
