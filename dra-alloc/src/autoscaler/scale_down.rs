@@ -20,7 +20,7 @@ use crate::pods::{ClaimTracker, GangPlacement, PodIdentity};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct NodeRemoval {
-    /// Claims that change when the pods of the nodes go, as [`release`] returns them.
+    /// Claims that change when the pods of the nodes go, as [`release`](super::release()) returns them.
     pub released: Vec<(ResourceClaim, ClaimRelease)>,
     /// Pods with their new nodes, each with the devices that it gets there.
     pub moved: Vec<GangPlacement>,
