@@ -153,7 +153,10 @@ impl State {
             }
             let now = after(60 * self.minutes);
             match open.binding.next(&mut self.memory(), now) {
-                BindingStep::Call(call) => (open.call, open.wait) = (Some(call), None),
+                BindingStep::Call(call) => {
+                    assert!(!self.server.nominates_bound(&call), "a bound pod is nominated");
+                    (open.call, open.wait) = (Some(call), None);
+                }
                 BindingStep::Wait { reason, .. } => open.wait = Some(reason),
                 BindingStep::Bound => {
                     assert_eq!(node_of(&self.server.pods[&name(index)]), Some(open.binding.node()));

@@ -51,8 +51,18 @@ impl ClusterServer {
         self.store(pod)
     }
 
+    /// Returns true if a call nominates a pod that is bound: no binding may ask for it, and one that arrives late is refused.
+    pub(crate) fn nominates_bound(&self, call: &BindingCall) -> bool {
+        let BindingRequest::Status(command) = &call.request else { return false };
+        let is_bound = self.pods.get(&call.pod.name).is_some_and(|pod| node_of(pod).is_some());
+        is_bound && command.patch(NOW).is_some_and(|patch| !patch["status"]["nominatedNodeName"].is_null())
+    }
+
     pub(crate) fn call(&mut self, call: &BindingCall) -> ApiResponse {
         let name = &call.pod.name;
+        if self.nominates_bound(call) {
+            return ApiResponse::Failed("may not be set on pods that are already bound to a node".to_owned());
+        }
         if let BindingRequest::Claim(write) = &call.request {
             return self.claims.call(write);
         }
@@ -68,7 +78,6 @@ impl ClusterServer {
                 let patch = command.patch(NOW).unwrap();
                 assert_eq!(patch["metadata"]["uid"], call.pod.uid);
                 let wanted = &patch["status"]["nominatedNodeName"];
-                assert!(node_of(&pod).is_none() || wanted.is_null(), "a bound pod is not nominated");
                 let set = |pod: &mut Pod| {
                     pod.status.get_or_insert_default().nominated_node_name = wanted.as_str().map(str::to_owned);
                 };
