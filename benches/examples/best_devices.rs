@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use benches::random::Random;
 use dra_alloc::objective::{GroupBy, Objective, PairCost, PairScope, Pairs, Proof, Term};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::Node;
@@ -23,19 +24,6 @@ const STEPS: u64 = 10_000;
 /// Profiles of partitions: name, slices of compute and of memory, and the first memory slice of each place.
 const PROFILES: [(&str, usize, usize, &[usize]); 4] =
     [("1g", 1, 1, &[0, 1, 2, 3, 4, 5, 6]), ("2g", 2, 2, &[0, 2, 4]), ("3g", 3, 4, &[0, 4]), ("7g", 7, 8, &[0])];
-
-/// Random numbers: splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((mixed ^ (mixed >> 31)) % u64::try_from(end).unwrap()).unwrap()
-    }
-}
 
 fn place(card: usize) -> Value {
     json!({

@@ -8,6 +8,7 @@
 
 use std::time::{Duration, Instant};
 
+use benches::random::Random;
 use dra_alloc::autoscaler::{ClusterSnapshot, ScaleSimulator};
 use dra_alloc::consolidation::MoveRules;
 use dra_alloc::explain::Detail;
@@ -25,19 +26,6 @@ const USED_PERCENT: usize = 40;
 
 fn read<T: k8s_openapi::serde::de::DeserializeOwned>(object: Value) -> T {
     from_value(object).unwrap()
-}
-
-/// Random number generator: splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((z ^ (z >> 31)) % u64::try_from(end).unwrap()).unwrap()
-    }
 }
 
 #[derive(Default)]

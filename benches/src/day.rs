@@ -20,6 +20,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSl
 use serde_json::json;
 
 use crate::objects::{GPU, NIC, ask, by_name, claim, class, local, some};
+use crate::random::Random;
 
 /// Pods between two slices that a driver publishes anew.
 const REPUBLISHED: usize = 50;
@@ -132,7 +133,7 @@ impl Day {
         let classes = Classes::new([("gpu", GPU), ("nic", NIC)].map(|(name, driver)| class(name, driver)));
         let kinds = kinds();
         let mut inventory = Inventory::new(slices.iter().cloned());
-        let (mut state, mut random) = (AllocatedState::default(), Random(1));
+        let (mut state, mut random) = (AllocatedState::default(), Draws(Random(1)));
         Allocator::new(Profile::V1_37, &inventory, &classes).prepare(&state, &nodes);
         let mut scheduler = Scheduler {
             nodes,
@@ -183,16 +184,12 @@ fn kinds() -> [ResourceClaim; 4] {
     [ask("gpu", 1), claim(&two, &near), ask("gpu", 8), claim(&list, &json!([]))].map(|[claim]| claim)
 }
 
-/// Numbers that look random and are the same in each run: splitmix64.
-struct Random(u64);
+/// Pods that are drawn.
+struct Draws(Random);
 
-impl Random {
+impl Draws {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((z ^ (z >> 31)) >> 8).unwrap_or_default() % end
+        usize::try_from(self.0.next() >> 8).unwrap_or_default() % end
     }
 
     /// Draws the kind of a pod.

@@ -14,4 +14,5 @@ pub mod case;
 pub mod day;
 pub mod dear_selectors;
 pub mod objects;
+pub mod random;
 pub mod rows;

@@ -45,6 +45,16 @@ fn sum(copies: &[Running], verb: &str, resource: &str) -> usize {
     copies.iter().map(|copy| copy.door.carried_out(verb, resource)).sum()
 }
 
+/// Creates a pod that wants a GPU, and its claim.
+async fn want_gpu(claims: &Api<ResourceClaim>, pods: &Api<Pod>, name: &str) {
+    let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
+    let spec = json!({"devices": {"requests": [request]}});
+    claims.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
+    let spec = json!({"schedulerName": "dra-sdk", "containers": [{"name": "c", "image": "none"}],
+        "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+    pods.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
+}
+
 #[tokio::test]
 async fn two_copies_write_what_one_does() {
     let seconds: u64 = std::env::var("COPIES_SECONDS").map_or(3, |text| text.parse().unwrap());
@@ -95,12 +105,7 @@ async fn two_copies_write_what_one_does() {
     while begin.elapsed() < Duration::from_secs(seconds) {
         let name = format!("n{number}");
         number += 1;
-        let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
-        let spec = json!({"devices": {"requests": [request]}});
-        claims.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
-        let spec = json!({"schedulerName": "dra-sdk", "containers": [{"name": "c", "image": "none"}],
-            "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
-        pods.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
+        want_gpu(&claims, &pods, &name).await;
         let spec = json!({"driver": "gpu.example.com"});
         requests.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
         let is_bound = async || pods.get(&name).await.unwrap().spec.unwrap().node_name.is_some();
@@ -185,12 +190,7 @@ async fn killed_schedulers(seed: u64) {
     for burst in 0..BURSTS {
         for number in 0..BURST {
             let name = format!("p{burst}-{number}");
-            let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
-            let spec = json!({"devices": {"requests": [request]}});
-            claims.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
-            let spec = json!({"schedulerName": "dra-sdk", "containers": [{"name": "c", "image": "none"}],
-                "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
-            pods.create(&POST, &read(json!({"metadata": {"name": name}, "spec": spec}))).await.unwrap();
+            want_gpu(&claims, &pods, &name).await;
         }
         for _ in 0..2 {
             tokio::time::sleep(Duration::from_millis(dice.below(600))).await;
