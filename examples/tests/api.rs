@@ -219,9 +219,7 @@ fn words_of_pages() -> BTreeSet<String> {
         "versions",
     ];
     let pages = pages.iter().map(|page| root().join(format!("docs/{page}.md"))).chain([root().join("README.md")]);
-    // A name that is told as an old one has no user by that.
-    let current = |page: PathBuf| fs::read_to_string(page).unwrap().split("## Old names").next().unwrap().to_owned();
-    pages.flat_map(|page| words_in_backticks(&current(page))).collect()
+    pages.flat_map(|page| words_in_backticks(&fs::read_to_string(page).unwrap())).collect()
 }
 
 fn words_in_backticks(page: &str) -> BTreeSet<String> {
@@ -492,6 +490,23 @@ fn no_function_takes_a_bool() {
     let sources = Sources::read();
     let found: Vec<&String> = sources.lines.iter().filter(takes).collect();
     assert!(found.is_empty(), "what does `true` mean at the caller? {found:?}");
+}
+
+#[test]
+fn decisions_have_no_input_that_a_kep_denies_them() {
+    let rows = [
+        ("fn dra_node::kubelet::ClaimCache::plan_", "ResourceSlice"),
+        ("fn dra_node::kubelet::ClaimCache::plan_unprepare", "ResourceClaim"),
+        ("fn dra_attrs::numa::", "Gate"),
+        ("fn dra_attrs::numa::", "Component"),
+        ("fn dra_attrs::numa::", "Profile"),
+    ];
+    let listing = listing();
+    for (functions, denied) in rows {
+        let takes: Vec<_> = listing.iter().filter(|line| line.contains(functions)).collect();
+        // req: 5945-KUBELET-16, 6072-FORM-10
+        assert!(!takes.is_empty() && takes.iter().all(|line| !line.contains(denied)), "{denied}: {takes:#?}");
+    }
 }
 
 #[test]

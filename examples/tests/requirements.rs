@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const STATUSES: [&str; 4] = ["open", "done", "partial", "process"];
 
 /// Largest number of statements that are not proved whole.
-const MAX_UNPROVED: usize = 30;
+const MAX_UNPROVED: usize = 8;
 
 const HEADER: &str = "id\tsection\trequirement\tstatus\treason";
 

@@ -79,6 +79,10 @@ fn claims_of_one_identity_hold_what_each_of_them_holds() {
     };
     let state = AllocatedState::from_claims([&of("a"), &of("b")], Component::of(Profile::V1_37)).unwrap();
     assert!(state.is_allocated(&id("a")) && state.is_allocated(&id("b")));
+    assert_eq!(state.devices_of_claim(&ClaimId::from(&of("a"))), Some(vec![id("a"), id("b")]));
+    let mut state = state;
+    assert!(state.forget(&of("a")));
+    assert!(state.is_empty());
 }
 
 #[test]

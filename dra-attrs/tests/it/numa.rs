@@ -103,7 +103,7 @@ fn the_list_follows_the_machine_of_the_call() {
 
 #[test]
 fn three_forms() {
-    // req: 6072-FORM-1, 6072-LIST-9, 6072-FORM-10
+    // req: 6072-FORM-1, 6072-LIST-9
     let epyc = epyc();
     assert_eq!(NumaForm::default(), NumaForm::Scalar);
     assert_eq!(epyc.attribute(4, NumaForm::Scalar).unwrap().value, int(4));

@@ -98,6 +98,15 @@ fn arithmetic_is_exact_and_checked() {
     assert_eq!(most.checked_add(quantity("1n")), None);
     assert_eq!(Quantity::from_nanos(i128::MIN, SI).checked_sub(quantity("1n")), None);
     assert_eq!(most.checked_mul(2), None);
+    for (left, right, product) in [
+        ("1500m", "2", "3"),
+        ("1.5", "1500m", "2250m"),
+        ("1n", "500m", "1n"),
+        ("-1500m", "1n", "-2n"),
+        ("0.2", "5", "1"),
+    ] {
+        assert_eq!(quantity(left).saturating_mul(quantity(right)), quantity(product), "{left} x {right}");
+    }
     assert!(quantity("0.1n") == quantity("1n") && quantity("100Ei") == quantity("9223372036854775807"));
     assert!(quantity("1023Mi") < quantity("1Gi"));
     assert_eq!(Quantity::from_units(i64::MIN, SI).to_string(), "-9223372036854775808");

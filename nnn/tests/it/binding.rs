@@ -217,6 +217,7 @@ fn nomination_and_allocation_go_out_together() {
     let placed = placed(&waiting, "host").with_pre_flights(vec![PreFlight::Success]).with_claims(claims.to_vec());
     let output = handle(&mut memory, TrackerInput::CycleSucceeded(placed));
     assert_eq!(output.commands[..3], now[..]);
+    assert_eq!(output.notices, [], "a pod that waits for nothing has its reservation whole");
     assert!(matches!(output.commands[3], Command::Bind { .. }));
     // The gap is the wait on permit and what runs before the plugin.
     let volumes = with(PreBindPlugin::new(VOLUMES), |plugin| plugin.duration = Duration::from_secs(60));

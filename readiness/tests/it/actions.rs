@@ -409,6 +409,9 @@ fn switching_off_and_suspending() {
     // req: 5233-50
     let mut world = tainted(Policy::kep());
     world.policy.mode = PolicyMode::Off;
+    world.is_synced = false;
+    assert!(world.run(4).changes().is_empty(), "before everything is known, nothing is taken back");
+    world.is_synced = true;
     let seen = world.run(5);
     assert_eq!(seen.changes(), ["-a:NoSchedule"]);
     assert!(seen.schedulable && seen.gates.is_empty() && seen.requeue_at.is_none());

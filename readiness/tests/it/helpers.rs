@@ -22,6 +22,21 @@ fn gate(name: &str, seconds: i32) -> NodeReadinessGate {
 }
 
 #[test]
+fn statuses_are_written_as_people_read_them() {
+    let texts = [
+        (ConditionStatus::Missing, "Missing"),
+        (ConditionStatus::True, "True"),
+        (ConditionStatus::False, "False"),
+        (ConditionStatus::Unknown, "Unknown"),
+        (ConditionStatus::TimeoutExceeded, "TimeoutExceeded"),
+        (ConditionStatus::NodeRestarted, "NodeRestarted"),
+    ];
+    for (status, text) in texts {
+        assert_eq!(status.to_string(), text);
+    }
+}
+
+#[test]
 fn registration() {
     // req: 5233-2, 5233-47
     let config: KubeletConfiguration = from_value(examples::configuration()).unwrap();

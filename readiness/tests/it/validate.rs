@@ -216,6 +216,12 @@ fn the_taint_belongs_to_its_action() {
     assert_eq!(warned("NoSchedule"), []);
     assert_eq!(warned("NoExecute"), [GateWarningKind::Evicting]);
     assert_eq!(warned("PreferNoSchedule"), [GateWarningKind::NotBlocking]);
+    // An update has the warnings of the gates that it leaves as they are, too.
+    let evicting = [named("a.example/Ready").with_taint(taint("a", "NoExecute"))];
+    for old in [&[] as &[NodeReadinessGate], &evicting] {
+        let report = validate_gate_update(old, &evicting, &ValidationOptions::default());
+        assert_eq!(report.warnings.len(), 1, "{report:?}");
+    }
 }
 
 #[test]

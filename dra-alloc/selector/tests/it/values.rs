@@ -28,6 +28,18 @@ fn on_gpu(expression: &str) -> Result<bool, String> {
 }
 
 #[test]
+fn a_url_without_a_host_has_two_slashes_all_the_same() {
+    for expression in [
+        "url('file:///a').getHost() == '' && url('file:///a').getEscapedPath() == '/a'",
+        "url('file:///a') == url('file:///a') && url('file:///a') != url('file://b/a')",
+        "url('/a').getScheme() == '' && url('/a').getHost() == ''",
+        "'%s'.format([url('file:///a').getScheme()]) == 'file'",
+    ] {
+        assert_eq!(on_gpu(expression), Ok(true), "{expression}");
+    }
+}
+
+#[test]
 fn a_version_compares_with_versions_only() {
     for expression in [
         "VERSION == '1.2.3'",

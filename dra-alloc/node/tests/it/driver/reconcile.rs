@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::api::resource::v1::{
     CounterSet, Device, DeviceAttribute, DeviceCounterConsumption, DeviceTaint, ResourceSlice,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Status, Time};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, from_value, json};
 
@@ -66,6 +66,19 @@ fn taint(value: Option<&str>) -> DeviceTaint {
         effect: "NoSchedule".to_owned(),
         value: value.map(str::to_owned),
         ..DeviceTaint::default()
+    }
+}
+
+#[test]
+fn new_slices_belong_to_their_owner_as_to_a_controller() {
+    let owner = OwnerReference { name: "node-1".to_owned(), controller: None, ..OwnerReference::default() };
+    let (all, scope) = (devices(200), PoolScope { owner: Some(&owner), ..SCOPE });
+    let plan = ordered(&pool(&all));
+    let pass = reconcile(&scope, &[], Some(&plan), &mut Memory::default(), &ReconcileOptions::default()).unwrap();
+    assert_eq!(pass.writes.len(), 2);
+    for slice in pass.writes.iter().map(|write| write.slice().unwrap()) {
+        let owned = OwnerReference { controller: Some(true), ..owner.clone() };
+        assert_eq!(slice.metadata.owner_references, Some(vec![owned]));
     }
 }
 
