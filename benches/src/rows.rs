@@ -22,6 +22,10 @@ pub struct Row {
     pub counted: [f64; 3],
 }
 
+/// Largest counted cost of a node of `SMALL`, which is the unit of most rows: work of the search, blocks and bytes of memory. A quarter
+/// above 5, 14.1 and 1,103.
+pub const UNIT: [f64; 3] = [6.25, 17.7, 1_380.0];
+
 const SMALL: &str = "1 GPU of a node, 200 nodes";
 const LARGE: &str = "1 GPU of a node, 5,000 nodes";
 const RACKS: &str = "10 racks";

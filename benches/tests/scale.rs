@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use benches::case::Case;
 use benches::day::Day;
 use benches::objects::{GPU, ask, by_name, class, local, node};
-use benches::rows::ROWS;
+use benches::rows::{ROWS, UNIT};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Outcome, Profile};
 
 #[global_allocator]
@@ -57,6 +57,8 @@ fn cost(case: Case) -> [f64; 3] {
 }
 
 fn a_node_costs_no_more_than_its_row_says() {
+    let unit = cost((ROWS[0].case)());
+    assert!(unit.iter().zip(UNIT).all(|(cost, most)| *cost <= most), "the unit costs {unit:?}, at most {UNIT:?}");
     println!("{:40} {:>24} {:>24}", "row", "work, blocks, bytes", "in units");
     let (mut known, mut dear) = (BTreeMap::new(), Vec::new());
     for row in ROWS {

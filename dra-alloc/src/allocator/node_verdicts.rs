@@ -21,7 +21,7 @@ use crate::cluster::state::AllocatedState;
 /// [`NodeVersion`] has changed, and opens the rest to the caller.
 ///
 /// The versions of nodes do not tell everything. A changed Node object is the caller's to forget
-/// ([`NodeVerdicts::forget_node`]); with other classes, other options or another list of nodes the verdicts begin anew.
+/// ([`NodeVerdicts::forget_node`]), and so is a kind whose pods are gone ([`NodeVerdicts::forget_kind`]); with other classes, other options or another list of nodes the verdicts begin anew.
 ///
 /// ```
 /// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Fit, Inventory, Index, NodeVerdicts, Profile};
@@ -137,6 +137,15 @@ impl<K: Ord> NodeVerdicts<K> {
     /// Forgets the refusals of a node, whose Node object has changed.
     pub fn forget_node(&mut self, node: Index<Node>) {
         self.forget(usize::from(node));
+    }
+
+    /// Forgets the refusals of a kind of pods that nobody asks for any more: for example of a pod that is gone, if each pod is a kind
+    /// of its own. On a cluster that never changes, a kind is kept until then.
+    ///
+    /// # Complexity
+    /// Logarithmic in the number of kinds.
+    pub fn forget_kind(&mut self, kind: &K) {
+        self.kinds.remove(kind);
     }
 
     /// Forgets the refusals of nodes whose version has changed.
