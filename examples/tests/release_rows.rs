@@ -1,5 +1,5 @@
 //! Releases are rows of data: no crate but dra-attrs decides by the release itself.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::string_slice, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,4 +79,38 @@ fn questions_for_the_profile_are_found() {
     assert!(asks_for_the_profile("if options.profile() == Profile::Kep {"));
     assert!(!asks_for_the_profile("match profile.rules().skip.form {"));
     assert!(!asks_for_the_profile("    /// let profile = Profile::V1_37;"));
+}
+
+/// Returns the fields of the rules of releases, by the lines that declare them.
+fn fields_of_rules() -> Vec<String> {
+    let mut sources = Vec::new();
+    files(&root().join("dra-attrs/src/release"), &mut sources);
+    let texts = sources.iter().map(|path| fs::read_to_string(path).unwrap());
+    let field = |line: &str| {
+        let name = line.strip_prefix("    pub ")?.split_once(": ")?.0;
+        name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_').then(|| name.to_owned())
+    };
+    texts.flat_map(|text| text.lines().filter_map(field).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn each_rule_of_a_release_is_read() {
+    let mut sources = Vec::new();
+    for folder in SOURCES.iter().chain(&["dra-attrs/src", "examples/src", "examples/stand-in/src"]) {
+        files(&root().join(folder), &mut sources);
+    }
+    // The rows themselves read nothing.
+    let is_row = |path: &PathBuf| path.ends_with("release/kep.rs") || path.to_string_lossy().contains("/release/v1_");
+    sources.retain(|path| !is_row(path));
+    let code: String = sources.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let fields = fields_of_rules();
+    assert!(fields.len() > 50, "{} fields", fields.len());
+    let is_read = |field: &String| {
+        code.match_indices(&format!(".{field}")).any(|(at, name)| {
+            !code[at + name.len()..]
+                .starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_' || next == '(')
+        })
+    };
+    let unread: Vec<_> = fields.iter().filter(|field| !is_read(field)).collect();
+    assert!(unread.is_empty(), "no code reads {unread:?}");
 }

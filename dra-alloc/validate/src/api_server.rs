@@ -1,6 +1,6 @@
 //! Simulation of an API server: validation of writes of the objects of Dynamic Resource Allocation.
 
-use dra_attrs::internal::release::{ChangedEffect, SentWhileOff};
+use dra_attrs::internal::release::{ChangedEffect, SentWhileOff, UpperCaseDriver};
 use dra_attrs::{Component, DroppedField, FieldErrors, Gate, Quoted};
 use dra_device::internal::{Same, TaintTimes, same_or_empty};
 use k8s_openapi::api::resource::v1::{
@@ -125,7 +125,7 @@ impl ApiServer {
         if let Some(gate) = self.rejecting_gate() {
             reject_while_off::check_slice(&prepared.object, write.old, gate, &mut context);
         }
-        let warnings = driver_warning(&prepared.object.spec.driver);
+        let warnings = driver_warning(&prepared.object.spec.driver, self.server.rules().validation.upper_case_driver);
         accepted(prepared, known.unknown, context, warnings)
     }
 
@@ -313,12 +313,14 @@ fn generation<S: Same + Default>(spec: Option<&S>, old: Option<(Option<&S>, &Obj
     }
 }
 
-fn driver_warning(driver: &str) -> Vec<String> {
-    if driver == driver.to_lowercase() {
-        return Vec::new();
+fn driver_warning(driver: &str, rule: UpperCaseDriver) -> Vec<String> {
+    match rule {
+        UpperCaseDriver::Warned if driver != driver.to_lowercase() => {
+            let quoted = Quoted(driver);
+            vec![format!("spec.driver: driver names should be lowercase; {quoted} contains uppercase characters")]
+        }
+        UpperCaseDriver::Warned | UpperCaseDriver::Silent => Vec::new(),
     }
-    let quoted = Quoted(driver);
-    vec![format!("spec.driver: driver names should be lowercase; {quoted} contains uppercase characters")]
 }
 
 fn has_device_status(claim: &ResourceClaim) -> bool {

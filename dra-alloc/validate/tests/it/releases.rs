@@ -73,6 +73,16 @@ fn slices() {
 }
 
 #[test]
+fn a_capital_in_the_name_of_a_driver_was_silent_at_first() {
+    let mut slice = scalars();
+    slice["spec"]["driver"] = json!("GPU.example.com");
+    let slice: ResourceSlice = serde_json::from_value(slice).unwrap();
+    let warnings =
+        RELEASES.map(|release| server(release).validate_slice(Write::create(&slice)).unwrap().warnings.len());
+    assert_eq!(warnings, [0, 1, 1, 1]);
+}
+
+#[test]
 fn counters_were_in_the_slice_of_their_devices() {
     let together = json!({"name": "gpu-0", "counters": {"memory": {"value": "80Gi"}}});
     let mut slice = scalars();
