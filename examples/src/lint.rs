@@ -132,7 +132,7 @@ impl<'m> Linter<'m> {
                 devices.len(),
                 failing(selector, devices)
             );
-            return self.add(object, reason, guard_of(&survey));
+            return self.add(object, reason, guard_of(selector, &survey));
         }
         if survey.holds == devices.len() && devices.len() > 1 && !selector.depends_only_on_driver() {
             let reason = format!("{place} is true on all {} devices that it is asked about", devices.len());
@@ -285,11 +285,14 @@ fn failing(selector: &Selector, devices: &Devices<'_>) -> String {
 }
 
 /// Returns how to write the term that fails so that it does not.
-fn guard_of(survey: &TermSurvey) -> String {
+fn guard_of(selector: &Selector, survey: &TermSurvey) -> String {
     let missing = survey.read.iter().find(|read| read.missing > 0);
     match missing.and_then(|read| read.name.split_once('/')) {
         Some((domain, id)) => {
-            format!("guard it, as in \"{id}\" in device.attributes[\"{domain}\"] && …, or read .?{id}.orValue(…)")
+            let is_attribute = |(of, name): &(String, String)| (of.as_str(), name.as_str()) == (domain, id);
+            let attributes = selector.attributes_read().unwrap_or_default();
+            let map = if attributes.iter().any(is_attribute) { "attributes" } else { "capacity" };
+            format!("guard it, as in \"{id}\" in device.{map}[\"{domain}\"] && …, or read .?{id}.orValue(…)")
         }
         None => "guard it with has() or in, or read with .? and orValue(…)".to_owned(),
     }

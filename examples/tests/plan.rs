@@ -180,6 +180,19 @@ fn what_can_t_be_read_is_told_in_the_answer() {
 }
 
 #[test]
+fn a_container_s_claim_that_the_pod_lacks_is_told() {
+    let mut manifests = Manifests::default();
+    let pod = "{kind: Pod, metadata: {name: p}, spec: {resourceClaims: [{name: gpus, resourceClaimTemplateName: t}],
+        containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]}}";
+    manifests.read("p.yaml", pod);
+    let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room };
+    let told = text(&plan(manifests, rules).unwrap());
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("container c uses claim gpu, and spec.resourceClaims has gpus"), "{told}");
+    assert!(words.contains("no claim to check"), "{told}");
+}
+
+#[test]
 fn the_readme_shows_what_is_printed() {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
     let begin = "$ kubectl dra plan selector-with-a-typo.yaml cluster.yaml\n";

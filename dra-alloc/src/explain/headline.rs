@@ -167,8 +167,8 @@ impl Words {
                 (short.clone(), format!("{short} on devices {about}"))
             }
             DeviceRejection::Constraint { attribute, violation: MatchError::Missing } => {
-                let name = short_name(attribute);
-                (format!("without attribute {name}"), format!("no device {about} with attribute {name}"))
+                // The whole name: its domain may be the mistake.
+                (format!("without attribute {attribute}"), format!("no device {about} with attribute {attribute}"))
             }
             DeviceRejection::Constraint { attribute, .. } => {
                 let mismatch = format!("{} mismatch", short_name(attribute));

@@ -1,12 +1,13 @@
 //! Answers of API servers about the claims, templates and classes that workloads name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::validate::{Accepted, ApiServer, Write};
 use dra_alloc::{GateSet, Profile};
 use dra_attrs::{Component, FieldErrors};
 use k8s_openapi::Metadata;
 use k8s_openapi::Resource;
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{Refused, Rules};
@@ -101,15 +102,19 @@ impl Objects {
     /// Returns the releases that accept what a workload names, in words.
     pub(super) fn accepted(&self, workload: &Workload) -> String {
         let namespace = workload.namespace();
-        let mut all: Vec<Profile> = Profile::RELEASES.to_vec();
+        let (mut all, mut is_known) = (Profile::RELEASES.to_vec(), workload.names.is_empty());
         for named in &workload.names {
             let key = match named {
                 Named::Template(name) => ("ResourceClaimTemplate", full(namespace, name)),
                 Named::Claim(name) => ("ResourceClaim", full(namespace, name)),
             };
             if let Some(releases) = self.releases.get(&key) {
+                is_known = true;
                 all.retain(|release| releases.contains(release));
             }
+        }
+        if !is_known {
+            return "no claim to check".to_owned();
         }
         // The workload itself is accepted by each of them.
         let what = if workload.names.is_empty() { "accepted" } else { "claims accepted" };
@@ -123,6 +128,23 @@ impl Objects {
             Some(span) => format!("{what} as written by Kubernetes {span}"),
         }
     }
+}
+
+/// Returns the reason why an API server refuses a pod: a container uses a claim that the pod does not have.
+pub(super) fn unknown_claim(pod: &Pod) -> Option<String> {
+    let spec = pod.spec.as_ref()?;
+    let known: BTreeSet<&str> = spec.resource_claims.iter().flatten().map(|entry| entry.name.as_str()).collect();
+    let containers = spec.init_containers.iter().flatten().chain(&spec.containers);
+    containers.into_iter().find_map(|container| {
+        let used = container.resources.iter().flat_map(|resources| resources.claims.iter().flatten());
+        let unknown = used.into_iter().find(|used| !known.contains(used.name.as_str()))?;
+        let known = match Vec::from_iter(known.iter().copied()).as_slice() {
+            [] => "none".to_owned(),
+            known => known.join(", "),
+        };
+        let (container, claim) = (&container.name, &unknown.name);
+        Some(format!("no pod is made: container {container} uses claim {claim}, and spec.resourceClaims has {known}"))
+    })
 }
 
 /// Returns an error on one line, without the lines that point into an expression.

@@ -289,7 +289,8 @@ fn classes_of(claim: Option<&DeviceClaim>) -> Vec<String> {
         let exactly = request.exactly.iter().map(|exactly| exactly.device_class_name.clone());
         exactly.chain(request.first_available.iter().flatten().map(|listed| listed.device_class_name.clone()))
     });
-    classes.collect()
+    // An empty name is the API server's to refuse.
+    classes.filter(|class| !class.is_empty()).collect()
 }
 
 /// Kinds of objects that a plan uses, beside those of workloads.

@@ -24,7 +24,7 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
 use nnn::memory::PodUsage;
 
-use super::accept::Objects;
+use super::accept::{Objects, unknown_claim};
 use super::question::{Devices, TermAnswer, terms_of_claims};
 use super::{PlacedPod, PlanError, PlannedWorkload, Rules, WaitingPods};
 use crate::candidates::candidates;
@@ -154,7 +154,7 @@ impl<'o> Cluster<'o> {
         if let Some(spec) = own.first().and_then(|pod| pod.spec.as_ref()) {
             planned.unchecked = unchecked(spec);
         }
-        let refusal = objects.refusal(workload);
+        let refusal = objects.refusal(workload).or_else(|| own.first().and_then(unknown_claim));
         let mut search: Option<Search> = None;
         for (index, pod) in own.iter().enumerate() {
             let name = pod.metadata.name.clone().unwrap_or_default();

@@ -57,7 +57,7 @@ fn workload(kind: &str, old: Option<&Value>, object: &mut Value, errors: &mut Fi
     }
     let place = server_rules::template_of(kind).unwrap_or_default();
     let mut of_pod = FieldErrors::new();
-    pod_rules::create(object.pointer(place).unwrap_or(&Value::Null), &mut of_pod);
+    pod_rules::template(object.pointer(place).unwrap_or(&Value::Null), &mut of_pod);
     let outer = place.trim_start_matches('/').replace('/', ".");
     for error in &of_pod {
         let mut error = error.clone();

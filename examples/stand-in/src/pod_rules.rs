@@ -48,9 +48,18 @@ struct Named<'p> {
 
 /// Checks a new pod.
 pub(crate) fn create(pod: &Value, errors: &mut FieldErrors) {
+    of_spec(pod, Some(pod.metadata("name")), errors);
+}
+
+/// Checks the template of a workload's pods, whose names nobody knows yet.
+pub(crate) fn template(template: &Value, errors: &mut FieldErrors) {
+    of_spec(template, None, errors);
+}
+
+fn of_spec(pod: &Value, name: Option<&str>, errors: &mut FieldErrors) {
     let (spec, at) = (pod.get("spec").unwrap_or(&Value::Null), FieldPath::new("spec"));
     unique_labels(list(spec, "volumes"), &at.child("volumes"), errors);
-    claims(pod.metadata("name"), list(spec, "resourceClaims"), &at.child("resourceClaims"), errors);
+    claims(name, list(spec, "resourceClaims"), &at.child("resourceClaims"), errors);
     let named = Named { claims: names(list(spec, "resourceClaims")), volumes: names(list(spec, "volumes")) };
     containers(spec, &named, &at, errors);
     for (field, choices) in POD_CHOICES {
@@ -90,19 +99,19 @@ fn label<'n>(name: &'n str, at: &FieldPath<'_>, seen: &mut BTreeSet<&'n str>, er
     }
 }
 
-fn claims(pod: &str, claims: &[Value], at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn claims(pod: Option<&str>, claims: &[Value], at: &FieldPath<'_>, errors: &mut FieldErrors) {
     let mut seen = BTreeSet::new();
     for (index, claim) in claims.iter().enumerate() {
         let at = at.index(index);
         let (name, at_name) = (claim.text("/name"), at.child("name"));
         let sources = ["resourceClaimName", "resourceClaimTemplateName"].map(|field| (field, claim.get(field)));
-        let is_made = claim.get("resourceClaimTemplateName").is_some();
+        let maker = pod.filter(|_| claim.get("resourceClaimTemplateName").is_some());
         let problems = NameFormat::Label.problems(name);
         if name.is_empty() {
             errors.push(FieldError::required(&at_name, ""));
         } else if !seen.insert(name) {
             errors.push(FieldError::duplicate(&at_name, name));
-        } else if problems.is_empty() && is_made {
+        } else if let Some(pod) = maker.filter(|_| problems.is_empty()) {
             let made = format!("{pod}-{name}");
             for problem in NameFormat::Subdomain.problems(&made) {
                 let detail = format!("final ResourceClaim name: {problem}");

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Admission plugins to leave out
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PLUGIN,...")]
     disable_admission_plugins: Vec<Plugin>,
-    /// Makes claims from templates and service accounts, calls nodes ready, and removes what belongs to something that is gone
+    /// Makes claims from templates and service accounts, takes the taint from nodes that report Ready, and removes what belongs to something that is gone
     #[arg(long)]
     controllers: bool,
     /// Manifests with roles and their bindings: tokens are the names of service accounts, system:serviceaccount:NAMESPACE:NAME,

@@ -66,6 +66,30 @@ fn a_pod_has_the_defaults_of_a_real_server() {
 }
 
 #[test]
+fn a_template_of_pods_makes_claims_whose_names_nobody_knows_yet() {
+    let server = started(&["--release", "1.36"]);
+    let mut spec = pod("a")["spec"].take();
+    spec["resourceClaims"] = json!([{"name": "gpu", "resourceClaimTemplateName": "t"}]);
+    let labels = json!({"app": "a"});
+    let template = json!({"metadata": {"labels": labels}, "spec": spec});
+    let body =
+        json!({"metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": labels}, "template": template.clone()}});
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    assert_eq!(ask(&server, "POST", deployments, &body).code, 201);
+    // The name in the template is still looked at.
+    let mut wrong = body;
+    wrong["metadata"]["name"] = json!("b");
+    wrong["spec"]["template"]["spec"]["resourceClaims"][0]["name"] = json!("No");
+    let answer = ask(&server, "POST", deployments, &wrong);
+    let fields = answer.body["details"]["causes"].as_array().unwrap();
+    assert!(
+        fields.iter().any(|cause| cause["field"] == "spec.template.spec.resourceClaims[0].name"),
+        "{}",
+        answer.body
+    );
+}
+
+#[test]
 fn pods_are_checked() {
     let server = started(&["--release", "1.36"]);
     let with = |change: &dyn Fn(&mut Value)| {
