@@ -2,7 +2,8 @@
 //! and programs are killed. At the end no device was used twice, nothing is lost, and nothing is left prepared.
 //!
 //! On 1.37, and with two seeds on each release before it. `LIVE_SEEDS=50 cargo test -p examples --all-features --test live_loop`
-//! runs fifty seeds; `LIVE_SEED` repeats one; `LIVE_RELEASE` chooses the release.
+//! runs fifty seeds; `LIVE_SEED` repeats one; `LIVE_RELEASE` chooses the release. Where libfaketime is installed, the clocks of
+//! the running programs jump, too.
 #![cfg(feature = "live")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -53,8 +54,24 @@ struct Programs {
     folder: TempDir,
     url: String,
     release: Profile,
+    clocks: Clocks,
     running: BTreeMap<&'static str, Child>,
 }
+
+/// Clocks that the programs read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clocks {
+    /// That of the machine.
+    True,
+    /// One that is set at random while they run. Time spans stay as they are, as when an administrator sets a clock.
+    Jumping,
+}
+
+/// Library that stands between a program and its clock.
+const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+
+/// Settings of a clock, in seconds beside the true one: years ago, in a century, and small ones in both directions.
+const JUMPS: [&str; 8] = ["+0", "+5", "-5", "+3600", "-3600", "+3153600000", "-1700000000", "-1900000000"];
 
 /// There are two copies of the scheduler, of which one works at a time.
 const NAMES: [&str; 6] = ["kubelet", "driver", "scheduler", "scheduler-2", "node-agent", "pool-status"];
@@ -72,7 +89,7 @@ fn names(release: Profile) -> &'static [&'static str] {
 const GATE: &str = "a.example/Ready";
 
 impl Programs {
-    fn start(server: &StandIn, release: Profile) -> Self {
+    fn start(server: &StandIn, release: Profile, clocks: Clocks) -> Self {
         let folder = TempDir::new().unwrap();
         for name in ["registry", "plugin", "state", "cdi"] {
             fs::create_dir(folder.path().join(name)).unwrap();
@@ -80,7 +97,8 @@ impl Programs {
         server.kubeconfig(folder.path());
         fs::write(folder.path().join("devices.json"), devices()).unwrap();
         fs::write(folder.path().join("gates.json"), gates()).unwrap();
-        let mut programs = Self { folder, url: server.url.clone(), release, running: BTreeMap::new() };
+        fs::write(folder.path().join("clock"), "+0").unwrap();
+        let mut programs = Self { folder, url: server.url.clone(), release, clocks, running: BTreeMap::new() };
         for name in names(release) {
             programs.run(name);
         }
@@ -141,6 +159,10 @@ impl Programs {
         let mut command = Command::new(program);
         command.args(args).env("KUBECONFIG", self.at("kubeconfig")).stdin(Stdio::null());
         command.stdout(log.try_clone().unwrap()).stderr(log);
+        if self.clocks == Clocks::Jumping {
+            command.env("LD_PRELOAD", FAKETIME).env("FAKETIME_TIMESTAMP_FILE", self.at("clock"));
+            command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
         self.running.insert(name, command.spawn().unwrap());
     }
 
@@ -150,6 +172,16 @@ impl Programs {
         child.kill().unwrap();
         child.wait().unwrap();
         self.run(name);
+    }
+
+    /// Sets the clock of all programs, if it may jump.
+    fn jump(&self, dice: &mut Dice) {
+        if self.clocks == Clocks::Jumping {
+            let jump = JUMPS[usize::try_from(dice.below(JUMPS.len() as u64)).unwrap()];
+            // By a new file: a program must not read half of it.
+            fs::write(self.at("clock.new"), jump).unwrap();
+            fs::rename(self.at("clock.new"), self.at("clock")).unwrap();
+        }
     }
 
     /// Starts programs that have ended by themselves: for them that is an error of the server that they named.
@@ -267,7 +299,7 @@ async fn clean_up(client: &Client, release: Profile) {
     }
 }
 
-async fn run(release: Profile, seed: u64) {
+async fn run(release: Profile, seed: u64, clocks: Clocks) {
     let server = StandIn::start(&[
         "--release",
         release.name(),
@@ -283,7 +315,7 @@ async fn run(release: Profile, seed: u64) {
         &seed.to_string(),
     ]);
     let client = server.client();
-    let mut programs = Programs::start(&server, release);
+    let mut programs = Programs::start(&server, release, clocks);
     let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
         (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
     for (name, size) in [("part", 1), ("whole", PARTS)] {
@@ -385,6 +417,7 @@ async fn until(programs: &mut Programs, dice: &mut Dice, client: &Client, what: 
         tokio::time::sleep(Duration::from_millis(50 + dice.below(300))).await;
         if kills > 0 {
             kills -= 1;
+            programs.jump(dice);
             let names = names(programs.release);
             programs.kill(names[usize::try_from(dice.below(names.len() as u64)).unwrap()]);
         }
@@ -423,7 +456,17 @@ fn seeds() -> Vec<u64> {
 
 #[test]
 fn the_loop_closes_whatever_happens() {
-    let runs = runs();
+    play(&runs(), Clocks::True);
+}
+
+#[test]
+#[ignore = "needs libfaketime, which a machine may not have"]
+fn faketime_the_loop_closes_while_clocks_jump() {
+    assert!(Path::new(FAKETIME).exists(), "no {FAKETIME}");
+    play(&runs(), Clocks::Jumping);
+}
+
+fn play(runs: &[(Profile, u64)], clocks: Clocks) {
     println!("runs {runs:?}");
     for some in runs.chunks(3) {
         std::thread::scope(|scope| {
@@ -431,7 +474,7 @@ fn the_loop_closes_whatever_happens() {
                 scope.spawn(move || {
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                     let begin = Instant::now();
-                    runtime.block_on(run(*release, *seed));
+                    runtime.block_on(run(*release, *seed, clocks));
                     println!("{release}, seed {seed}: {} s", begin.elapsed().as_secs());
                 });
             }

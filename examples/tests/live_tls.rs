@@ -10,12 +10,16 @@ mod stand_in;
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::ResourceSlice;
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -26,6 +30,7 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 use program::Run;
 use recorder::{Mischief, Recorder, TOKEN};
 use stand_in::StandIn;
+use stand_in::background::Background;
 
 const CERTIFICATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls");
 const AUTOSCALER: &str = env!("CARGO_BIN_EXE_autoscaler");
@@ -74,6 +79,12 @@ fn tls(certificate: &str, asks_for_certificate: bool, server: &str) -> u16 {
 /// Runs a program with a kubeconfig for a server at a port.
 fn run(program: &str, port: u16, authority: &str, user: &Value) -> Run {
     let folder = TempDir::new().unwrap();
+    let path = kubeconfig(&folder, port, authority, user);
+    Run::of(program, &["--live", "-o", "json", "--kubeconfig", &path], "")
+}
+
+/// Writes a kubeconfig for a server at a port, and returns its path.
+fn kubeconfig(folder: &TempDir, port: u16, authority: &str, user: &Value) -> String {
     let path = folder.path().join("kubeconfig");
     let cluster = json!({"server": format!("https://127.0.0.1:{port}"), "certificate-authority": file(authority)});
     let context = json!({"cluster": "c", "user": "u"});
@@ -81,7 +92,60 @@ fn run(program: &str, port: u16, authority: &str, user: &Value) -> Run {
         "clusters": [{"name": "c", "cluster": cluster}], "contexts": [{"name": "x", "context": context}],
         "users": [{"name": "u", "user": user}]});
     fs::write(&path, config.to_string()).unwrap();
-    Run::of(program, &["--live", "-o", "json", "--kubeconfig", &path.display().to_string()], "")
+    path.display().to_string()
+}
+
+/// Cuts connections to a port in the middle: each after another number of bytes of the server, without a word of TLS. Returns the
+/// port to use instead, and the number of connections that were cut.
+fn cut(port: u16) -> (u16, Arc<AtomicUsize>) {
+    let (send, receive) = std::sync::mpsc::channel();
+    let cuts = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&cuts);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            send.send(listener.local_addr().unwrap().port()).unwrap();
+            for number in 0_u64.. {
+                let (mut client, _) = listener.accept().await.unwrap();
+                let counted = Arc::clone(&counted);
+                tokio::spawn(async move {
+                    let mut server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+                        (client.split(), server.split());
+                    // From within the handshake to behind some answers.
+                    let mut limited = (&mut from_server).take(100 + number * number * 97 % 20_000);
+                    let down = tokio::io::copy(&mut limited, &mut to_client);
+                    let up = tokio::io::copy(&mut from_client, &mut to_server);
+                    tokio::select! { _ = down => counted.fetch_add(1, Ordering::Relaxed), _ = up => 0 };
+                });
+            }
+        });
+    });
+    (receive.recv().unwrap(), cuts)
+}
+
+#[tokio::test]
+async fn connections_that_are_cut_in_the_middle_lose_nothing() {
+    let server = server_with_a_node().await;
+    let certificate = json!({"client-certificate": file("client.pem"), "client-key": file("client.key")});
+    let (port, cuts) = cut(tls("server.pem", true, &server.url));
+    let folder = TempDir::new().unwrap();
+    let kubeconfig = kubeconfig(&folder, port, "authority.pem", &certificate);
+    let mut watching =
+        Background::start(POOL_STATUS, &["--live", "--watch", "-o", "json", "--kubeconfig", &kubeconfig]);
+    let slices: Api<ResourceSlice> = Api::all(server.client());
+    for number in 0..40 {
+        let name = format!("pool-{number}");
+        let pool = json!({"name": name, "generation": 1, "resourceSliceCount": 1});
+        let spec =
+            json!({"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool, "devices": [{"name": "gpu-0"}]});
+        let slice: ResourceSlice = from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+        slices.create(&PostParams::default(), &slice).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    watching.says("pool-39");
+    assert!(cuts.load(Ordering::Relaxed) > 5, "{} connections were cut", cuts.load(Ordering::Relaxed));
 }
 
 async fn server_with_a_node() -> StandIn {

@@ -1,4 +1,5 @@
-//! `node-agent --live` on the stand-in for a cluster: gates, roles, clocks that are set, killed runs.
+//! `node-agent --live` on the stand-in for a cluster: gates, roles, clocks that are set, killed runs (`AGENT_KILLS=200` kills so
+//! often).
 #![cfg(feature = "live")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -6,6 +7,7 @@ mod stand_in;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -46,8 +48,12 @@ impl Gated {
 
     /// Reports that a condition is True.
     async fn report(&self, condition: &str) {
+        self.set(condition, "True").await;
+    }
+
+    async fn set(&self, condition: &str, status: &str) {
         let now = Timestamp::now().to_string();
-        let condition = json!({"type": condition, "status": "True", "lastTransitionTime": now});
+        let condition = json!({"type": condition, "status": status, "lastTransitionTime": now});
         let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
         until("a report", async || self.nodes.patch_status("node-1", &PatchParams::default(), &patch).await.is_ok())
             .await;
@@ -237,12 +243,25 @@ async fn a_run_that_is_killed_leaves_nothing_that_the_next_one_does_not_remove()
         let spec = gated.node().await?.spec.unwrap_or_default();
         Some(spec.taints.is_some_and(|taints| !taints.is_empty()))
     };
-    // Each run is killed at its first write, which is carried out or not.
-    for _ in 0..4 {
+    // Each run is killed at its first write, which is carried out or not, or some time after its start.
+    let kills = std::env::var("AGENT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(4_u64);
+    for kill in 0..kills {
         let mut agent = gated.run(&[]);
-        agent.says("node-1: ");
+        if kill % 4 < 2 {
+            agent.says("node-1: ");
+        } else {
+            tokio::time::sleep(Duration::from_millis(kill * 37 % 1_500)).await;
+        }
         agent.process.kill().unwrap();
+        agent.process.wait().unwrap();
+        if kill % 8 == 7 {
+            gated.report(GATE).await;
+        }
+        if kill % 8 == 3 {
+            gated.set(GATE, "False").await;
+        }
     }
+    gated.set(GATE, "False").await;
     let _agent = gated.run(&[]);
     until("the taint", async || is_tainted().await == Some(true)).await;
     let patch = Patch::Merge(json!({"metadata": {"annotations": {ANNOTATION: "[]"}}}));
