@@ -21,13 +21,13 @@ use crate::workload::node_of;
 const MOST_ASKED: usize = 50;
 
 /// Largest number of pods for which it is asked who would have to move.
-const MOST_ASKED_FOR_MOVES: usize = 10;
+const MOST_ASKED_FOR_MOVES: usize = 3;
 
 /// Largest number of pods that would have to move.
 const MOST_MOVES: usize = 4;
 
 /// Largest work of a search for moves on a node, and of the whole search.
-const WORK: (u64, u64) = (20_000, 200_000);
+const WORK: (u64, u64) = (10_000, 50_000);
 
 impl Cluster<'_> {
     /// Asks for a pod that fits nowhere who would have to move, and who would have to go.
