@@ -2,7 +2,6 @@
 #![cfg(feature = "live")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
 mod stand_in;
 
 use std::process::Command;

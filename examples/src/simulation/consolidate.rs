@@ -55,28 +55,20 @@ impl Scheduler<'_> {
         moves.collect()
     }
 
-    /// Moves a pod to a node. If that has no room, the pod keeps what it has.
-    pub(super) fn relocate(
-        &mut self,
-        pod: &Arrival,
-        kind: &Kind,
-        old: Placed,
-        node: usize,
-    ) -> Result<(Placed, Placed), Placed> {
+    /// Moves a pod to a node, and returns its new place. If that has no room, the pod keeps the old one.
+    pub(super) fn relocate(&mut self, pod: &Arrival, kind: &Kind, old: &Placed, node: usize) -> Option<Placed> {
         let claims: Vec<ResourceClaim> =
             old.claims.iter().filter_map(|key| self.server.claims().get(key).cloned()).collect();
-        self.free(&old);
-        match self.place(pod, kind, Changed::Node(node)) {
-            Ok(new) => Ok((old, new)),
-            Err(_) => {
-                for claim in claims {
-                    // It was read before, so that its amounts can be read.
-                    let _ = self.tracker.observe(self.server.put(claim));
-                }
-                self.note(self.changed_by(&old));
-                Err(old)
+        self.free(old);
+        let new = self.place(pod, kind, Changed::Node(node)).ok();
+        if new.is_none() {
+            for claim in claims {
+                // It was read before, so that its amounts can be read.
+                let _ = self.tracker.observe(self.server.put(claim));
             }
+            self.note(self.changed_by(old));
         }
+        new
     }
 
     fn is_fixed(&self, pod: usize) -> bool {

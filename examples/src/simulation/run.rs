@@ -154,16 +154,13 @@ impl<'s, F: FnMut(&Event<'_>)> Run<'s, F> {
         let Some(arrival) = arrivals.pods.get(pod) else { return };
         let (kind, old) = (arrivals.kinds.get(arrival.kind), self.placed.remove(&pod));
         let (Some(kind), Some(old)) = (kind, old) else { return };
-        let kept = match self.scheduler.relocate(arrival, kind, old, node) {
-            Ok((old, new)) => {
-                let [from, node] = [&old, &new].map(|placed| self.name_of(placed.node));
-                let (left, devices) = (&old.devices, &new.devices);
-                self.tell(arrival, EventKind::Moved { from, node, left, devices });
-                new
-            }
-            Err(old) => old,
-        };
-        self.placed.insert(pod, kept);
+        let new = self.scheduler.relocate(arrival, kind, &old, node);
+        if let Some(new) = &new {
+            let [from, node] = [&old, new].map(|placed| self.name_of(placed.node));
+            let (left, devices) = (&old.devices, &new.devices);
+            self.tell(arrival, EventKind::Moved { from, node, left, devices });
+        }
+        self.placed.insert(pod, new.unwrap_or(old));
     }
 
     fn give_up(&mut self, pod: usize) {
