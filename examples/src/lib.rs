@@ -16,6 +16,7 @@ pub mod lint;
 pub mod live;
 pub mod machine;
 pub mod manifest;
+pub mod movable;
 pub mod nominate;
 pub mod objective_file;
 pub mod objects;

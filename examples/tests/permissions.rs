@@ -108,6 +108,25 @@ async fn preemption_needs_its_own_rights() {
         .await;
 }
 
+/// The right of `--consolidate` is one more than those of the autoscaler, and without it the program says so.
+#[tokio::test]
+async fn consolidation_needs_its_own_right() {
+    let (server, folder, other) = (StandIn::start(&[]), TempDir::new().unwrap(), TempDir::new().unwrap());
+    let more = granted("optional/consolidation");
+    let path = PROGRAMS.iter().find(|(name, _)| *name == "autoscaler").unwrap().1;
+    let all: BTreeSet<Right> = granted("autoscaler").union(&more).cloned().collect();
+    let door = Recorder::start(&server.url, Some(all), Mischief::LosesFirstAnswers);
+    let mut autoscaler = Running::new(path, door, folder.path().join("autoscaler.log"), "autoscaler");
+    autoscaler.start(&["--live", "--watch", "--consolidate"]);
+    until("all rights are used", &[&autoscaler], async || more.is_subset(&as_granted(autoscaler.door.used(), &more)))
+        .await;
+    until("there is a plan", &[&autoscaler], async || autoscaler.log().contains("no node can be emptied")).await;
+
+    let mut without = behind(&server, other.path(), "autoscaler");
+    without.start(&["--live", "--consolidate"]);
+    until("the right is missed", &[&without], async || without.log().contains("poddisruptionbudgets")).await;
+}
+
 /// Runs a program as its container does, without a cluster: it must not complain about its arguments.
 fn assert_takes_arguments(path: &str, container: &Container) {
     let args = container.args.as_ref().unwrap().iter().map(|arg| arg.replace("$(NODE_NAME)", "node-1"));

@@ -156,6 +156,47 @@ fn each_rule_says_who_would_have_to_go_and_who_is_in_the_way() {
     assert!(told.contains(usual) && told.contains(train), "{told}");
 }
 
+/// What keeps pods where they are, and what is told then.
+#[test]
+fn moves_are_told_only_where_they_help() {
+    let texts = ["cluster.yaml", "moves.yaml"].map(|name| fs::read_to_string(folder().join(name)).unwrap());
+    let moves_with = |changes: &[(&str, &str)]| {
+        let mut manifests = Manifests::default().in_namespace(Some("default".to_owned()));
+        for text in &texts {
+            manifests.read("m.yaml", &changes.iter().fold(text.clone(), |text, (old, new)| text.replace(old, new)));
+        }
+        let rules = Rules { profile: Profile::V1_37, gates: GateSet::of(Profile::V1_37), who: Who::Room };
+        let plan = plan(manifests, rules).unwrap();
+        let waiting = &plan.workloads.iter().find(|workload| workload.name.ends_with("train")).unwrap().waiting;
+        waiting.first().map(|group| group.moves.as_ref().map(ToString::to_string))
+    };
+    let to_b = "would fit on node-a after moving default/web-1 from node-a to node-b";
+    assert_eq!(moves_with(&[]), Some(Some(to_b.to_owned())));
+    // The other one moves if the first one must not.
+    // The claims of the pods are named `web-1-gpu` and `web-2-gpu`.
+    let pinned = ("name: web-1\n  uid", "name: web-1\n  annotations: {karpenter.sh/do-not-disrupt: 'true'}\n  uid");
+    let to_a = "would fit on node-b after moving default/web-2 from node-b to node-a";
+    assert_eq!(moves_with(&[pinned]), Some(Some(to_a.to_owned())));
+    let other = ("name: web-2\n  uid", "name: web-2\n  annotations: {karpenter.sh/do-not-disrupt: 'true'}\n  uid");
+    assert_eq!(moves_with(&[pinned, other]), Some(None));
+    // Nobody would make a pod without a controller anew.
+    assert_eq!(
+        moves_with(&[("kind: ReplicaSet, name: web, uid: web, controller: true", "kind: R, name: w, uid: w")]),
+        Some(None)
+    );
+    // A node that has no CPU left for it: the other nodes have no H100, which web-1 does not ask for.
+    let small = (
+        "metadata: {name: node-b, labels: {kubernetes.io/hostname: node-b, gpu: h100}}\nstatus: {allocatable: {cpu: \"16\"",
+        "metadata: {name: node-b, labels: {kubernetes.io/hostname: node-b, gpu: h100}}\nstatus: {allocatable: {cpu: \"0\"",
+    );
+    let wants = ("image: web, resources: {", "image: web, resources: {requests: {cpu: \"1\"}, ");
+    let to_c = "would fit on node-a after moving default/web-1 from node-a to node-c";
+    assert_eq!(moves_with(&[small, wants]), Some(Some(to_c.to_owned())));
+    // The job wants a node that is not one of these two.
+    let selector = ("      restartPolicy: Never\n", "      restartPolicy: Never\n      nodeSelector: {gpu: a100}\n");
+    assert_eq!(moves_with(&[selector]), Some(None));
+}
+
 #[test]
 fn a_priority_class_that_is_not_there_is_told() {
     let mut manifests = Manifests::default();

@@ -94,17 +94,6 @@ impl<'e, 'i> Emptying<'e, 'i> {
         Self { simulator, snapshot, layer, nodes, index_of, order, known, gone, before: tracker.clone(), plan }
     }
 
-    /// Sorts nodes by the number of devices that are in use on them, and by name.
-    pub(crate) fn emptiest_first<'n>(&self, mut nodes: Vec<&'n str>) -> Vec<&'n str> {
-        let state = self.plan.rehearsal.tracker.state();
-        nodes.sort_by_cached_key(|node| {
-            let slices = self.layer.slices_of_node(node);
-            let devices: usize = slices.map(|slice| slice.spec.devices.as_ref().map_or(0, Vec::len)).sum();
-            (devices.saturating_sub(free_devices(&self.layer, state, node)), *node)
-        });
-        nodes
-    }
-
     /// Returns the pods that have left their nodes, each with the name of its new node.
     pub(crate) fn moved(&self) -> impl Iterator<Item = (Mover<'e>, &'e str)> {
         let on = self.plan.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(self.nodes.get(*index)?))));

@@ -51,8 +51,8 @@ pub enum KeptNodeError {
 }
 
 impl ScaleSimulator<'_> {
-    /// Empties as many of the candidates as it can: those with the fewest devices in use first, their largest pods first, each pod to
-    /// the node with the fewest free devices that serves it.
+    /// Empties as many of the candidates as it can: those whose pods cost the least to move first, by default those with the fewest
+    /// devices in use; their largest pods first, each pod to the node with the fewest free devices that serves it.
     ///
     /// The order is a rule of thumb, as packing is hard. For units of 1, 2, 4 and 8 devices on nodes of eight it needs at most a tenth
     /// more nodes than the devices in use fill (`cargo run --release -p benches --example consolidate`).
@@ -69,8 +69,14 @@ impl ScaleSimulator<'_> {
     ) -> Consolidation {
         let (mut plan, mut kept) = (MovePlan::new(), Vec::new());
         let mut emptying = Emptying::new(self, inventory, tracker, snapshot, NodeOrder::Fullest);
-        for node in emptying.emptiest_first(distinct(candidates)) {
-            let obstacle = self.obstacle(tracker, snapshot, node, rules);
+        let mut priced: Vec<(u64, &str, Option<KeptNodeError>)> = Vec::new();
+        for node in distinct(candidates) {
+            let units = units_on(node, tracker, snapshot, rules);
+            let cost = units.iter().map(|unit| unit.cost).fold(0, u64::saturating_add);
+            priced.push((cost, node, self.obstacle(&units, rules)));
+        }
+        priced.sort_by_key(|(cost, node, _)| (*cost, *node));
+        for (_, node, obstacle) in priced {
             let emptied =
                 obstacle.map_or(Ok(()), Err).and_then(|()| emptying.empty(node).map_err(KeptNodeError::Obstacle));
             match emptied {
@@ -102,16 +108,8 @@ impl ScaleSimulator<'_> {
         Consolidation { plan, kept }
     }
 
-    /// Returns the reason why pods of a node must not move.
-    pub(super) fn obstacle(
-        &self,
-        tracker: &ClaimTracker,
-        snapshot: &ClusterSnapshot<'_>,
-        node: &str,
-        rules: &MoveRules<'_>,
-    ) -> Option<KeptNodeError> {
-        let pods = snapshot.pods_on(node).unwrap_or_default().iter();
-        let units: Vec<Unit<'_>> = units(pods.map(|pod| Mover { from: node, pod }), tracker, rules);
+    /// Returns the reason why units of a node must not move.
+    pub(super) fn obstacle(&self, units: &[Unit<'_>], rules: &MoveRules<'_>) -> Option<KeptNodeError> {
         let fixed = units.iter().find(|unit| !unit.is_movable)?;
         let pinned = fixed.pods().find(|pod| rules.is_pinned(pod));
         pinned.map(|pod| KeptNodeError::Pinned { pod: PodIdentity::new(pod, self.options()) }).or_else(|| {
@@ -119,6 +117,17 @@ impl ScaleSimulator<'_> {
             Some(KeptNodeError::Budget { namespace, name })
         })
     }
+}
+
+/// Returns the units on a node.
+pub(super) fn units_on<'u>(
+    node: &'u str,
+    tracker: &ClaimTracker,
+    snapshot: &ClusterSnapshot<'u>,
+    rules: &MoveRules<'_>,
+) -> Vec<Unit<'u>> {
+    let pods = snapshot.pods_on(node).unwrap_or_default().iter();
+    units(pods.map(|pod| Mover { from: node, pod }), tracker, rules)
 }
 
 /// Puts units that move one after the other into waves that the budgets allow. Returns the sum of their costs, too.

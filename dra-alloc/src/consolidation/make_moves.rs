@@ -19,14 +19,17 @@ use super::moves_answer::{MovesAnswer, NoMovesError};
 use super::node_class::classes;
 use super::order::{Going, in_order};
 use super::subsets::{Queue, Subset};
-use super::unit::{Unit, units};
+use super::unit::{Unit, all_units, priority_of};
 use super::work::{Ended, Work};
 use crate::allocator::Allocator;
 use crate::autoscaler::{
-    ClusterSnapshot, Mover, PlacementError, Rehearsal, ScaleSimulator, claims_of, name_of, takes_pods,
+    ClusterSnapshot, Mover, PlacementError, Rehearsal, ScaleSimulator, claims_of, ends_with_its_node, name_of,
+    takes_pods,
 };
 use crate::cluster::inventory::Inventory;
-use crate::pods::{ClaimLookup, ClaimTracker, FitQuestion, GroupRound, KnownRefusals, Member, PodCycle, PodIdentity};
+use crate::pods::{
+    ClaimLookup, ClaimTracker, FitQuestion, GroupRound, KnownRefusals, Member, PodCycle, PodIdentity, is_reserved_for,
+};
 use crate::preemption::least_devices;
 use crate::search::budget::{Budget, Meter};
 use crate::search::outcome::Fit;
@@ -132,13 +135,20 @@ impl ScaleSimulator<'_> {
             let on_node = snapshot.pods_on(name_of(node)).unwrap_or_default().iter();
             on_node.map(|pod| Mover { from: name_of(node), pod })
         });
-        let mut units = units(movers.filter(|mover| !uids.contains(mover.pod.uid())), tracker, rules);
+        // A pod that ends with its node is in the way as long as it holds claims.
+        let options = self.options();
+        let holds = |pod: &Pod| {
+            let claims =
+                claims_of(pod).filter_map(|named| tracker.claim(&named.claim.namespace, &named.claim.name).cloned());
+            { claims }.any(|claim| is_reserved_for(pod, &claim, options))
+        };
+        let counts = |pod: &Pod| !uids.contains(pod.uid()) && (!ends_with_its_node(pod) || holds(pod));
+        let mut units = all_units(movers.filter(|mover| counts(mover.pod)), tracker, rules);
         for unit in &mut units {
             let has_extended = unit.pods.iter().any(|mover| extended_claim(mover.pod).is_some());
             unit.is_movable &= !has_extended;
         }
-        let priority = |pod: &&Pod| pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
-        let items = items(&units, pods.iter().map(priority).min().unwrap_or_default());
+        let items = items(&units, pods.iter().map(|pod| priority_of(pod)).min().unwrap_or_default());
         let question = Question {
             simulator: self,
             allocator: &allocator,

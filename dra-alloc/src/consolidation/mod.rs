@@ -30,7 +30,7 @@ mod unit;
 mod work;
 
 pub use consolidate::{Consolidation, KeptNodeError};
-pub use move_plan::{MoveGuard, MovePlan, MoveProof, NewNode, PlanStep, PodMove};
+pub use move_plan::{MoveGuard, MovePlan, MoveProof, NewDaemon, NewNode, PlanStep, PodMove};
 pub use move_rules::MoveRules;
 pub use moves_answer::{MovesAnswer, NoMovesError};
 pub use new_nodes::{NodeOffer, NodesNeeded, OfferError};

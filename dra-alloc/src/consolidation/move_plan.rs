@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use dra_attrs::Index;
 use dra_device::claims::ClaimKey;
-use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::{AllocationResult, ResourceSlice};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
 
 use crate::autoscaler::NodeTemplate;
-use crate::pods::PodIdentity;
+use crate::pods::{ClaimLookup, ClaimTracker, PodIdentity};
 
 /// A pod that gets another place.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,33 @@ pub struct NewNode {
     pub node: Node,
     /// Slices that come with the node.
     pub slices: Vec<Arc<ResourceSlice>>,
+    /// Pods of daemon sets that it runs. They get their devices before any other pod comes.
+    pub daemons: Vec<NewDaemon>,
+}
+
+/// Pod of a daemon set on a node that does not exist yet.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct NewDaemon {
+    /// The pod as its daemon set would make it.
+    pub pod: Pod,
+    /// Claims that are made for it, without allocation.
+    pub claims: Vec<ResourceClaim>,
+    /// Its place, with the devices that it gets.
+    pub place: PodMove,
+}
+
+impl NewDaemon {
+    /// Makes the claims of the pod known where they are not there yet.
+    pub(super) fn make_claims(claims: &[ResourceClaim], tracker: &mut ClaimTracker) {
+        for claim in claims {
+            let key = ClaimKey::from_metadata(&claim.metadata);
+            if tracker.claim(&key.namespace, &key.name).is_none() {
+                // Without an allocation there is nothing to read, and so nothing to fail.
+                let _ = tracker.observe(claim.clone());
+            }
+        }
+    }
 }
 
 impl NewNode {
@@ -83,7 +110,7 @@ pub struct MovePlan {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "whoever carries a plan out handles each kind of step")]
 pub enum PlanStep<'p> {
-    /// Create a node, and wait for its slices.
+    /// Create a node, and wait for its slices, and until the pods of daemon sets on it have their devices.
     Create(&'p NewNode),
     /// Cordon a node that will go.
     Cordon(&'p str),

@@ -29,7 +29,7 @@ pub enum NoMovesError {
     /// The pods fit on no node, whoever leaves.
     #[error("the pods fit on no node, whoever leaves")]
     Hopeless,
-    /// Pods that must not move are in the way.
+    /// Pods that must not move are in the way: by the rules, or since they belong to their node, as those of daemon sets.
     #[error("{} pods that must not move are in the way", by.len())]
     Pinned {
         /// Those pods, of each node where the pods would fit without them.

@@ -1,14 +1,17 @@
 //! New nodes of several shapes, as many as pods need.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dra_attrs::Index;
+use dra_device::claims::ClaimOrigin;
 use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
-use super::move_plan::{MoveProof, NewNode, PodMove};
+use super::move_plan::{MoveProof, NewDaemon, NewNode, PodMove};
+use super::unit::priority_of;
 use crate::autoscaler::{
     ClaimCopyError, NodeCopy, NodeTemplate, NodeTemplateError, PlacementError, Rehearsal, ScaleSimulator, ScaleUpError,
     TemplateRules, UnknownAttributes, claims_of,
@@ -97,21 +100,31 @@ pub(super) struct NewNodes<'n, 'i> {
     pub(super) nodes: Vec<Made>,
 }
 
-/// A new node with the pods on it.
+/// A new node with the pods that it takes beside those of daemon sets.
 pub(super) struct Made {
     pub(super) new: NewNode,
-    /// Pods of daemon sets, which come first.
-    pub(super) daemons: Vec<Pod>,
-    /// Claims of these pods that were made for the node.
-    pub(super) claims: Vec<ResourceClaim>,
     pub(super) placed: Vec<PodMove>,
 }
 
-/// One more node as an offer has it.
-struct OneMore {
-    new: NewNode,
-    daemons: Vec<Pod>,
-    claims: Vec<ResourceClaim>,
+/// Pod of a daemon set with the claims that are its own.
+type Daemon = (Pod, Vec<ResourceClaim>);
+
+/// New nodes that were chosen in one way.
+#[derive(Default)]
+struct Choice<'p> {
+    /// Priorities of the pods without a place, the highest first, and the price: the least choice is the best one.
+    key: (Vec<i32>, u64),
+    made: Vec<Made>,
+    left: Vec<&'p Pod>,
+}
+
+impl<'p> Choice<'p> {
+    fn new(made: Vec<Made>, left: Vec<&'p Pod>) -> Self {
+        let mut priorities: Vec<i32> = left.iter().map(|pod| priority_of(pod)).collect();
+        priorities.sort_unstable_by(|left, right| right.cmp(left));
+        let price = made.iter().map(|made| made.new.price).fold(0, u64::saturating_add);
+        Self { key: (priorities, price), made, left }
+    }
 }
 
 /// One more node, and what it would take.
@@ -176,10 +189,9 @@ impl<'n, 'i> NewNodes<'n, 'i> {
         let made = self.made.get(index).copied().unwrap_or_default();
         let Some(offer) = self.offers.get(index).filter(|offer| made < offer.most) else { return Ok(None) };
         let mut rehearsal = self.rehearsal.clone();
-        let OneMore { new, daemons, claims } = self.one_more(offer, index, made)?;
-        for claim in &claims {
-            // Without an allocation there is nothing to read, and so nothing to fail.
-            let _ = rehearsal.tracker.observe(claim.clone());
+        let (mut new, daemons) = self.one_more(offer, index, made)?;
+        for (_, claims) in &daemons {
+            NewDaemon::make_claims(claims, &mut rehearsal.tracker);
         }
         let mark = self.layer.mark();
         self.apply(&new)?;
@@ -191,69 +203,72 @@ impl<'n, 'i> NewNodes<'n, 'i> {
             selectors: simulator.selectors,
             profile: simulator.options().profile(),
         };
-        simulator.search(layer, &[&new.node], |search| {
+        let on_node = simulator.search(layer, &[&new.node], |search| {
             let mut known = KnownRefusals::new(1);
             let mut here: Vec<GangPlacement> = Vec::new();
-            let first = daemons.iter().map(|pod| (None, pod));
-            for (position, pod) in first.chain(pods.iter().enumerate().map(|(position, pod)| (Some(position), *pod))) {
-                if unknown.check(pod, &rehearsal.tracker).is_err() {
-                    continue;
-                }
+            let mut arrive = |pod: &Pod| {
+                unknown.check(pod, &rehearsal.tracker).ok()?;
                 let group = simulator.group_of(pod);
                 let member = Member { pod, group, placed: &here, gone: &[], among: None };
-                let Ok(arrival) = rehearsal.come(search, &member, &mut known) else { continue };
+                let arrival = rehearsal.come(search, &member, &mut known).ok()?;
+                let (pod, to) = (arrival.placement.pod.clone(), Some(arrival.placement.node.clone()));
                 here.push(GangPlacement { cycle: None, ..arrival.placement });
-                let Some(position) = position else { continue };
+                Some(PodMove { pod, from: None, to, results: arrival.results })
+            };
+            // A node that does not serve the pod of a daemon set is as good for others.
+            let daemons = daemons.into_iter().filter_map(|(pod, claims)| {
+                let place = arrive(&pod)?;
+                Some(NewDaemon { pod, claims, place })
+            });
+            let daemons: Vec<NewDaemon> = daemons.collect();
+            for (position, pod) in pods.iter().enumerate() {
+                let Some(moved) = arrive(pod) else { continue };
                 devices += devices_wanted(&self.rehearsal.tracker, pod).max(1);
                 taken.insert(position);
-                let to = new.node.metadata.name.clone();
-                let pod = PodIdentity::new(pod, simulator.options());
-                placed.push(PodMove { pod, from: None, to, results: arrival.results });
+                placed.push(moved);
             }
+            daemons
         });
+        new.daemons = on_node;
         self.layer.undo_to(mark);
-        let made = Made { new, daemons, claims, placed };
+        let made = Made { new, placed };
         Ok((!taken.is_empty()).then_some(Trial { offer: index, made, rehearsal, taken, devices }))
     }
 
-    /// Makes the next node of an offer, and the pods of daemon sets on it with their claims.
-    fn one_more(&self, offer: &NodeOffer<'_>, index: usize, number: usize) -> Result<OneMore, OfferError> {
+    /// Makes the next node of an offer, without the pods of daemon sets, and these with their claims.
+    fn one_more(
+        &self,
+        offer: &NodeOffer<'_>,
+        index: usize,
+        number: usize,
+    ) -> Result<(NewNode, Vec<Daemon>), OfferError> {
         let (template, price, offer_index) = (offer.template, offer.price, Index::from(index));
+        let new = |node, slices| NewNode { offer: offer_index, price, node, slices, daemons: Vec::new() };
         if number == 0 {
-            let (node, slices) = (template.node().clone(), template.slices().to_vec());
-            let daemons = offer.daemons.iter().copied().cloned().collect();
-            return Ok(OneMore {
-                new: NewNode { offer: offer_index, price, node, slices },
-                daemons,
-                claims: Vec::new(),
-            });
+            let daemons = offer.daemons.iter().map(|pod| (Pod::clone(pod), self.own_claims(pod)));
+            return Ok((new(template.node().clone(), template.slices().to_vec()), daemons.collect()));
         }
         let (name, suffix) = (format!("{}-{number}", template.name()), number.to_string());
         let copy = NodeCopy::new(template.name(), &name, &suffix);
         let slices = copy.slices(template.slices().iter().map(|slice| &**slice), TemplateRules::default())?.slices;
-        let slices = slices.into_iter().map(Arc::new).collect();
         let mut node: Node = template.node().clone();
         node.metadata.name = Some(name.clone());
         if let Some(label) = node.metadata.labels.as_mut().and_then(|labels| labels.get_mut(HOSTNAME)) {
             label.clone_from(&name);
         }
-        let new = NewNode { offer: offer_index, price, node, slices };
-        let (mut daemons, mut claims) = (Vec::new(), Vec::new());
-        for pod in &offer.daemons {
-            let (daemon, own) = self.daemon(pod, &copy, &suffix)?;
-            daemons.push(daemon);
-            claims.extend(own);
-        }
-        Ok(OneMore { new, daemons, claims })
+        let daemons = offer.daemons.iter().map(|pod| self.daemon(pod, &copy, &suffix)).collect::<Result<_, _>>()?;
+        Ok((new(node, slices.into_iter().map(Arc::new).collect()), daemons))
+    }
+
+    /// Returns the claims that were made from templates for a pod.
+    fn own_claims(&self, pod: &Pod) -> Vec<ResourceClaim> {
+        let own = claims_of(pod).filter(|named| named.origin == ClaimOrigin::Template).map(|named| named.claim);
+        own.filter_map(|key| self.before.claim(&key.namespace, &key.name).map(|claim| ResourceClaim::clone(claim)))
+            .collect()
     }
 
     /// Copies a pod of a daemon set with the claims that are its own.
-    fn daemon(
-        &self,
-        pod: &Pod,
-        copy: &NodeCopy<'_>,
-        suffix: &str,
-    ) -> Result<(Pod, Vec<ResourceClaim>), ClaimCopyError> {
+    fn daemon(&self, pod: &Pod, copy: &NodeCopy<'_>, suffix: &str) -> Result<Daemon, ClaimCopyError> {
         let suffixed = |text: &String| format!("{text}-{suffix}");
         let mut daemon = Pod::clone(pod);
         daemon.metadata.name = pod.metadata.name.as_ref().map(suffixed);
@@ -294,14 +309,16 @@ impl ScaleSimulator<'_> {
     /// Finds new nodes that pods need: as many of each shape as are cheap together. Give the pods that no node can take; other nodes
     /// make no difference.
     ///
-    /// Nodes are chosen one by one, by the price for a device that they serve, among all offers and among each one alone; the cheapest
-    /// of these choices that takes the most pods counts. [`MoveProof::Least`] says that counting devices proves that none is cheaper.
+    /// Nodes are chosen one by one, by the price for a device that they serve, among all offers and among each one alone, for the
+    /// largest pods first and for those of the highest priority first. Of these choices those count that leave out the fewest pods of
+    /// the highest priority, and so on down, and the cheapest of them. [`MoveProof::Least`] says that counting devices proves that no
+    /// nodes for the same pods are cheaper.
     ///
     /// # Errors
     /// A template is not new to the cluster, or can't be copied for a second node.
     ///
     /// # Complexity
-    /// For each new node and each offer a filter call a pod, twice.
+    /// For each new node and each offer a filter call a pod, four times.
     pub fn nodes_needed(
         &self,
         inventory: &mut Inventory,
@@ -309,27 +326,26 @@ impl ScaleSimulator<'_> {
         offers: &[NodeOffer<'_>],
         pods: &[&Pod],
     ) -> Result<NodesNeeded, OfferError> {
-        let mut pods = pods.to_vec();
-        pods.sort_by_cached_key(|pod| std::cmp::Reverse(devices_wanted(tracker, pod)));
         let alone = (0..offers.len()).map(|offer| BTreeSet::from([offer]));
-        let mut best: Option<(usize, u64, Vec<Made>, BTreeSet<usize>)> = None;
-        for among in std::iter::once((0..offers.len()).collect()).chain(alone) {
-            let mut new = NewNodes::new(self, inventory.layer(), Rehearsal::new(tracker.clone()), offers);
-            let left = new.add(pods.clone(), &among)?;
-            let price = new.nodes.iter().map(|made| made.new.price).fold(0, u64::saturating_add);
-            let left: BTreeSet<usize> =
-                left.iter().filter_map(|pod| pods.iter().position(|other| std::ptr::eq(*other, *pod))).collect();
-            if best.as_ref().is_none_or(|(refused, least, ..)| (left.len(), price) < (*refused, *least)) {
-                best = Some((left.len(), price, new.nodes, left));
+        let choices: Vec<BTreeSet<usize>> = std::iter::once((0..offers.len()).collect()).chain(alone).collect();
+        let mut best: Option<Choice<'_>> = None;
+        for pods in orders(tracker, pods) {
+            for among in &choices {
+                let mut new = NewNodes::new(self, inventory.layer(), Rehearsal::new(tracker.clone()), offers);
+                let left = new.add(pods.clone(), among)?;
+                let choice = Choice::new(new.nodes, left);
+                if best.as_ref().is_none_or(|best| choice.key < best.key) {
+                    best = Some(choice);
+                }
             }
         }
-        let (_, price, made, left) = best.unwrap_or_default();
+        let Choice { key: (_, price), made, left } = best.unwrap_or_default();
         let mut refused = Vec::new();
-        for pod in left.iter().filter_map(|position| pods.get(*position)) {
+        for pod in &left {
             refused.extend(self.refusal(inventory, tracker, offers, pod)?);
         }
-        let placed: Vec<&Pod> =
-            pods.iter().enumerate().filter(|(position, _)| !left.contains(position)).map(|(_, pod)| *pod).collect();
+        let is_left = |pod: &&&Pod| left.iter().any(|left| std::ptr::eq(*left, **pod));
+        let placed: Vec<&Pod> = pods.iter().filter(|pod| !is_left(pod)).copied().collect();
         let bound = price_bound(tracker, offers, &placed);
         let proof = if bound >= price { MoveProof::Least } else { MoveProof::AtLeast { cost: bound } };
         let (nodes, moves): (Vec<NewNode>, Vec<Vec<PodMove>>) =
@@ -349,6 +365,17 @@ impl ScaleSimulator<'_> {
         let answer = self.scale_up(inventory, tracker, offer.template, offer.daemons.iter().copied().chain([pod]))?;
         Ok(answer.refused.into_iter().find(|(refused, _)| refused.uid == pod.uid()))
     }
+}
+
+/// Returns the orders in which nodes are looked for: the largest pods first, and those of the highest priority first, if that is
+/// another order.
+fn orders<'p>(tracker: &ClaimTracker, pods: &[&'p Pod]) -> Vec<Vec<&'p Pod>> {
+    let mut by_size = pods.to_vec();
+    by_size.sort_by_cached_key(|pod| Reverse(devices_wanted(tracker, pod)));
+    let mut by_priority = by_size.clone();
+    by_priority.sort_by_key(|pod| Reverse(priority_of(pod)));
+    let is_same = by_size.iter().zip(&by_priority).all(|(left, right)| std::ptr::eq(*left, *right));
+    if is_same { vec![by_size] } else { vec![by_size, by_priority] }
 }
 
 /// Returns the number of devices that a pod needs at least.

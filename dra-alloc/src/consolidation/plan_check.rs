@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dra_device::DeviceId;
-use dra_device::internal::{PodFields, of_allocation};
+use dra_device::internal::{PodFields, controller, of_allocation};
 use k8s_openapi::api::core::v1::{Node, Pod};
 
-use super::move_plan::{MovePlan, PodMove};
+use super::move_plan::{MovePlan, NewDaemon, PodMove};
 use super::move_rules::MoveRules;
 use super::sequence::{Moved, Sequence};
 use super::unit::units;
@@ -93,7 +93,7 @@ impl MovePlan {
     /// plan; none if it can be carried out. Moves that are made already count as made.
     ///
     /// Pods go to the nodes of the plan. If a device of the plan is gone or taken and another one on the node serves, the plan
-    /// holds.
+    /// holds. The pods of daemon sets that a new node does not run yet come first: the moves do not count on their devices.
     ///
     /// # Complexity
     /// A filter call for each move, and an explanation for each one that is not possible.
@@ -125,9 +125,18 @@ impl MovePlan {
             faults: Vec::new(),
         };
         check.nodes_are_there(self);
+        let (awaited, mut tracker) = (check.awaited(self, snapshot), tracker.clone());
+        for (daemon, _) in &awaited {
+            NewDaemon::make_claims(&daemon.claims, &mut tracker);
+        }
         simulator.search(&layer, &nodes, |search| {
-            let (rehearsal, known) = (Rehearsal::new(tracker.clone()), KnownRefusals::new(nodes.len()));
+            let (rehearsal, known) = (Rehearsal::new(tracker), KnownRefusals::new(nodes.len()));
             let mut sequence = Sequence { simulator, search, rehearsal, known, moved: Moved::default() };
+            for (daemon, index) in awaited {
+                if let Err(reason) = sequence.come(&daemon.pod, None, Some(index)) {
+                    check.add_no_place(&sequence, &daemon.place, Some(reason));
+                }
+            }
             for (wave, number) in self.waves.iter().zip(1..) {
                 check.budgets_allow(wave, number);
                 check.wave(&mut sequence, wave);
@@ -165,6 +174,16 @@ impl<'c> Check<'c> {
                 Some(_) => {}
             }
         }
+    }
+
+    /// Returns the pods of daemon sets that new nodes do not run yet, with the positions of these nodes.
+    fn awaited<'p>(&self, plan: &'p MovePlan, snapshot: &ClusterSnapshot<'_>) -> Vec<(&'p NewDaemon, usize)> {
+        let of_node = plan.new_nodes.iter().flat_map(|new| {
+            let (index, running) = (self.index_of.get(new.name()), snapshot.pods_on(new.name()).unwrap_or_default());
+            let is_awaited = move |daemon: &&NewDaemon| !running.iter().any(|pod| is_of_same_set(&daemon.pod, pod));
+            new.daemons.iter().filter(is_awaited).filter_map(move |daemon| Some((daemon, *index?)))
+        });
+        of_node.collect()
     }
 
     fn budgets_allow(&mut self, wave: &[PodMove], number: u32) {
@@ -274,6 +293,12 @@ impl MovePlan {
     pub(super) fn moves(&self) -> impl Iterator<Item = &PodMove> {
         self.waves.iter().flatten().chain(&self.placed)
     }
+}
+
+/// Returns true for two pods of one daemon set, and for a pod and itself.
+fn is_of_same_set(expected: &Pod, pod: &Pod) -> bool {
+    let set = |pod: &Pod| controller(&pod.metadata).map(|owner| owner.uid.clone());
+    set(expected).map_or_else(|| expected.uid() == pod.uid(), |uid| set(pod) == Some(uid))
 }
 
 fn node_of(pod: &Pod) -> &str {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 
-use super::consolidate::{KeptNodeError, in_waves};
-use super::move_plan::{MovePlan, MoveProof};
+use super::consolidate::{KeptNodeError, in_waves, units_on};
+use super::move_plan::{MovePlan, MoveProof, NewDaemon, NewNode};
 use super::move_rules::MoveRules;
 use super::new_nodes::{Made, NewNodes, NodeOffer, OfferError, devices_wanted};
 use super::sequence::{Moved, Sequence};
@@ -69,7 +69,7 @@ impl ScaleSimulator<'_> {
     ) -> Result<MovePlan, ReplaceError> {
         let removed: BTreeSet<&str> = distinct(remove).into_iter().collect();
         for node in &removed {
-            if let Some(reason) = self.obstacle(tracker, snapshot, node, rules) {
+            if let Some(reason) = self.obstacle(&units_on(node, tracker, snapshot, rules), rules) {
                 return Err(ReplaceError::Kept { node: (*node).to_owned(), reason });
             }
         }
@@ -175,21 +175,26 @@ impl ScaleSimulator<'_> {
         let units = units(movers, tracker, rules);
         let place_of = |pod: &Pod| index_of.get(places.get(&std::ptr::from_ref(pod))?.as_str()).copied();
         let mut tracker = tracker.clone();
-        for claim in made.iter().flat_map(|made| &made.claims) {
-            // Without an allocation there is nothing to read, and so nothing to fail.
-            let _ = tracker.observe(claim.clone());
+        for daemon in made.iter().flat_map(|made| &made.new.daemons) {
+            NewDaemon::make_claims(&daemon.claims, &mut tracker);
         }
-        let (moved, stuck) = self.search(&layer, &nodes, |search| {
+        let (moved, stuck, daemons) = self.search(&layer, &nodes, |search| {
             let (rehearsal, known) = (Rehearsal::new(tracker.clone()), KnownRefusals::new(nodes.len()));
             let mut sequence = Sequence { simulator: self, search, rehearsal, known, moved: Moved::default() };
-            for one in &made {
-                let index = index_of.get(one.new.name()).copied();
-                for daemon in &one.daemons {
-                    // A node that does not serve the pod of a daemon set is as good for others.
-                    let _ = sequence.come(daemon, None, index);
-                }
-            }
-            sequence.run(units, &place_of)
+            // The old nodes are still there: a daemon that needs their devices comes too late to be first.
+            let daemons: Vec<Vec<NewDaemon>> = made
+                .iter()
+                .map(|made| {
+                    let index = index_of.get(made.new.name()).copied();
+                    let come = |daemon: &NewDaemon| {
+                        let place = sequence.come(&daemon.pod, None, index).ok()?;
+                        Some(NewDaemon { place, ..daemon.clone() })
+                    };
+                    made.new.daemons.iter().filter_map(come).collect()
+                })
+                .collect();
+            let (moved, stuck) = sequence.run(units, &place_of);
+            (moved, stuck, daemons)
         });
         if let Some(mover) = stuck.iter().flat_map(|unit| &unit.pods).next() {
             let pod = PodIdentity::new(mover.pod, self.options());
@@ -197,7 +202,7 @@ impl ScaleSimulator<'_> {
         }
         let mut plan = MovePlan::new();
         (plan.waves, plan.cost) = in_waves(moved, rules);
-        plan.new_nodes = made.into_iter().map(|made| made.new).collect();
+        plan.new_nodes = made.into_iter().zip(daemons).map(|(made, daemons)| NewNode { daemons, ..made.new }).collect();
         plan.price = plan.new_nodes.iter().map(|new| new.price).fold(0, u64::saturating_add);
         plan.removed = removed.iter().map(|node| (*node).to_owned()).collect();
         if plan.new_nodes.is_empty() {

@@ -35,7 +35,15 @@ pub(super) fn units<'u>(
     tracker: &ClaimTracker,
     rules: &MoveRules<'_>,
 ) -> Vec<Unit<'u>> {
-    let movers: Vec<Mover<'_>> = movers.into_iter().filter(|mover| !ends_with_its_node(mover.pod)).collect();
+    all_units(movers.into_iter().filter(|mover| !ends_with_its_node(mover.pod)), tracker, rules)
+}
+
+/// Joins pods that share an allocated claim. A unit with a pod of a daemon set, or with one that ends, is not movable.
+pub(super) fn all_units<'u>(
+    movers: impl IntoIterator<Item = Mover<'u>>,
+    tracker: &ClaimTracker,
+    rules: &MoveRules<'_>,
+) -> Vec<Unit<'u>> {
     let mut unit_of: BTreeMap<ClaimKey, usize> = BTreeMap::new();
     let mut joined: Vec<Vec<Mover<'_>>> = Vec::new();
     for mover in movers {
@@ -69,16 +77,20 @@ fn unit<'u>(pods: Vec<Mover<'u>>, tracker: &ClaimTracker, rules: &MoveRules<'_>)
         [mover] => rules.cost(mover.pod, devices.len()),
         _ => objects().map(|pod| rules.cost(pod, devices_of(tracker, pod).len())).fold(0, u64::saturating_add),
     };
-    let is_pinned = objects().any(|pod| rules.is_pinned(pod));
+    let is_pinned = objects().any(|pod| rules.is_pinned(pod) || ends_with_its_node(pod));
     let is_movable = !is_pinned && rules.exceeded(objects()).is_empty();
     let evictions: Option<Vec<u64>> = objects().map(|pod| rules.eviction_cost(pod)).collect();
-    let priority = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
     Unit {
         cost,
         eviction_cost: evictions.filter(|_| is_movable).map(|costs| costs.into_iter().fold(0, u64::saturating_add)),
-        highest_priority: objects().map(priority).max().unwrap_or_default(),
+        highest_priority: objects().map(priority_of).max().unwrap_or_default(),
         is_movable,
         devices,
         pods,
     }
+}
+
+/// Returns the priority of a pod.
+pub(super) fn priority_of(pod: &Pod) -> i32 {
+    pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default()
 }

@@ -71,6 +71,20 @@ fn pinned_pods_are_named_for_each_node() {
 }
 
 #[test]
+fn a_pod_of_a_daemon_set_does_not_move_and_is_named() {
+    let mut world = World::of(&[&[1, 3], &[4], &[5]]);
+    world.wait("t", 8);
+    let owner = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": true}]);
+    world.pods[0].metadata.owner_references = from_value(owner).unwrap();
+    let plan = world.plan("t", &MoveRules::default());
+    assert_eq!((texts(&plan.placed), plan.cost), (vec!["t ->n2".to_owned()], 4), "n1 keeps its daemon");
+    world.run("other", "n2", &["g7".to_owned()]);
+    let pinned = MoveRules::default().with_pinned(["other", "n3-0"]);
+    let NoMovesError::Pinned { by } = reason(&world, &["t"], &pinned) else { panic!() };
+    assert_eq!(by.into_iter().map(|pod| pod.name).collect::<Vec<_>>(), ["n1-0", "n3-0", "other"]);
+}
+
+#[test]
 fn a_disruption_budget_makes_waves_or_another_node() {
     let mut world = World::of(&[&[1, 1, 1][..]; 8]);
     world.wait("t", 8);

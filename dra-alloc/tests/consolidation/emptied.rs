@@ -66,3 +66,14 @@ fn plans_leave_every_pod_its_devices() {
     }
     assert!(removed > 250 && moved > 250 && pinned > 50, "{removed} {moved} {pinned}");
 }
+
+#[test]
+fn nodes_whose_pods_are_cheap_to_move_go_first() {
+    let world = World::of(&[&[2], &[3], &[4]]);
+    let removed = |rules: &MoveRules<'_>| consolidated(&world, rules).plan.removed;
+    // Nine devices need two nodes.
+    assert_eq!(removed(&MoveRules::default()), ["n1"], "two devices cost the least");
+    assert_eq!(removed(&MoveRules::default().with_costs([("n1-0", 50), ("n2-0", 5)])), ["n3"]);
+    let plan = consolidated(&world, &MoveRules::default().with_costs([("n1-0", 50), ("n3-0", 60)])).plan;
+    assert_eq!((plan.removed, plan.cost), (vec!["n2".to_owned()], 3));
+}

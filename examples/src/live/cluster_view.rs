@@ -10,6 +10,7 @@ use dra_alloc::queue::{ClusterEvent, ObjectChange};
 use dra_alloc::{ClaimId, Classes, GateSet, Inventory, InventoryEvent, allocated_devices};
 use dra_attrs::{Component, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice,
 };
@@ -31,7 +32,7 @@ const PROGRESS: Duration = Duration::from_secs(5);
 /// Longest time that a question which is asked once waits for lists.
 const ONCE: Duration = Duration::from_secs(30);
 
-/// Kinds that a view consists of.
+/// Kinds that each view consists of.
 const KINDS: usize = 6;
 
 /// Cluster as a scheduler sees it.
@@ -48,12 +49,16 @@ pub struct ClusterView {
     pub classes: Classes,
     /// Claims, with what they hold.
     pub claims: ClaimTracker,
+    /// Disruption budgets by namespace and name, if they are watched.
+    pub budgets: BTreeMap<Place, PodDisruptionBudget>,
     /// Drivers whose slices are left out: another scheduler gives their devices away.
     pub without_drivers: BTreeSet<String>,
     /// Objects as they were seen last, by name.
     seen: Seen,
     /// Kinds of which a list is complete.
     listed: BTreeSet<&'static str>,
+    /// Number of kinds that are watched.
+    kinds: usize,
     new: NewLists,
 }
 
@@ -79,6 +84,7 @@ struct NewLists {
     classes: List<DeviceClass>,
     rules: List<DeviceTaintRule>,
     claims: List<ResourceClaim>,
+    budgets: List<PodDisruptionBudget>,
 }
 
 /// Begins the watches that a view needs.
@@ -105,17 +111,25 @@ impl ClusterView {
             inventory: Inventory::default(),
             classes: Classes::default(),
             claims: ClaimTracker::new(Component::new(Profile::V1_37, gates)),
+            budgets: BTreeMap::new(),
             without_drivers: BTreeSet::new(),
             seen: Seen::default(),
             listed: BTreeSet::new(),
+            kinds: KINDS,
             new: NewLists::default(),
         }
+    }
+
+    /// Watches the disruption budgets, too. The view is complete once it has them.
+    pub fn watch_budgets(&mut self, cluster: &Cluster, watches: &mut Watches) {
+        self.kinds = self.kinds.saturating_add(1);
+        watches.add("poddisruptionbudgets", &cluster.client, Config::default(), Change::Budget);
     }
 
     /// Returns true once every kind has been listed: before that, nothing may be decided.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.listed.len() == KINDS
+        self.listed.len() == self.kinds
     }
 
     /// Reads until the view is complete, for who answers once: not for ever.
@@ -124,7 +138,7 @@ impl ClusterView {
     /// A kind can't be listed, or not in half a minute.
     pub async fn complete_once(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
         let completed = tokio::time::timeout(ONCE, self.complete(watches)).await;
-        completed.unwrap_or(Err(LiveError::NotListed { listed: self.listed.len(), kinds: KINDS }))
+        completed.unwrap_or(Err(LiveError::NotListed { listed: self.listed.len(), kinds: self.kinds }))
     }
 
     /// Reads until the view is complete.
@@ -137,7 +151,8 @@ impl ClusterView {
                 Ok(Some(change)) => drop(self.apply(change)?),
                 Ok(None) => {}
                 Err(_) => {
-                    say(&format_args!("waiting for the lists of the cluster: {} of {KINDS} kinds", self.listed.len()));
+                    let (listed, kinds) = (self.listed.len(), self.kinds);
+                    say(&format_args!("waiting for the lists of the cluster: {listed} of {kinds} kinds"));
                 }
             }
         }
@@ -175,6 +190,7 @@ impl ClusterView {
             Change::Class(event) => self.class(event, &mut tell),
             Change::TaintRule(event) => self.rule(event, &mut tell),
             Change::Claim(event) => self.claim(event, &mut tell),
+            Change::Budget(event) => self.budget(event),
             Change::LeftOut("resourceclaims", metadata) => {
                 // What it holds is not free.
                 let ClaimKey { namespace, name } = ClaimKey::from_metadata(&metadata);
@@ -364,6 +380,20 @@ impl ClusterView {
                 self.input(InventoryEvent::TaintRuleDeleted { name, uid: rule.metadata.uid });
                 tell_of(old.as_deref(), None, tell);
             }
+        }
+        Touched::Nodes(Nodes::All)
+    }
+
+    /// Takes a change of a disruption budget: other pods may be moved now.
+    fn budget(&mut self, event: Event<PodDisruptionBudget>) -> Touched {
+        match self.new.budgets.take(event) {
+            Step::More => return Touched::Nothing,
+            Step::All(budgets) => {
+                self.budgets = budgets.into_iter().map(|budget| (place(&budget.metadata), budget)).collect();
+                self.listed.insert("budgets");
+            }
+            Step::One(budget) => drop(self.budgets.insert(place(&budget.metadata), *budget)),
+            Step::Gone(budget) => drop(self.budgets.remove(&place(&budget.metadata))),
         }
         Touched::Nodes(Nodes::All)
     }

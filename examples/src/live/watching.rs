@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -44,6 +45,8 @@ pub enum Change {
     TaintRule(Event<DeviceTaintRule>),
     /// Change of a claim, or a new list.
     Claim(Event<ResourceClaim>),
+    /// Change of a disruption budget, or a new list.
+    Budget(Event<PodDisruptionBudget>),
     /// Change of a request for the status of pools, or a new list.
     PoolStatusRequest(Event<ResourcePoolStatusRequest>),
     /// Change of such a request in the form of its KEP, or a new list.

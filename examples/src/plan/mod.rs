@@ -6,6 +6,7 @@
 
 mod accept;
 mod allocate;
+mod others;
 mod place;
 mod question;
 mod text;
@@ -141,10 +142,42 @@ pub struct WaitingPods {
     /// Changes with which a pod could use nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub help: Vec<String>,
+    /// Moves of other pods after which one of these fits. Kubernetes moves no pod.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moves: Option<Moves>,
     /// Pods that would have to go so that one of these fits, by the rules that were asked for. No release preempts pods for
     /// devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub room: Vec<RuledRoom>,
+}
+
+/// Moves of other pods after which a pod fits.
+///
+/// Displays one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Moves {
+    /// Node on which the pod fits then.
+    pub node: String,
+    /// Moves, in an order in which each pod finds its devices free.
+    pub moves: Vec<Move>,
+    /// Number of waves in which disruption budgets allow them.
+    pub waves: usize,
+    /// True if no moves of fewer devices do.
+    pub is_least: bool,
+}
+
+/// Move of a pod: it is evicted, and the pod that is made in its place gets other devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Move {
+    /// Namespace and name.
+    pub pod: String,
+    /// Name of the node that it leaves.
+    pub from: String,
+    /// Name of the node that it gets.
+    pub to: String,
 }
 
 /// Reason that there is no plan.
@@ -216,6 +249,9 @@ pub fn plan_best(mut manifests: Manifests, rules: Rules, objective: &Objective) 
     let workloads: Vec<PlannedWorkload> = planned.into_iter().map(|(_, planned)| planned).collect();
     if workloads.iter().flat_map(|workload| &workload.waiting).any(|group| !group.room.is_empty()) {
         notes.push(NO_PREEMPTION.to_owned());
+    }
+    if workloads.iter().flat_map(|workload| &workload.waiting).any(|group| group.moves.is_some()) {
+        notes.push(NO_MOVES.to_owned());
     }
     let placed = workloads.iter().map(|workload| workload.placed.len()).sum();
     let waiting: usize = workloads.iter().flat_map(|workload| &workload.waiting).map(|group| group.pods.len()).sum();
@@ -308,6 +344,10 @@ const USED: [&str; 8] = [
 /// Remark about pods that would have to go.
 const NO_PREEMPTION: &str =
     "kube-scheduler preempts no pod for its devices: delete pods by hand, or use a scheduler that does";
+
+/// Remark about pods that would have to move.
+const NO_MOVES: &str =
+    "Kubernetes moves no pod: cordon its node, evict it, and uncordon the node once its replacement runs";
 
 /// Gives the pods their priorities. Returns the remarks about classes that are not there.
 fn admit(manifests: &mut Manifests) -> Vec<String> {

@@ -31,7 +31,6 @@ use crate::candidates::candidates;
 use crate::claim_store::ClaimStore;
 use crate::manifest::{Manifests, name_of};
 use crate::placing::{NodeVerdict, Rank, judge, with_shared_budget};
-use crate::preempt::{RuledRoom, WhoGoes};
 use crate::room::{Room, usage_with_devices};
 use crate::workload::{Made, Workload, controller, counted, node_of};
 
@@ -40,53 +39,49 @@ use crate::workload::{Made, Workload, controller, counted, node_of};
 const COMPARED: usize = 100;
 
 /// Number of times that all searches of a plan may ask if they go on: once for 16 units of work, which is half a minute.
-const MOST_QUESTIONS: u64 = 10_000_000;
+pub(super) const MOST_QUESTIONS: u64 = 10_000_000;
 
 /// Largest number of suggestions that are told.
 const MOST_HELP: usize = 3;
-
-/// Largest number of pods for which it is asked who would have to go: each reads all pods. Of pods that are alike, one is asked
-/// for; those of a daemon set are all different.
-const MOST_ASKED: usize = 50;
 
 /// Largest number of nodes of which it is told that they were passed over.
 const MOST_PASSED_OVER: usize = 3;
 
 /// Time of a plan: nothing of it depends on the time.
-const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+pub(super) const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 /// Cluster of a plan, with the pods that were placed so far.
 pub(super) struct Cluster<'o> {
-    rules: Rules,
+    pub(super) rules: Rules,
     objective: &'o Objective,
-    options: PodOptions,
-    nodes: Vec<Node>,
+    pub(super) options: PodOptions,
+    pub(super) nodes: Vec<Node>,
     /// Positions of the nodes by name.
     by_name: BTreeMap<String, usize>,
     slices: Vec<Arc<ResourceSlice>>,
     pods: Vec<Pod>,
-    budgets: Vec<PodDisruptionBudget>,
-    groups: Vec<PodGroup>,
+    pub(super) budgets: Vec<PodDisruptionBudget>,
+    pub(super) groups: Vec<PodGroup>,
     /// Pods that the plan has placed, by their positions, with their nodes.
-    placed: Vec<(usize, String)>,
-    inventory: Inventory,
-    classes: Classes,
-    selectors: SelectorCache,
-    tracker: ClaimTracker,
+    pub(super) placed: Vec<(usize, String)>,
+    pub(super) inventory: Inventory,
+    pub(super) classes: Classes,
+    pub(super) selectors: SelectorCache,
+    pub(super) tracker: ClaimTracker,
     store: ClaimStore,
     /// Claims for extended resources, by namespace and name of the pod.
     of_extended_resources: BTreeMap<String, PodExtendedResourceClaimStatus>,
-    room: Room,
-    /// Number of pods for which it was asked who would have to go.
-    asked: usize,
+    pub(super) room: Room,
+    /// Number of pods for which it was asked who would have to move or go.
+    pub(super) asked: usize,
     /// Number of times that searches have asked if they go on.
-    questions: AtomicU64,
+    pub(super) questions: AtomicU64,
 }
 
 /// Nodes that pods of one workload may still use.
-struct Search {
+pub(super) struct Search {
     /// Nodes that the pods may use apart from devices and room.
-    usable: Vec<usize>,
+    pub(super) usable: Vec<usize>,
     /// Those of them that have refused none of the pods.
     left: VecDeque<usize>,
     /// Reasons of the nodes that they may not use.
@@ -96,7 +91,7 @@ struct Search {
 }
 
 /// Reason that a pod has no place.
-enum NoPlace {
+pub(super) enum NoPlace {
     /// It is told.
     Told(String),
     /// The search for a node failed.
@@ -183,11 +178,9 @@ impl<'o> Cluster<'o> {
                     if let Some(known) = planned.waiting.last_mut().filter(|_| !is_pinned) {
                         known.pods.push(name);
                     } else {
-                        self.asked = self.asked.saturating_add(1);
-                        let room = if self.asked > MOST_ASKED { Vec::new() } else { self.room_for(pod, nodes, &pods) };
-                        let waiting =
-                            WaitingPods { pods: vec![name], room, ..self.explain(pod, nodes, &planned.placed) };
-                        merge(planned, waiting);
+                        let waiting = self.explain(pod, nodes, &planned.placed);
+                        let (moves, room) = self.others_of(pod, nodes, &pods);
+                        merge(planned, WaitingPods { pods: vec![name], moves, room, ..waiting });
                     }
                 }
             }
@@ -224,14 +217,14 @@ impl<'o> Cluster<'o> {
         Search { left: usable.iter().copied().collect(), usable, kept_off, is_told: false }
     }
 
-    fn allocator(&self) -> Allocator<'_> {
+    pub(super) fn allocator(&self) -> Allocator<'_> {
         Allocator::new(Component::new(self.rules.profile, self.rules.gates), &self.inventory, &self.classes)
             .with_selector_cache(&self.selectors)
             .with_objective(self.objective)
     }
 
     /// Begins the cycle of a pod; none if it has no claims.
-    fn begin(&self, pod: &Pod) -> Result<Option<PodCycle>, NoPlace> {
+    pub(super) fn begin(&self, pod: &Pod) -> Result<Option<PodCycle>, NoPlace> {
         let begun = pre_enqueue(pod, &self.tracker, self.options).and_then(|()| {
             PodCycle::pre_filter(pod, None, &self.tracker, &self.classes, &GroupRound::default(), self.options)
         });
@@ -412,30 +405,6 @@ impl<'o> Cluster<'o> {
         WaitingPods { reason, selectors: self.selectors_of(pod), help, ..WaitingPods::default() }
     }
 
-    /// Asks who would have to go so that a pod fits: pods of the cluster, and those that the plan has placed.
-    fn room_for(&self, pod: &Pod, search: &Search, pods: &[Pod]) -> Vec<RuledRoom> {
-        let Ok(Some(_)) = self.begin(pod) else { return Vec::new() };
-        let allocator = self.allocator();
-        let placed: Vec<Pod> =
-            self.placed.iter().filter_map(|(index, node)| on_node(pods.get(*index)?, node)).collect();
-        let claims: Vec<Arc<ResourceClaim>> = self.tracker.claims().cloned().collect();
-        let bound = pods.iter().filter(|pod| node_of(pod).is_some());
-        let all = bound.chain(&placed).chain([pod]);
-        let claims = claims.iter().map(|claim| &**claim);
-        let cluster = WhoGoes::new(&allocator, self.tracker.state(), &self.nodes, all, claims, NOW);
-        let cluster = cluster.with_guards(&self.budgets, &self.groups);
-        let demand = PodUsage::wanted_by(pod).unwrap_or_default();
-        let kept_off = self.nodes.iter().enumerate().filter_map(|(index, node)| {
-            let name = node.metadata.name.as_deref().unwrap_or_default();
-            let is_open = search.usable.contains(&index) && self.room.refusal(name, &demand, &self.classes).is_none();
-            (!is_open).then_some(name)
-        });
-        let kept_off: Vec<&str> = kept_off.collect();
-        with_shared_budget(&self.questions, MOST_QUESTIONS, |budget| {
-            cluster.tell(pod, self.rules.who, &kept_off, budget)
-        })
-    }
-
     /// Returns the priority of the pods of a workload.
     pub(super) fn priority(&self, workload: &Workload) -> i32 {
         let pods = self.pods.get(workload.pods.clone()).unwrap_or_default();
@@ -457,6 +426,7 @@ impl WaitingPods {
         self.reason == other.reason
             && self.help == other.help
             && self.selectors == other.selectors
+            && self.moves == other.moves
             && self.room == other.room
     }
 }
@@ -512,13 +482,6 @@ fn changes(explanation: &PodExplanation) -> impl Iterator<Item = &Suggestion> {
 fn has_constraints(cycle: &PodCycle) -> bool {
     let mut specs = cycle.claims().iter().filter_map(|claim| claim.claim().spec.as_ref()?.devices.as_ref());
     specs.any(|devices| devices.constraints.as_ref().is_some_and(|list| !list.is_empty()))
-}
-
-/// Returns a pod as it is once it is bound; `None` if it is bound already.
-fn on_node(pod: &Pod, node: &str) -> Option<Pod> {
-    let mut pod = Some(pod).filter(|pod| pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none()))?.clone();
-    pod.spec.get_or_insert_default().node_name = Some(node.to_owned());
-    Some(pod)
 }
 
 fn is_allocated(claim: &ResourceClaim) -> bool {

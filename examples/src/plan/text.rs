@@ -1,10 +1,10 @@
 //! A plan as text, in 80 columns.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Color, Style};
 
-use super::{PlacedPod, Plan, PlannedWorkload, WaitingPods};
+use super::{Move, Moves, PlacedPod, Plan, PlannedWorkload, WaitingPods};
 use crate::output::one_line;
 use crate::workload::counted;
 
@@ -140,7 +140,27 @@ impl WaitingPods {
         lines.add(BAD, 2, 6, &format!("{names}{more} {verb}: {}", self.reason));
         self.selectors.iter().for_each(|term| lines.add(PLAIN, 4, 6, &term.to_string()));
         self.help.iter().for_each(|help| lines.add(HELP, 4, 6, help));
+        self.moves.iter().for_each(|moves| lines.add(HELP, 4, 6, &moves.to_string()));
         self.room.iter().for_each(|room| lines.add(HELP, 4, 6, &room.to_string()));
+    }
+}
+
+impl fmt::Display for Moves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, moves, waves, is_least } = self;
+        let moves: Vec<String> = moves.iter().map(ToString::to_string).collect();
+        write!(f, "would fit on {node} after moving {}", moves.join(", then "))?;
+        if *waves > 1 {
+            write!(f, ", in {waves} waves as disruption budgets ask")?;
+        }
+        if *is_least { Ok(()) } else { f.write_str("; other moves may be smaller") }
+    }
+}
+
+impl fmt::Display for Move {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pod, from, to } = self;
+        if from == to { write!(f, "{pod} to other devices of {to}") } else { write!(f, "{pod} from {from} to {to}") }
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Kind {
     /// Number of devices that a pod asks for.
     pub(super) devices: u64,
     pub(super) priority: i32,
+    /// True for pods that do not move.
+    pub(super) is_fixed: bool,
 }
 
 /// Pod of a day.
@@ -64,7 +66,8 @@ pub(super) fn arrivals(
             templates.claim(&format!("{}-0", kind.name), devices, format!("pods[{index}].claims[{number}]"))
         });
         let patience = kind.patience.map(super::Span::millis);
-        arrivals.kinds.push(Kind::new(&kind.name, claims.collect::<Result<_, _>>()?, patience, kind.priority));
+        let new = Kind::new(&kind.name, claims.collect::<Result<_, _>>()?, patience, kind.priority);
+        arrivals.kinds.push(Kind { is_fixed: kind.fixed, ..new });
         let random = Random::new(seeds.draw());
         arrivals.draw(index, kind, description.duration.millis(), random);
     }
@@ -76,7 +79,7 @@ pub(super) fn arrivals(
 impl Kind {
     fn new(name: &str, claims: Vec<ResourceClaim>, patience: Option<u64>, priority: i32) -> Self {
         let devices = claims.iter().map(devices_of).sum();
-        Self { name: name.to_owned(), claims, patience, devices, priority }
+        Self { name: name.to_owned(), claims, patience, devices, priority, is_fixed: false }
     }
 }
 
@@ -96,14 +99,15 @@ impl Arrivals {
         }
     }
 
-    /// Adds recorded pods. Those with equal claims, patience and priority are of one kind, named after the first of them.
+    /// Adds recorded pods. Those with equal claims, patience, priority and leave to move are of one kind, named after the first of them.
     fn add(&mut self, recorded: &Recorded) {
         let mut kinds = BTreeMap::<String, usize>::new();
         for pod in &recorded.pods {
             let specs: Vec<_> = pod.claims.iter().map(|claim| &claim.spec).collect();
-            let key = serde_json::to_string(&(specs, pod.patience, pod.priority)).unwrap_or_default();
+            let key = serde_json::to_string(&(specs, pod.patience, pod.priority, pod.is_fixed)).unwrap_or_default();
             let kind = *kinds.entry(key).or_insert_with(|| {
-                self.kinds.push(Kind::new(&pod.name, pod.claims.clone(), pod.patience, pod.priority));
+                let new = Kind::new(&pod.name, pod.claims.clone(), pod.patience, pod.priority);
+                self.kinds.push(Kind { is_fixed: pod.is_fixed, ..new });
                 self.kinds.len() - 1
             });
             self.pods.push(Arrival { at: pod.at, kind, name: pod.name.clone(), stay: pod.stay });

@@ -37,6 +37,9 @@ pub const MAX_VARIANTS: usize = 20;
 /// Longest name of a comparison.
 const MAX_NAME: usize = 64;
 
+/// Largest number of times that nodes are emptied.
+const MAX_CONSOLIDATIONS: u64 = 10_000;
+
 /// Longest duration: a year.
 const MAX_MILLIS: u64 = 366 * 24 * 3_600_000;
 
@@ -92,6 +95,10 @@ impl Span {
     pub const fn millis(self) -> u64 {
         self.0
     }
+
+    fn text(self) -> String {
+        format!("{:#}", SignedDuration::from_millis(i64::try_from(self.0).unwrap_or(i64::MAX)))
+    }
 }
 
 impl TryFrom<String> for Span {
@@ -131,6 +138,8 @@ pub struct Description {
     /// Rule by which pods give up their devices for pods of higher priority.
     #[serde(default)]
     pub preempt: Preempting,
+    /// Time between two plans that empty nodes by moving pods; never without it.
+    pub consolidate: Option<Span>,
     /// Rule by which devices are chosen: levels of terms. A pod goes to the node where they have the least value.
     #[serde(default, deserialize_with = "objective")]
     pub objective: Objective,
@@ -230,6 +239,9 @@ pub struct PodKind {
     /// Priority: pods with a lower one may have to give up their devices for it.
     #[serde(default)]
     pub priority: i32,
+    /// True for pods that do not move.
+    #[serde(default)]
+    pub fixed: bool,
     /// Claims of each pod, each as `spec.devices` of a `ResourceClaim`.
     pub claims: Vec<Value>,
 }
@@ -296,6 +308,8 @@ pub struct WhatIf {
     pub order: Option<Order>,
     /// Rule by which pods give up their devices.
     pub preempt: Option<Preempting>,
+    /// Time between two plans that empty nodes.
+    pub consolidate: Option<Span>,
     /// Rule by which devices are chosen.
     #[serde(default, deserialize_with = "some_objective")]
     pub objective: Option<Objective>,
@@ -359,6 +373,7 @@ impl Description {
         changed.placing = change.placing.unwrap_or(self.placing);
         changed.order = change.order.unwrap_or(self.order);
         changed.preempt = change.preempt.unwrap_or(self.preempt);
+        changed.consolidate = change.consolidate.or(self.consolidate);
         changed.objective = change.objective.clone().unwrap_or_else(|| self.objective.clone());
         changed.seed = change.seed.unwrap_or(self.seed);
         changed
@@ -369,6 +384,12 @@ impl Description {
         let mut errors = FieldErrors::new();
         if self.duration.millis() == 0 {
             errors.push(FieldError::invalid(&FieldPath::new("duration"), "0s", "must be longer than zero"));
+        }
+        if let Some(between) = self.consolidate
+            && self.duration.millis() / MAX_CONSOLIDATIONS >= between.millis()
+        {
+            let detail = format!("must leave at most {MAX_CONSOLIDATIONS} of them a day");
+            errors.push(FieldError::invalid(&FieldPath::new("consolidate"), between.text(), detail));
         }
         unique(&FieldPath::new("nodes"), self.nodes.iter().map(|shape| &shape.name), &mut errors);
         let pods = FieldPath::new("pods");

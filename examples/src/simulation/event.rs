@@ -60,13 +60,28 @@ pub enum EventKind<'e> {
     Preempted {
         /// Name of the other pod.
         by: &'e str,
+        /// Name of the node.
+        node: &'e str,
         /// Milliseconds that the pod has had its devices.
         ran: u64,
         /// Devices of the pod's claims, those of admin access left out.
         devices: &'e [HeldDevice],
     },
+    /// The pod has moved to another node, so that its own can be emptied. It goes on from where it was.
+    Moved {
+        /// Name of the node that it has left.
+        from: &'e str,
+        /// Name of the other node.
+        node: &'e str,
+        /// Devices that it has given back.
+        left: &'e [HeldDevice],
+        /// Devices that it has got.
+        devices: &'e [HeldDevice],
+    },
     /// The pod has ended, and its devices are free.
     Ended {
+        /// Name of the node.
+        node: &'e str,
         /// Devices of the pod's claims, those of admin access left out.
         devices: &'e [HeldDevice],
     },

@@ -24,6 +24,7 @@
 
 mod arrivals;
 mod cluster;
+mod consolidate;
 mod description;
 mod event;
 mod preempt;
@@ -60,6 +61,8 @@ pub struct Simulation {
     placing: Placing,
     order: Order,
     preempt: Preempting,
+    /// Milliseconds between two plans that empty nodes.
+    consolidate: Option<u64>,
     objective: Objective,
     options: PodOptions,
     cluster: Cluster,
@@ -94,6 +97,7 @@ impl Simulation {
             placing: description.placing,
             order: description.order,
             preempt: description.preempt,
+            consolidate: description.consolidate.map(Span::millis),
             objective: description.objective.clone(),
             options: PodOptions::new(Component::new(profile, gates)),
             cluster,

@@ -13,6 +13,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::description::Span;
 use crate::manifest::{Manifests, name_of};
+use crate::movable::must_stay;
 
 /// Annotation of a pod: time from the begin of the day to its arrival. Without it, the pod comes as long after the first pod
 /// as their creation times say.
@@ -96,6 +97,8 @@ pub struct RecordedPod {
     pub patience: Option<u64>,
     /// Priority.
     pub priority: i32,
+    /// True if an annotation forbids that the pod is moved.
+    pub is_fixed: bool,
     /// Claims as they were before they were allocated.
     pub claims: Vec<ResourceClaim>,
 }
@@ -171,7 +174,7 @@ impl PodReader<'_> {
         };
         let priority = pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
         let (stay, patience) = (annotation(pod, STAYS)?, annotation(pod, PATIENCE)?);
-        Ok(RecordedPod { name, at, stay, patience, priority, claims })
+        Ok(RecordedPod { name, at, stay, patience, priority, is_fixed: must_stay(pod), claims })
     }
 }
 

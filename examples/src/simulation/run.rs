@@ -6,7 +6,7 @@ use super::Simulation;
 use super::arrivals::Arrival;
 use super::event::{Event, EventKind, Refusal};
 use super::queue::Queue;
-use super::scheduler::{Changed, Placed, Scheduler, Unplaced};
+use super::scheduler::{Changed, Placed, Scheduler, Unplaced, name_of_node};
 
 /// State at the end of a day.
 #[derive(Clone, Debug, Default)]
@@ -18,10 +18,12 @@ pub struct End {
     pub stopped: u64,
 }
 
-/// Step of a pod. Of one instant, devices are freed first, and a pod gives up only when it was tried once more.
+/// Step of a pod, or of all. Of one instant, devices are freed first, and a pod gives up only when it was tried once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     End,
+    /// Nodes are emptied; it is of no pod.
+    Consolidate,
     Arrive,
     GiveUp,
 }
@@ -61,11 +63,13 @@ impl Simulation {
             tell,
             now: 0,
         };
+        run.schedule(self.consolidate, Step::Consolidate, 0);
         while let Some((at, step, pod)) = run.due.pop_first().filter(|(at, ..)| *at < self.duration) {
             run.now = at;
             match step {
                 Step::Arrive => run.arrive(pod),
                 Step::End => run.end(pod),
+                Step::Consolidate => run.consolidate(),
                 Step::GiveUp => run.give_up(pod),
             }
         }
@@ -74,7 +78,7 @@ impl Simulation {
     }
 }
 
-impl<F: FnMut(&Event<'_>)> Run<'_, F> {
+impl<'s, F: FnMut(&Event<'_>)> Run<'s, F> {
     fn arrive(&mut self, pod: usize) {
         let Some(arrival) = self.simulation.arrivals.pods.get(pod) else { return };
         self.tell(arrival, EventKind::Arrived);
@@ -117,7 +121,8 @@ impl<F: FnMut(&Event<'_>)> Run<'_, F> {
         end.map(|end| self.due.remove(&end));
         self.scheduler.free(&placed);
         let ran = self.now.saturating_sub(began);
-        self.tell(arrival, EventKind::Preempted { by: &by.name, ran, devices: &placed.devices });
+        let node = self.name_of(placed.node);
+        self.tell(arrival, EventKind::Preempted { by: &by.name, node, ran, devices: &placed.devices });
         self.came_back.insert(victim, self.now);
     }
 
@@ -126,8 +131,36 @@ impl<F: FnMut(&Event<'_>)> Run<'_, F> {
         let (Some(arrival), Some(placed)) = (arrival, placed) else { return };
         let changed = self.scheduler.free(&placed);
         self.began.remove(&pod);
-        self.tell(arrival, EventKind::Ended { devices: &placed.devices });
+        self.tell(arrival, EventKind::Ended { node: self.name_of(placed.node), devices: &placed.devices });
         self.retry(changed);
+    }
+
+    /// Moves pods so that nodes are empty, and tries those that wait: one may need a whole node.
+    fn consolidate(&mut self) {
+        let moves = self.scheduler.moves(&self.placed);
+        let has_moves = !moves.is_empty();
+        for (pod, node) in moves {
+            self.relocate(pod, node);
+        }
+        if has_moves {
+            self.retry(Changed::All);
+        }
+        self.schedule(self.simulation.consolidate, Step::Consolidate, 0);
+    }
+
+    /// Moves a pod to another node. The time of its end stays.
+    fn relocate(&mut self, pod: usize, node: usize) {
+        let arrivals = &self.simulation.arrivals;
+        let Some(arrival) = arrivals.pods.get(pod) else { return };
+        let (kind, old) = (arrivals.kinds.get(arrival.kind), self.placed.remove(&pod));
+        let (Some(kind), Some(old)) = (kind, old) else { return };
+        let new = self.scheduler.relocate(arrival, kind, &old, node);
+        if let Some(new) = &new {
+            let [from, node] = [&old, new].map(|placed| self.name_of(placed.node));
+            let (left, devices) = (&old.devices, &new.devices);
+            self.tell(arrival, EventKind::Moved { from, node, left, devices });
+        }
+        self.placed.insert(pod, new.unwrap_or(old));
     }
 
     fn give_up(&mut self, pod: usize) {
@@ -169,9 +202,7 @@ impl<F: FnMut(&Event<'_>)> Run<'_, F> {
     fn conclude(&mut self, pod: usize, arrival: &Arrival, result: Result<Placed, Unplaced>, waited: Option<u64>) {
         match result {
             Ok(placed) => {
-                let node =
-                    self.simulation.cluster.nodes.get(placed.node).and_then(|node| node.metadata.name.as_deref());
-                let (node, devices) = (node.unwrap_or_default(), &placed.devices);
+                let (node, devices) = (self.name_of(placed.node), &placed.devices);
                 self.tell(arrival, EventKind::Placed { node, waited, devices });
                 self.schedule(arrival.stay, Step::End, pod);
                 self.placed.insert(pod, placed);
@@ -187,6 +218,11 @@ impl<F: FnMut(&Event<'_>)> Run<'_, F> {
                 self.tell(arrival, EventKind::Refused { refusal, waited, why });
             }
         }
+    }
+
+    /// Returns the name of a node.
+    fn name_of(&self, node: usize) -> &'s str {
+        self.simulation.cluster.nodes.get(node).map_or("", name_of_node)
     }
 
     /// Returns the time since which a pod waits.

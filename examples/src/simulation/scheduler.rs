@@ -49,8 +49,8 @@ impl Unplaced {
 pub(super) struct Placed {
     pub(super) node: usize,
     pub(super) devices: Vec<HeldDevice>,
-    claims: Vec<ClaimKey>,
-    /// Pod as it is bound; `None` unless pods may be preempted.
+    pub(super) claims: Vec<ClaimKey>,
+    /// Pod as it is bound; `None` unless pods may be preempted or moved.
     pub(super) bound: Option<Pod>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Scheduler<'s> {
     pub(super) simulation: &'s Simulation,
     pub(super) allocator: Allocator<'s>,
     pub(super) tracker: ClaimTracker,
-    server: ClaimStore,
+    pub(super) server: ClaimStore,
     /// Nodes that have refused each kind of pods.
     verdicts: NodeVerdicts<usize>,
     /// Values of the best devices on each node for kinds of pods, since it has changed; `None` if the search was stopped.
@@ -132,10 +132,11 @@ impl<'s> Scheduler<'s> {
             let _ = self.tracker.observe(self.server.put(claim));
         }
         let (node, devices) = self.attempt(&object, pod.kind, among).inspect_err(|_| self.delete(&keys))?;
-        let bound = match self.simulation.preempt {
-            Preempting::Never => None,
-            Preempting::Kube | Preempting::Least => Some(self.bound(object, node, pod.at)),
+        let is_kept = match self.simulation.preempt {
+            Preempting::Never => self.simulation.consolidate.is_some(),
+            Preempting::Kube | Preempting::Least => true,
         };
+        let bound = is_kept.then(|| self.bound(object, node, pod.at));
         let placed = Placed { node, devices, claims: keys, bound };
         self.latest = node;
         self.note(self.changed_by(&placed));
@@ -282,14 +283,14 @@ impl<'s> Scheduler<'s> {
     }
 
     /// Returns the nodes that see a pool of which the pod has devices.
-    fn changed_by(&self, placed: &Placed) -> Changed {
+    pub(super) fn changed_by(&self, placed: &Placed) -> Changed {
         let cluster = &self.simulation.cluster;
         let is_shared = |device: &HeldDevice| cluster.is_shared(&device.driver, &device.pool);
         if placed.devices.iter().any(is_shared) { Changed::All } else { Changed::Node(placed.node) }
     }
 
     /// Renews the order of nodes after a change of the devices in use.
-    fn note(&mut self, changed: Changed) {
+    pub(super) fn note(&mut self, changed: Changed) {
         match changed {
             Changed::All => self.values.iter_mut().for_each(BTreeMap::clear),
             Changed::Node(index) => self.values.get_mut(index).into_iter().for_each(BTreeMap::clear),
@@ -351,6 +352,6 @@ fn value_of(verdict: &FilterVerdict) -> Option<Vec<u64>> {
     verdict.choice().map(|choice| choice.value.clone())
 }
 
-fn name_of_node(node: &Node) -> &str {
+pub(super) fn name_of_node(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }

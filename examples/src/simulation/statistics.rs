@@ -21,6 +21,9 @@ pub struct Statistics {
     kinds: Vec<KindCounter>,
     refused: BTreeMap<(usize, Refusal), u64>,
     devices: BTreeMap<String, Level>,
+    nodes_in_use: Level,
+    /// Number of pods on each node that has some.
+    pods_on: BTreeMap<String, u64>,
     waiting: Level,
     /// Waiting pods of each priority.
     waiting_of: BTreeMap<i32, Level>,
@@ -40,6 +43,7 @@ struct KindCounter {
     preempted: u64,
     /// Milliseconds that preempted pods have had their devices.
     lost: u64,
+    moved: u64,
     /// Milliseconds of each wait that has ended with devices, nothing for a pod that was placed at once.
     waited: Vec<u64>,
     why: Option<String>,
@@ -105,6 +109,8 @@ impl Statistics {
             kinds: simulation.arrivals.kinds.iter().map(counter).collect(),
             refused: BTreeMap::new(),
             devices: devices.collect(),
+            nodes_in_use: Level::new(simulation.nodes() as u64),
+            pods_on: BTreeMap::new(),
             waiting: Level::new(0),
             waiting_of: priorities.collect(),
             shares: BTreeMap::new(),
@@ -115,6 +121,7 @@ impl Statistics {
     pub fn count(&mut self, event: &Event<'_>) {
         let at = event.at;
         self.count_waiting(event);
+        self.count_nodes(event);
         let Some(kind) = self.kinds.get_mut(event.kind_index) else { return };
         match &event.event {
             EventKind::Arrived => kind.arrived += 1,
@@ -137,7 +144,12 @@ impl Statistics {
                 kind.lost = kind.lost.saturating_add(*ran);
                 devices.iter().for_each(|device| self.release(at, device));
             }
-            EventKind::Ended { devices } => devices.iter().for_each(|device| self.release(at, device)),
+            EventKind::Moved { left, devices, .. } => {
+                kind.moved += 1;
+                left.iter().for_each(|device| self.release(at, device));
+                devices.iter().for_each(|device| self.hold(at, device));
+            }
+            EventKind::Ended { devices, .. } => devices.iter().for_each(|device| self.release(at, device)),
         }
     }
 
@@ -153,6 +165,30 @@ impl Statistics {
                 levels.for_each(|level| level.take(at, part));
             }
             _ => {}
+        }
+    }
+
+    /// Counts the pod of an event on its node: a node is in use while it has pods.
+    fn count_nodes(&mut self, event: &Event<'_>) {
+        let (left, taken) = match event.event {
+            EventKind::Placed { node, .. } => (None, Some(node)),
+            EventKind::Moved { from, node, .. } => (Some(from), Some(node)),
+            EventKind::Preempted { node, .. } | EventKind::Ended { node, .. } => (Some(node), None),
+            EventKind::Arrived | EventKind::Waits { .. } | EventKind::Refused { .. } => (None, None),
+        };
+        if let Some(pods) = left.and_then(|node| self.pods_on.get_mut(node)) {
+            *pods = pods.saturating_sub(1);
+            if *pods == 0 {
+                self.pods_on.remove(left.unwrap_or_default());
+                self.nodes_in_use.take(event.at, self.part);
+            }
+        }
+        if let Some(node) = taken {
+            let pods = self.pods_on.entry(node.to_owned()).or_default();
+            *pods += 1;
+            if *pods == 1 {
+                self.nodes_in_use.add(event.at, self.part);
+            }
         }
     }
 
@@ -187,7 +223,8 @@ impl Statistics {
     #[must_use]
     pub fn finish(mut self, end: &End) -> Summary {
         let (duration, part) = (self.duration, self.part);
-        let levels = self.devices.values_mut().chain(self.waiting_of.values_mut()).chain([&mut self.waiting]);
+        let levels = self.devices.values_mut().chain(self.waiting_of.values_mut());
+        let levels = levels.chain([&mut self.waiting, &mut self.nodes_in_use]);
         levels.for_each(|level| level.until(duration, part));
         let refused = self.refused.into_iter().map(|((kind, refusal), pods)| RefusedPods {
             kind: self.kinds.get(kind).map(|kind| kind.name.clone()).unwrap_or_default(),
@@ -209,6 +246,7 @@ impl Statistics {
             all.placed += kind.placed;
             all.refused += kind.refused;
             all.preempted += kind.preempted;
+            all.moved += kind.moved;
             all.waited.extend(&kind.waited);
             kinds.push(KindCounts::new(kind, end.waiting.get(&index).copied().unwrap_or_default()));
         }
@@ -222,6 +260,7 @@ impl Statistics {
             sum,
             refused,
             devices: used.collect(),
+            nodes_in_use: Use::new("nodes".to_owned(), self.nodes_in_use, duration),
             waiting: Use::new("waiting pods".to_owned(), self.waiting, duration),
             priorities,
             stopped: end.stopped,
@@ -248,6 +287,8 @@ pub struct Summary {
     pub refused: Vec<RefusedPods>,
     /// Use of the devices of each driver.
     pub devices: Vec<Use>,
+    /// Nodes that have pods.
+    pub nodes_in_use: Use,
     /// Pods that wait.
     pub waiting: Use,
     /// Counts of each priority, the highest first.
@@ -271,6 +312,8 @@ pub struct KindCounts {
     pub refused: u64,
     /// Number of times that a pod was preempted.
     pub preempted: u64,
+    /// Number of times that a pod was moved.
+    pub moved: u64,
     /// Pods that wait at the end of the day.
     pub waiting: u64,
     /// Times that placed pods have waited.
@@ -356,7 +399,7 @@ pub struct RefusedPods {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Use {
-    /// Name: the driver of devices.
+    /// Name: the driver of devices, or the things themselves.
     pub name: String,
     /// Largest possible number: all devices.
     pub total: u64,
@@ -371,8 +414,8 @@ pub struct Use {
 impl KindCounts {
     fn new(mut kind: KindCounter, waiting: u64) -> Self {
         let waits = Waits::new(&mut kind.waited);
-        let KindCounter { name, arrived, placed, refused, preempted, why, .. } = kind;
-        Self { name, arrived, placed, refused, preempted, waiting, waits, why }
+        let KindCounter { name, arrived, placed, refused, preempted, moved, why, .. } = kind;
+        Self { name, arrived, placed, refused, preempted, moved, waiting, waits, why }
     }
 }
 

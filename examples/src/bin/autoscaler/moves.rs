@@ -4,21 +4,9 @@ use std::fmt;
 
 use dra_alloc::DeviceId;
 use dra_alloc::consolidation::{MovePlan, PodMove};
-use k8s_openapi::api::core::v1::Pod;
 use serde::Serialize;
 
 use super::scaling::Refused;
-
-/// Annotations by which autoscalers leave a pod where it is, with their values.
-const STAYS: [(&str, &str); 2] =
-    [("karpenter.sh/do-not-disrupt", "true"), ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")];
-
-/// Returns true for a pod with an annotation that forbids its eviction.
-pub(crate) fn must_stay(pod: &Pod) -> bool {
-    let annotations = pod.metadata.annotations.as_ref();
-    let has = |(name, value): &(&str, &str)| annotations.and_then(|all| all.get(*name)).is_some_and(|is| is == value);
-    STAYS.iter().any(has)
-}
 
 /// Plan that empties nodes.
 #[derive(Debug, Serialize)]

@@ -19,6 +19,7 @@ use dra_attrs::{Component, GateError, Profile};
 use examples::candidates::{claims_of, is_pending, refusal};
 use examples::feature_gates::{DEVICE_GATES, feature_gates, say_uncounted};
 use examples::manifest::{Manifests, name_of};
+use examples::movable::must_stay;
 use examples::output::say;
 use examples::placing::with_budget;
 use examples::release_args::ReleaseArgs;
@@ -31,7 +32,7 @@ use k8s_openapi::jiff::Timestamp;
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, UnremovableReason};
 use serde::Serialize;
 
-use super::moves::{Moves, must_stay};
+use super::moves::Moves;
 
 /// Largest number of nodes that are candidates for removal.
 const MAX_CANDIDATES: usize = 1_000;
@@ -50,7 +51,7 @@ pub(crate) struct ScalingArgs {
     #[arg(long, group = "question")]
     scale_down: bool,
     /// Plan which nodes can be emptied, those with the fewest devices in use first: the moves of pods in their order. Annotations
-    /// that forbid a move count, and disruption budgets, which are not read with --live
+    /// that forbid a move count, and disruption budgets
     #[arg(long, group = "question")]
     consolidate: bool,
     /// Say what becomes free when a pod is removed
@@ -69,7 +70,7 @@ pub(crate) struct ClusterParts<'a> {
     pub(crate) nodes: Vec<&'a Node>,
     pub(crate) pods: Vec<&'a Pod>,
     pub(crate) pod_groups: &'a [PodGroup],
-    pub(crate) budgets: &'a [PodDisruptionBudget],
+    pub(crate) budgets: Vec<&'a PodDisruptionBudget>,
     pub(crate) inventory: &'a mut Inventory,
     pub(crate) classes: &'a Classes,
     pub(crate) claims: &'a ClaimTracker,
@@ -214,6 +215,11 @@ impl Question<'_> {
         }
     }
 
+    /// Returns true if disruption budgets make a difference.
+    pub(crate) const fn reads_budgets(&self) -> bool {
+        self.args.consolidate
+    }
+
     /// Returns true if the node of a template has one of the names.
     pub(crate) fn has_template_of(&self, nodes: &BTreeSet<String>) -> bool {
         let mut names = self.templates.iter().filter_map(|(.., template)| template.node().metadata.name.as_ref());
@@ -248,7 +254,7 @@ impl Question<'_> {
             nodes: manifests.nodes.iter().collect(),
             pods: manifests.pods.iter().collect(),
             pod_groups: &manifests.pod_groups,
-            budgets: &manifests.budgets,
+            budgets: manifests.budgets.iter().collect(),
             inventory: &mut Inventory::new(manifests.slices.iter().cloned()).with_taint_rules(rules),
             classes: &Classes::new(manifests.classes.iter().cloned()),
             claims: &claims,

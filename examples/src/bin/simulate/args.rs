@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum, value_parser};
 use examples::release_args::ReleaseArgs;
-use examples::simulation::{Order, Placing, Preempting};
+use examples::simulation::{Order, Placing, Preempting, Span};
 use examples::workload::WorkloadArgs;
 
 /// Largest number of days that are compared.
@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// Rule by which pods give up their devices for pods of higher priority, instead of that of the description
     #[arg(long, value_enum)]
     pub(crate) preempt: Option<Preempting>,
+    /// Time between two plans that empty nodes by moving pods, such as "30m", instead of that of the description
+    #[arg(long, value_name = "TIME")]
+    pub(crate) consolidate: Option<Span>,
     /// File for a picture of the day, as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<String>,

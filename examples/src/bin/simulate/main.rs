@@ -22,7 +22,7 @@ use examples::feature_gates::{DEVICE_GATES, feature_gates, say_uncounted};
 use examples::manifest::read_text;
 use examples::objective_file::{ObjectiveFileError, objective_of};
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
-use examples::simulation::{Description, DescriptionError, Recorded, RecordedError, Simulation, Statistics};
+use examples::simulation::{Description, DescriptionError, Recorded, RecordedError, Simulation, Span, Statistics};
 use examples::workload;
 use indicatif::{ProgressBar, ProgressStyle};
 use picture::{PictureError, picture, picture_of_seeds};
@@ -118,6 +118,7 @@ fn description(args: &Args) -> Result<Description, SimulateError> {
     description.placing = args.placing.unwrap_or(description.placing);
     description.order = args.order.unwrap_or(description.order);
     description.preempt = args.preempt.unwrap_or(description.preempt);
+    description.consolidate = args.consolidate.or(description.consolidate);
     if let Some(file) = &args.objective {
         description.objective = objective_of(file)?;
     }
@@ -158,6 +159,7 @@ fn play(
     written.and_then(|()| log.map_or(Ok(()), |mut log| log.flush())).map_err(failed)?;
     let summary = statistics.finish(&end);
     let Description { seed, placing, order, preempt, .. } = *description;
+    let consolidate = description.consolidate.map(Span::millis);
     let objective = (!description.objective.is_empty()).then(|| description.objective.to_string());
-    Ok(Scenario { name: name.to_owned(), seed, placing, order, preempt, objective, summary })
+    Ok(Scenario { name: name.to_owned(), seed, placing, order, preempt, consolidate, objective, summary })
 }

@@ -10,7 +10,7 @@ use plotters::prelude::{
     SVGBackend, SeriesLabelPosition, WHITE,
 };
 
-use super::print::{Scenario, has_priorities, time};
+use super::print::{Scenario, has_moves, has_priorities, time};
 use super::seeds::{KindSeries, series};
 
 /// Size of the picture of a scenario, in pixels.
@@ -57,7 +57,7 @@ impl Axis {
 /// The drawing library refuses the picture.
 pub(crate) fn picture(scenarios: &[Scenario]) -> Result<String, PictureError> {
     let mut svg = String::new();
-    let panels = scenarios.len() + 1 + priorities(scenarios).len();
+    let panels = scenarios.len() + 1 + priorities(scenarios).len() + usize::from(has_moves(scenarios));
     draw(scenarios, &SVGBackend::with_string(&mut svg, size(panels)).into_drawing_area())
         .map_err(|error| PictureError(error.to_string()))?;
     Ok(svg)
@@ -86,14 +86,23 @@ fn draw<B: DrawingBackend>(scenarios: &[Scenario], area: &DrawingArea<B, Shift>)
     area.fill(&WHITE)?;
     let waiting_of: Vec<Option<i32>> =
         std::iter::once(None).chain(priorities(scenarios).into_iter().map(Some)).collect();
-    let panels = area.split_evenly((scenarios.len() + waiting_of.len(), 1));
+    let of_nodes = usize::from(has_moves(scenarios));
+    let panels = area.split_evenly((scenarios.len() + of_nodes + waiting_of.len(), 1));
     for (panel, Scenario { name, summary, .. }) in panels.iter().zip(scenarios) {
         let lines = summary.devices.iter().map(|used| Line { name: &used.name, points: percents(used, summary) });
         let axis = Axis::of_day(summary.duration);
         draw_panel(panel, &format!("{name}: devices in use, %"), &lines.collect::<Vec<_>>(), 0..100, &axis)?;
     }
     let duration = scenarios.iter().map(|scenario| scenario.summary.duration).max().unwrap_or_default();
-    for (panel, priority) in panels.iter().skip(scenarios.len()).zip(waiting_of) {
+    for panel in panels.iter().skip(scenarios.len()).take(of_nodes) {
+        let lines: Vec<Line<'_>> = scenarios
+            .iter()
+            .map(|Scenario { name, summary, .. }| Line { name, points: means(&summary.nodes_in_use, summary) })
+            .collect();
+        let most = scenarios.iter().map(|scenario| scenario.summary.nodes_in_use.total).max().unwrap_or_default();
+        draw_panel(panel, "nodes in use", &lines, 0..most.max(1), &Axis::of_day(duration))?;
+    }
+    for (panel, priority) in panels.iter().skip(scenarios.len() + of_nodes).zip(waiting_of) {
         let lines: Vec<Line<'_>> = scenarios.iter().map(|scenario| waiting(scenario, priority)).collect();
         let most = lines.iter().flat_map(|line| &line.points).map(|(_, pods)| *pods).max().unwrap_or_default();
         let of = priority.map(|priority| format!(" of priority {priority}")).unwrap_or_default();
@@ -156,10 +165,14 @@ fn percents(used: &Use, summary: &Summary) -> Vec<(u64, u64)> {
 fn waiting(Scenario { name, summary, .. }: &Scenario, priority: Option<i32>) -> Line<'_> {
     let of_priority = |priority| summary.priorities.iter().find(|of| of.priority == priority).map(|of| &of.waiting);
     let waiting = priority.map_or(Some(&summary.waiting), of_priority);
+    Line { name, points: waiting.map(|waiting| means(waiting, summary)).unwrap_or_default() }
+}
+
+/// Returns the mean number in each part of the day, rounded down.
+fn means(used: &Use, summary: &Summary) -> Vec<(u64, u64)> {
     let begins = (0..).map(|index: u64| index.saturating_mul(summary.part));
     let mean = |(index, sum): (usize, &u64)| sum.checked_div(summary.part_len(index)).unwrap_or_default();
-    let parts = waiting.map(|waiting| waiting.parts.as_slice()).unwrap_or_default();
-    Line { name, points: begins.zip(parts.iter().enumerate().map(mean)).collect() }
+    begins.zip(used.parts.iter().enumerate().map(mean)).collect()
 }
 
 /// Returns the priorities whose waiting pods have a panel, the highest first; none if there is one.

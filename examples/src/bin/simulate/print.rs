@@ -17,6 +17,9 @@ pub(crate) struct Scenario {
     pub(crate) placing: Placing,
     pub(crate) order: Order,
     pub(crate) preempt: Preempting,
+    /// Milliseconds between two plans that empty nodes; `None` if pods stay where they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) consolidate: Option<u64>,
     /// Rule by which devices are chosen; `None` if the first that fit are taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) objective: Option<String>,
@@ -26,6 +29,9 @@ pub(crate) struct Scenario {
 
 /// Largest number of kinds of pods that are listed.
 const MOST_KINDS: usize = 50;
+
+/// Largest number of charts of nodes in use.
+const MOST_CHARTS: usize = 4;
 
 /// Largest number of reasons that are listed.
 const MOST_REASONS: usize = 50;
@@ -52,6 +58,15 @@ pub(crate) fn report(scenarios: &[Scenario]) -> String {
     if scenarios.len() > 1 {
         add(&format!("\n{}", comparison(scenarios)));
     }
+    if has_moves(scenarios) {
+        for Scenario { name, summary, .. } in shown(scenarios) {
+            let used = &summary.nodes_in_use;
+            let mean = count(used);
+            add(&format!("\n{name}: nodes in use, in % of {}; mean {mean}, at most {}", used.total, used.most));
+            add(chart(used, summary).trim_end());
+        }
+        add(&format!("\n{}", nodes_in_use(scenarios)));
+    }
     if has_priorities(scenarios) {
         add(&format!("\n{}", priorities(scenarios)));
     }
@@ -63,6 +78,36 @@ pub(crate) fn has_priorities(scenarios: &[Scenario]) -> bool {
     scenarios.iter().any(|scenario| scenario.summary.priorities.len() > 1)
 }
 
+/// Returns true if pods are moved in a scenario.
+pub(crate) fn has_moves(scenarios: &[Scenario]) -> bool {
+    scenarios.iter().any(|scenario| scenario.consolidate.is_some())
+}
+
+/// Returns the scenarios whose nodes in use have a chart: the first one, and those in which pods are moved.
+fn shown(scenarios: &[Scenario]) -> impl Iterator<Item = &Scenario> {
+    let moved = scenarios.iter().skip(1).filter(|scenario| scenario.consolidate.is_some());
+    scenarios.iter().take(1).chain(moved).take(MOST_CHARTS)
+}
+
+/// Renders the nodes in use in each scenario, and the pods that were moved.
+fn nodes_in_use(scenarios: &[Scenario]) -> Table {
+    let mut table =
+        table(&["WHAT IF", "EMPTIED EACH", "NODES", "MEAN IN USE", "MOST IN USE", "PODS MOVED", "PLACED", "MEAN WAIT"]);
+    table.add_rows(scenarios.iter().map(|Scenario { name, consolidate, summary, .. }| {
+        let (used, sum) = (&summary.nodes_in_use, &summary.sum);
+        let each = consolidate.map_or_else(|| "-".to_owned(), time);
+        let counts = [used.most, sum.moved, sum.placed].map(|count| count.to_string());
+        let first = vec![name.clone(), each, used.total.to_string(), count(used)];
+        [first, counts.to_vec(), vec![time(sum.waits.mean)]].concat()
+    }));
+    table
+}
+
+/// Returns the mean number with one decimal.
+fn count(used: &Use) -> String {
+    format!("{}.{}", used.mean_thousandths / 1000, used.mean_thousandths % 1000 / 100)
+}
+
 /// Renders the counts of each priority in each scenario.
 fn priorities(scenarios: &[Scenario]) -> Table {
     let mut table =
@@ -71,9 +116,7 @@ fn priorities(scenarios: &[Scenario]) -> Table {
         table.add_rows(summary.priorities.iter().map(|of: &PriorityCounts| {
             let counts = [name.clone(), of.priority.to_string(), of.preempted.to_string()];
             let times = [of.lost, of.waits.mean, of.waits.p95, of.waits.longest].map(time);
-            let waiting =
-                format!("{}.{}", of.waiting.mean_thousandths / 1000, of.waiting.mean_thousandths % 1000 / 100);
-            [counts.to_vec(), times.to_vec(), vec![waiting]].concat()
+            [counts.to_vec(), times.to_vec(), vec![count(&of.waiting)]].concat()
         }));
     }
     table

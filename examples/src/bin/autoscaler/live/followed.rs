@@ -74,7 +74,7 @@ impl<'q> Followed<'q> {
                     .collect()
             },
             pod_groups: &[],
-            budgets: &[],
+            budgets: view.budgets.values().collect(),
             inventory: &mut view.inventory,
             classes: &view.classes,
             claims: &view.claims,

@@ -82,6 +82,9 @@ async fn show(args: &Args, question: Option<&Question<'_>>) -> Result<(), Autosc
     let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
     cluster.say_other_release(env!("CARGO_BIN_NAME"), args.scaling.rules.profile);
     let (mut view, mut watches) = (ClusterView::new(args.scaling.gates()?), watch_cluster(&cluster));
+    if question.is_some_and(Question::reads_budgets) {
+        view.watch_budgets(&cluster, &mut watches);
+    }
     if args.watch {
         view.complete(&mut watches).await?;
     } else {
