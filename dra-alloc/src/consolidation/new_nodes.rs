@@ -13,7 +13,7 @@ use crate::autoscaler::{
     ClaimCopyError, NodeCopy, NodeTemplate, NodeTemplateError, PlacementError, Rehearsal, ScaleSimulator, ScaleUpError,
     TemplateRules, UnknownAttributes, claims_of,
 };
-use crate::cluster::inventory::{Inventory, InventoryEvent, InventoryLayer};
+use crate::cluster::inventory::{InventoryEvent, InventoryLayer};
 use crate::pods::{ClaimLookup, ClaimTracker, GangPlacement, KnownRefusals, Member, PodIdentity};
 use crate::preemption::least_devices;
 
@@ -302,14 +302,14 @@ impl ScaleSimulator<'_> {
     ///
     /// # Complexity
     /// For each new node and each offer a filter call a pod, twice.
-    pub fn nodes_needed(
+    pub fn nodes_needed<'i>(
         &self,
-        inventory: &mut Inventory,
+        inventory: impl Into<InventoryLayer<'i>>,
         tracker: &ClaimTracker,
         offers: &[NodeOffer<'_>],
         pods: &[&Pod],
     ) -> Result<NodesNeeded, OfferError> {
-        let mut pods = pods.to_vec();
+        let (inventory, mut pods) = (&mut inventory.into(), pods.to_vec());
         pods.sort_by_cached_key(|pod| std::cmp::Reverse(devices_wanted(tracker, pod)));
         let alone = (0..offers.len()).map(|offer| BTreeSet::from([offer]));
         let mut best: Option<(usize, u64, Vec<Made>, BTreeSet<usize>)> = None;
@@ -340,7 +340,7 @@ impl ScaleSimulator<'_> {
     /// Returns the reason why the first offer does not take a pod, if it is asked for that pod alone.
     fn refusal(
         &self,
-        inventory: &mut Inventory,
+        inventory: &mut InventoryLayer<'_>,
         tracker: &ClaimTracker,
         offers: &[NodeOffer<'_>],
         pod: &Pod,

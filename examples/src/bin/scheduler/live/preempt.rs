@@ -10,16 +10,17 @@ use dra_alloc::preemption::{
     Room, VictimDevices, may_preempt,
 };
 use dra_alloc::{Allocator, Budget};
-use examples::candidates::is_pending;
+use examples::candidates::{claims_of, is_pending};
 use examples::live::failure::text;
 use examples::live::listing::list;
 use examples::live::{now, pod_calls};
 use examples::placing::with_deadline;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use nnn::PodKey;
 use nnn::memory::{PodStage, PodUsage};
+use nnn::{Command, PodKey};
 
+use super::calls::Call;
 use super::line::Line;
 use super::{LiveError, LiveScheduler, allocator, key_of, note, place_of, profile_of};
 use crate::args::Preempt;
@@ -55,12 +56,16 @@ impl LiveScheduler<'_> {
         }
     }
 
-    /// Returns the holds of nominated pods; none unless pods are preempted.
+    /// Returns the holds of nominated pods that wait, whoever has nominated them: this scheduler, which preempts for them, another
+    /// one, or an autoscaler.
     pub(super) fn holds(&self, allocator: &Allocator<'_>) -> Holds {
-        if self.preempt.is_none() || !self.view.all_pods().any(|pod| nomination(pod).is_some()) {
+        let has_claims = |pod: &Pod| !claims_of(pod).is_empty();
+        let nodes: BTreeSet<&str> =
+            self.view.pods.nominated_pods().filter(|(pod, _)| has_claims(pod)).map(|(_, node)| node).collect();
+        if nodes.is_empty() {
             return Holds::default();
         }
-        let view = self.preemption_view(&[]);
+        let view = self.preemption_view(nodes.into_iter().filter_map(|node| self.view.nodes.get(node)), &[]);
         let preemption = Preemption::new(allocator, self.view.claims.state(), &view, now());
         // A pod whose claims are invalid holds nothing, and nor does any other then: they are asked for anew at the next attempt.
         with_deadline(|budget| Holds::of_cluster(&preemption, budget)).unwrap_or_default()
@@ -82,7 +87,11 @@ impl LiveScheduler<'_> {
         may_preempt(pod, &situation)
     }
 
-    fn preemption_view<'v>(&'v self, budgets: &'v [PodDisruptionBudget]) -> PreemptionView<'v> {
+    fn preemption_view<'v>(
+        &'v self,
+        nodes: impl Iterator<Item = &'v Node>,
+        budgets: &'v [PodDisruptionBudget],
+    ) -> PreemptionView<'v> {
         let claims = self.view.claims.claims().map(|claim| &**claim);
         let is_unbound = |pod: &Pod| pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none());
         let known = self.view.pods.pods().filter(|(pod, _)| is_unbound(pod));
@@ -90,7 +99,7 @@ impl LiveScheduler<'_> {
             let (uid, node) = (pod.metadata.uid.as_deref()?, stage.placed_on()?);
             Some(InMemoryPlace { uid, node, stage: InMemoryStage::PreBind })
         });
-        PreemptionView::new(self.view.nodes.values(), self.view.all_pods(), claims)
+        PreemptionView::new(nodes, self.view.all_pods(), claims)
             .with_budgets(budgets)
             .with_in_memory(places)
             .with_releasing(self.awaited.values().flatten())
@@ -98,7 +107,7 @@ impl LiveScheduler<'_> {
 
     fn room_for(&self, pod: &Pod, rule: Preempt, budgets: &[PodDisruptionBudget]) -> Result<PreemptionAnswer, String> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
-        let view = self.preemption_view(budgets);
+        let view = self.preemption_view(self.view.nodes.values(), budgets);
         let fit = |question: &FitQuestion<'_>| self.fits_without(question);
         let preemption = Preemption::new(&allocator, self.view.claims.state(), &view, now());
         let preemption = preemption.with_harm(rule.into()).with_fit(&fit);
@@ -147,10 +156,8 @@ impl LiveScheduler<'_> {
         self.counts.victims(room.victims.len());
         self.make(room.calls(&self.view.claims)).await;
         self.clear_nominations(key, room.node()).await;
-        match pod_calls::nominate(&self.cluster.client, key, room.node()).await {
-            Ok(nominated) => self.learn(nominated),
-            Err(error) => note(format_args!("{key}: not nominated for {}: {}", room.node(), text(&error))),
-        }
+        let command = Command::PatchNnn { pod: key.clone(), node: room.node().to_owned() };
+        self.write_now(Call::Status { pod: key.clone(), command }).await;
         self.await_devices(key, room);
         self.tell(&Line::Preempted {
             pod: key.to_string(),
@@ -193,14 +200,7 @@ impl LiveScheduler<'_> {
         let nominated = self.view.pods.pods_nominated_to(node);
         let lower: Vec<PodKey> = nominated.filter(|pod| priority(pod) < own).map(|pod| key_of(pod)).collect();
         for pod in &lower {
-            self.clear_nomination(pod).await;
-        }
-    }
-
-    pub(super) async fn clear_nomination(&mut self, pod: &PodKey) {
-        match pod_calls::clear_nomination(&self.cluster.client, pod).await {
-            Ok(cleared) => self.learn(cleared),
-            Err(error) => note(format_args!("{pod}: its nomination stays: {}", text(&error))),
+            self.write_now(Call::clear(pod.clone())).await;
         }
     }
 
@@ -208,7 +208,7 @@ impl LiveScheduler<'_> {
     async fn give_up_nomination(&mut self, pod: &Pod, key: &PodKey) -> Result<(), LiveError> {
         self.awaited.remove(&key.uid);
         if nomination(pod).is_some() {
-            self.clear_nomination(key).await;
+            self.write_now(Call::clear(key.clone())).await;
         }
         Ok(())
     }
