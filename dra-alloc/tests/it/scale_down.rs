@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dra_alloc::autoscaler::{ClaimRelease, ClusterSnapshot, NodeRemoval, PlacementError, RemovalError, ScaleSimulator};
 use dra_alloc::pods::{ClaimTracker, GroupRound, MemberError, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{
-    Allocator, Budget, ClaimId, Classes, DeviceId, Inventory, InventoryEvent, Profile, allocated_devices,
-};
+use dra_alloc::{Allocator, Budget, ClaimId, Classes, DeviceId, Inventory, InventoryEvent, Profile, allocated_devices};
 use dra_attrs::node_selector_matches;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};

@@ -15,8 +15,8 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::{Config, Event};
-use nnn::{PodError, PodKey};
 use nnn::memory::{PodChange, PodMemory};
+use nnn::{PodError, PodKey};
 
 use super::connect::Cluster;
 use super::failure::LiveError;
@@ -301,7 +301,8 @@ impl ClusterView {
     ) -> Place {
         let place = place(&pod.metadata);
         let old = self.pods.pod(&place.0, &place.1).cloned();
-        observe(&mut self.pods, pod).map_or_else(|error| say(&format_args!("pod {}/{}: {error}", place.0, place.1)), drop);
+        observe(&mut self.pods, pod)
+            .map_or_else(|error| say(&format_args!("pod {}/{}: {error}", place.0, place.1)), drop);
         let new = self.pods.pod(&place.0, &place.1);
         tell_of(old.as_ref(), new, |change| tell(&ClusterEvent::Pod(change)));
         place

@@ -141,12 +141,11 @@ impl InventoryLayer<'_> {
     pub fn keep(mut self) {
         self.positions = self.below.slices.len();
         self.rules_stamp = self.below.rules_stamp;
-        match &mut self.outer {
-            Some(outer) => outer.append(&mut self.before),
-            None => {
-                self.before.clear();
-                self.below.close_gaps();
-            }
+        if let Some(outer) = &mut self.outer {
+            outer.append(&mut self.before);
+        } else {
+            self.before.clear();
+            self.below.close_gaps();
         }
     }
 

@@ -138,7 +138,7 @@ impl DeviceUsage {
             _ if self.is_exclusive() => self.clone(),
             _ if other.is_exclusive() => other.clone(),
             (Some(own), Some(others)) => Self { shared: Some(Box::new(own.larger(others))), ..self.clone() },
-            (Some(_), None) | (None, None) => self.clone(),
+            (Some(_) | None, None) => self.clone(),
             (None, Some(_)) => other.clone(),
         }
     }

@@ -8,6 +8,7 @@ use dra_alloc::fit::{Allocatable, Misfit, PodNeeds};
 use dra_alloc::pods::{
     Binding, BindingMemory, ClaimCalls, GroupRound, PodCycle, PodExplanation, PostFilter, pre_enqueue,
 };
+use dra_alloc::preemption::Holds;
 use dra_alloc::queue::{QueueAttempt, Refusal, Remedy};
 use dra_alloc::{Gate, allocated_devices};
 use examples::candidates::foreign_wish;
@@ -209,7 +210,7 @@ impl LiveScheduler<'_> {
         mut cycle: Option<&mut PodCycle>,
     ) -> (Result<String, NoNode>, Refusal) {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
-        let holds = self.holds(&allocator);
+        let holds = if cycle.is_some() { self.holds(&allocator) } else { Holds::default() };
         let has_holds = holds.iter().next().is_some();
         let (view, counts, now) = (&self.view, &self.counts, now());
         // Beside holds a verdict depends on the priority of the pod.

@@ -1,6 +1,7 @@
 //! Preemption: pods of lower priority give up their devices for one that no node can serve.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::fit::{Allocatable, PodNeeds};
@@ -17,6 +18,7 @@ use examples::live::{now, pod_calls};
 use examples::placing::with_deadline;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use nnn::memory::{PodStage, PodUsage};
 use nnn::{Command, PodKey};
 
@@ -59,9 +61,10 @@ impl LiveScheduler<'_> {
     /// Returns the holds of nominated pods that wait, whoever has nominated them: this scheduler, which preempts for them, another
     /// one, or an autoscaler.
     pub(super) fn holds(&self, allocator: &Allocator<'_>) -> Holds {
-        let has_claims = |pod: &Pod| !claims_of(pod).is_empty();
-        let nodes: BTreeSet<&str> =
-            self.view.pods.nominated_pods().filter(|(pod, _)| has_claims(pod)).map(|(_, node)| node).collect();
+        let is_open =
+            |claim: &ClaimKey| self.view.claims.claim(&claim.namespace, &claim.name).is_some_and(is_unallocated);
+        let nominated = self.view.pods.nominated_pods().filter(|(pod, _)| claims_of(pod).iter().any(is_open));
+        let nodes: BTreeSet<&str> = nominated.map(|(_, node)| node).collect();
         if nodes.is_empty() {
             return Holds::default();
         }
@@ -75,8 +78,7 @@ impl LiveScheduler<'_> {
         let on_nominated: Option<Vec<&Pod>> =
             self.view.pods.nomination(&key.uid).map(|node| self.view.pods.pods_on(node).map(|pod| &**pod).collect());
         let is_allocated = |claim: &ClaimKey| {
-            let known = self.view.claims.claim(&claim.namespace, &claim.name);
-            known.and_then(|claim| claim.status.as_ref()?.allocation.as_ref()).is_some()
+            self.view.claims.claim(&claim.namespace, &claim.name).is_some_and(|claim| !is_unallocated(claim))
         };
         let awaited = self.awaited.get(&key.uid).is_some_and(|claims| claims.iter().any(is_allocated));
         let situation = PreemptorSituation {
@@ -212,6 +214,10 @@ impl LiveScheduler<'_> {
         }
         Ok(())
     }
+}
+
+fn is_unallocated(claim: &Arc<ResourceClaim>) -> bool {
+    claim.status.as_ref().is_none_or(|status| status.allocation.is_none())
 }
 
 /// Returns the node that a pod is nominated for, until it is bound.
