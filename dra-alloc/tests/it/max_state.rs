@@ -18,6 +18,9 @@ const STEPS: u64 = 20_000;
 /// Number of solutions up to which those of both states are compared.
 const SOLUTIONS: usize = 300;
 
+/// Generator of cases.
+type Kind = fn(u64) -> Case;
+
 fn chosen(devices: BTreeSet<OracleId>, random: &mut Random, percent: u32) -> BTreeSet<OracleId> {
     devices.into_iter().filter(|_| random.percent(percent)).collect()
 }
@@ -72,11 +75,10 @@ fn compare(now: &Case, later: &Case, context: &str) -> Option<bool> {
 
 #[test]
 fn a_search_on_the_larger_use_finds_the_first_solution_of_both_states() {
-    let kinds: [(&str, fn(u64) -> Case); 3] =
-        [("case", random::case), ("tight", random::tight), ("racks", random::racks)];
+    const KINDS: [(&str, Kind); 3] = [("case", random::case), ("tight", random::tight), ("racks", random::racks)];
     let (mut found, mut refused) = (0, 0);
     for seed in 0..SEEDS {
-        for (name, kind) in kinds {
+        for (name, kind) in KINDS {
             let now = kind(seed);
             let later = later(&now, &mut Random::new(seed));
             match compare(&now, &later, &format!("{name} {seed}")) {
@@ -111,7 +113,9 @@ fn fits(now: &[&str], later: &[&str]) -> bool {
     let allocator = Allocator::new(Component::of(Profile::V1_37), &inventory, &classes);
     let state = |devices: &[&str]| {
         let mut state = AllocatedState::default();
-        devices.iter().for_each(|device| state.hold(&DeviceId::new("gpu", "p", device)));
+        for device in devices {
+            state.hold(&DeviceId::new("gpu", "p", device));
+        }
         state
     };
     let node = from_value(json!({"metadata": {"name": "n"}})).unwrap();
