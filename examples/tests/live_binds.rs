@@ -205,7 +205,14 @@ async fn a_scheduler_gives_back_devices_that_another_one_has_given_away() {
             cluster.pod(&format!("p{number}"), "dra-sdk", Shape::One("gpu"), true).await;
         }
     };
-    tokio::join!(rival, ours);
+    // A pod that gave up is not tried again for a second.
+    let told = until("a condition says why", async || {
+        let pods: Api<Pod> = Api::default_namespaced(server.client());
+        let pods = listed(&pods, &ListParams::default()).await.unwrap();
+        let mut conditions = pods.iter().flat_map(|pod| pod.status.iter().flat_map(|status| status.conditions.iter()));
+        conditions.any(|all| all.iter().any(|condition| condition.reason.as_deref() == Some("SchedulerError")))
+    });
+    tokio::join!(rival, ours, told);
     scheduler.warns("which another scheduler has allocated");
     until("all pods are bound", async || cluster.bound().await.len() == 40).await;
     let mut holders: BTreeMap<(String, String), String> = BTreeMap::new();

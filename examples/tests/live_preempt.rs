@@ -18,7 +18,7 @@ use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -79,10 +79,15 @@ impl Cluster {
     }
 
     async fn want(&self, name: &str, priority: i32, count: usize) {
+        self.want_by("dra-sdk", name, priority, count).await;
+    }
+
+    /// Creates a pod with a claim, for a scheduler.
+    async fn want_by(&self, scheduler: &str, name: &str, priority: i32, count: usize) {
         let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu", "count": count}});
         let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}});
         create(&self.claims, claim).await;
-        let spec = json!({"schedulerName": "dra-sdk", "priorityClassName": format!("p{priority}"),
+        let spec = json!({"schedulerName": scheduler, "priorityClassName": format!("p{priority}"),
             "containers": [{"name": "c", "image": "none"}],
             "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
         create(&self.pods, json!({"metadata": {"name": name, "labels": {"name": name}}, "spec": spec})).await;
@@ -237,6 +242,27 @@ async fn a_budget_is_kept_where_another_pod_can_go() {
     })
     .await;
     assert!(cluster.pods.get("dear").await.is_err() && is_bound(&cluster.pods.get("guarded").await.unwrap()));
+}
+
+#[tokio::test]
+async fn devices_wait_for_a_pod_that_somebody_else_has_nominated() {
+    let cluster = Cluster::start(1).await;
+    cluster.want_by("another", "theirs", 50, 5).await;
+    let nomination = Patch::Merge(json!({"status": {"nominatedNodeName": "node-00"}}));
+    cluster.pods.patch_status("theirs", &PatchParams::default(), &nomination).await.unwrap();
+    cluster.want("equal", 50, 4).await;
+    let mut scheduler = cluster.scheduler(&[]);
+    scheduler.warns("default/equal: 0/1 nodes are available");
+    // Three devices are free beside those that wait, and a pod that is more important sees all eight.
+    cluster.want("small", 50, 2).await;
+    cluster.want("above", 100, 1).await;
+    let is_bound = async |name: &str| is_bound(&cluster.pods.get(name).await.unwrap());
+    until("both run", async || is_bound("small").await && is_bound("above").await).await;
+    assert!(!is_bound("equal").await);
+    let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+    cluster.pods.delete("theirs", &now).await.unwrap();
+    until("the pod runs", async || is_bound("equal").await).await;
+    cluster.check_devices().await;
 }
 
 #[tokio::test]

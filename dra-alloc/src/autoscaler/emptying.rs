@@ -73,13 +73,12 @@ struct Plan<'e> {
 impl<'e, 'i> Emptying<'e, 'i> {
     pub(crate) fn new(
         simulator: &'e ScaleSimulator<'e>,
-        inventory: &'i mut Inventory,
+        layer: InventoryLayer<'i>,
         tracker: &ClaimTracker,
         snapshot: &'e ClusterSnapshot<'e>,
         order: NodeOrder,
     ) -> Self {
         let nodes: Vec<&Node> = snapshot.nodes().collect();
-        let layer = inventory.layer();
         let free = |node: &&Node| match order {
             NodeOrder::Listed => 0,
             NodeOrder::Fullest => free_devices(&layer, tracker.state(), name_of(node)),

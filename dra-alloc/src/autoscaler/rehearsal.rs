@@ -32,7 +32,7 @@ impl Rehearsal {
     }
 
     /// Lets pods leave: releases their claims, and makes those from templates anew. Returns the claims that change.
-    pub(crate) fn leave(&mut self, going: &[&Pod]) -> Result<Vec<(ResourceClaim, ClaimRelease)>, Box<RemovalError>> {
+    pub(crate) fn leave(&mut self, going: &[&Pod]) -> Result<Vec<(ClaimId, ClaimRelease)>, Box<RemovalError>> {
         for pod in going {
             if let Some(claim) = self.made.remove(pod.uid()) {
                 self.tracker.observe_deleted(&claim);
@@ -104,7 +104,7 @@ pub(crate) struct Arrival {
 pub(super) fn release_claims(
     going: &[&Pod],
     tracker: &mut ClaimTracker,
-) -> Result<Vec<(ResourceClaim, ClaimRelease)>, Box<RemovalError>> {
+) -> Result<Vec<(ClaimId, ClaimRelease)>, Box<RemovalError>> {
     let named = going.iter().flat_map(|pod| claims_of(pod).map(move |named| (ends_with_its_node(pod), named)));
     let mut used: BTreeMap<ClaimKey, (Arc<ResourceClaim>, bool)> = BTreeMap::new();
     for (ends, named) in named {
@@ -114,24 +114,25 @@ pub(super) fn release_claims(
     }
     let released = release(going.iter().copied(), used.values().map(|(claim, _)| &**claim), Departure::Removed);
     let leaving: BTreeSet<&str> = going.iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
-    for (claim, release) in &released {
-        let key = ClaimKey::from_metadata(&claim.metadata);
-        let before = used.get(&key);
-        if *release != ClaimRelease::Deleted {
-            tracker.observe(claim.clone()).map_err(RemovalError::from)?;
+    let mut ids = Vec::with_capacity(released.len());
+    for (mut claim, release) in released {
+        let (key, id) = (ClaimKey::from_metadata(&claim.metadata), ClaimId::from(&claim));
+        ids.push((id, release));
+        if release != ClaimRelease::Deleted {
+            tracker.observe(claim).map_err(RemovalError::from)?;
             continue;
         }
+        let before = used.get(&key);
         let consumers = before.iter().filter_map(|(claim, _)| claim.status.as_ref()?.reserved_for.as_ref()).flatten();
         if { consumers }.any(|consumer| !leaving.contains(consumer.uid.as_str())) {
             return Err(Box::new(RemovalError::OwnedClaimShared { claim: key }));
         }
         if before.is_some_and(|(_, is_made_anew)| *is_made_anew) {
-            let mut anew = claim.clone();
-            (anew.status, anew.metadata.deletion_timestamp) = (None, None);
-            tracker.observe(anew).map_err(RemovalError::from)?;
+            (claim.status, claim.metadata.deletion_timestamp) = (None, None);
+            tracker.observe(claim).map_err(RemovalError::from)?;
         } else {
-            tracker.observe_deleted(&ClaimId::from(claim));
+            tracker.observe_deleted(&ClaimId::from(&claim));
         }
     }
-    Ok(released)
+    Ok(ids)
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::cluster_snapshot::{ClusterSnapshot, ends_with_its_node, name_of, takes_pods};
 use super::emptying::{Emptying, NodeOrder};
@@ -13,15 +12,16 @@ use super::rehearsal::release_claims;
 use super::release::ClaimRelease;
 use super::removal_error::RemovalError;
 use super::simulator::ScaleSimulator;
-use crate::cluster::inventory::Inventory;
+use crate::cluster::inventory::InventoryLayer;
+use crate::cluster::state::ClaimId;
 use crate::pods::{ClaimTracker, GangPlacement, PodIdentity};
 
 /// Nodes that go together, as a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct NodeRemoval {
-    /// Claims that change when the pods of the nodes go, as [`release`](super::release()) returns them.
-    pub released: Vec<(ResourceClaim, ClaimRelease)>,
+    /// Claims that change when the pods of the nodes go, in the order in which [`release`](super::release()) returns them.
+    pub released: Vec<(ClaimId, ClaimRelease)>,
     /// Pods with their new nodes, each with the devices that it gets there.
     pub moved: Vec<GangPlacement>,
 }
@@ -52,14 +52,14 @@ impl ScaleSimulator<'_> {
     /// # Complexity
     /// A call of a filter for each pod of the nodes, and one for each kind of these pods and each node that stays, if the claims
     /// are the pods' own; else pods times nodes. Beside them the devices in use in the nodes' pools, and the claims of waiting pods.
-    pub fn remove_nodes<'n>(
+    pub fn remove_nodes<'i, 'n>(
         &self,
-        inventory: &mut Inventory,
+        inventory: impl Into<InventoryLayer<'i>>,
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         nodes: impl IntoIterator<Item = &'n str>,
     ) -> Result<NodeRemoval, Box<RemovalError>> {
-        self.remove(inventory, tracker, snapshot, &nodes.into_iter().collect(), None)
+        self.remove(&mut inventory.into(), tracker, snapshot, &nodes.into_iter().collect(), None)
     }
 
     /// Decides which candidates can go together. Each one is tried in its turn, on top of the places that the pods of those
@@ -70,16 +70,17 @@ impl ScaleSimulator<'_> {
     /// # Complexity
     /// For each candidate a call of a filter for each of its pods and those that were put on it, if the claims are the pods' own,
     /// and one for each kind of pods and each node; for each one that stays an explanation on all nodes.
-    pub fn scale_down<'n>(
+    pub fn scale_down<'i, 'n>(
         &self,
-        inventory: &mut Inventory,
+        inventory: impl Into<InventoryLayer<'i>>,
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         candidates: impl IntoIterator<Item = &'n str>,
     ) -> ScaleDown {
+        let inventory = &mut inventory.into();
         let candidates: Vec<&str> = distinct(candidates);
         let mut scale_down = ScaleDown::default();
-        let mut emptying = Emptying::new(self, inventory, tracker, snapshot, NodeOrder::Listed);
+        let mut emptying = Emptying::new(self, inventory.layer(), tracker, snapshot, NodeOrder::Listed);
         for candidate in &candidates {
             match emptying.empty(candidate) {
                 Ok(()) => scale_down.removable.push((*candidate).to_owned()),
@@ -104,7 +105,7 @@ impl ScaleSimulator<'_> {
     /// can't be added to.
     fn scale_down_anew(
         &self,
-        inventory: &mut Inventory,
+        inventory: &mut InventoryLayer<'_>,
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         candidates: &[&str],
@@ -126,7 +127,7 @@ impl ScaleSimulator<'_> {
     /// Removes nodes. Their pods go to the first node that serves them, or to the given places.
     fn remove(
         &self,
-        inventory: &mut Inventory,
+        inventory: &mut InventoryLayer<'_>,
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         gone: &BTreeSet<&str>,

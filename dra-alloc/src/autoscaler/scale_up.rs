@@ -9,7 +9,7 @@ use super::node_template::NodeTemplate;
 use super::placing::{PlacementError, Placing};
 use super::simulator::ScaleSimulator;
 use super::unknown_attribute::UnknownAttributes;
-use crate::cluster::inventory::{Inventory, InventoryEvent};
+use crate::cluster::inventory::{InventoryEvent, InventoryLayer};
 use crate::pods::{ClaimTracker, GangPlacement, PodIdentity};
 
 /// Answer to the question whether one more node would help.
@@ -74,15 +74,15 @@ impl ScaleSimulator<'_> {
     ///
     /// # Complexity
     /// That of one filter call a pod, on the new node alone, beside the template's slices: other nodes make no difference. See
-    /// [`Inventory::layer`] for the first question.
-    pub fn scale_up<'p>(
+    /// [`Inventory::layer`](crate::Inventory::layer) for the first question.
+    pub fn scale_up<'i, 'p>(
         &self,
-        inventory: &mut Inventory,
+        inventory: impl Into<InventoryLayer<'i>>,
         tracker: &ClaimTracker,
         template: &NodeTemplate,
         pods: impl IntoIterator<Item = &'p Pod>,
     ) -> Result<ScaleUp, ScaleUpError> {
-        let mut layer = inventory.layer();
+        let mut layer: InventoryLayer<'_> = inventory.into();
         if layer.slices_of_node(template.name()).next().is_some() {
             return Err(ScaleUpError::NodeExists { node: template.name().to_owned() });
         }
@@ -118,16 +118,16 @@ impl ScaleSimulator<'_> {
     ///
     /// # Complexity
     /// That of [`ScaleSimulator::scale_up`] for each template.
-    pub fn expansion_options<'t>(
+    pub fn expansion_options<'i, 't>(
         &self,
-        inventory: &mut Inventory,
+        inventory: impl Into<InventoryLayer<'i>>,
         tracker: &ClaimTracker,
         priced: impl IntoIterator<Item = (&'t NodeTemplate, u64)>,
         pods: &[&Pod],
     ) -> Result<Vec<ExpansionOption<'t>>, ScaleUpError> {
-        let mut options = Vec::new();
+        let (mut layer, mut options) = (inventory.into(), Vec::new());
         for (template, price) in priced {
-            let scale_up = self.scale_up(inventory, tracker, template, pods.iter().copied())?;
+            let scale_up = self.scale_up(&mut layer, tracker, template, pods.iter().copied())?;
             options.push(ExpansionOption { template, price, scale_up });
         }
         options.sort_by(|left, right| {

@@ -96,9 +96,9 @@ impl<T> Trie<T> {
         entries(self.root.as_deref()).map(|entry| &*entry.value)
     }
 
-    /// Returns the hashes of the values that only one of two tables has, with those that were changed in one of them. What
+    /// Returns the values that only one of two tables has, with those that were changed in one of them, each with its hash. What
     /// the tables share is not looked at.
-    pub(crate) fn differences(&self, other: &Self) -> Vec<u64> {
+    pub(crate) fn differences<'t>(&'t self, other: &'t Self) -> Vec<(u64, &'t T)> {
         let mut found = Vec::new();
         let mut rest = vec![(self.root.as_ref(), other.root.as_ref())];
         while let Some((left, right)) = rest.pop() {
@@ -177,10 +177,10 @@ fn entries<T>(root: Option<&Node<T>>) -> impl Iterator<Item = &Entry<T>> {
     leaves.flatten()
 }
 
-/// Returns the hashes of the entries of a subtree whose very values another subtree does not have. One of the two is a leaf.
-fn only_in<T>(one: Option<&Node<T>>, other: Option<&Node<T>>) -> impl Iterator<Item = u64> {
+/// Returns the entries of a subtree whose very values another subtree does not have. One of the two is a leaf.
+fn only_in<'t, T>(one: Option<&'t Node<T>>, other: Option<&'t Node<T>>) -> impl Iterator<Item = (u64, &'t T)> {
     let is_in = move |entry: &&Entry<T>| entries(other).any(|known| Arc::ptr_eq(&known.value, &entry.value));
-    entries(one).filter(move |entry| !is_in(entry)).map(|entry| entry.hash)
+    entries(one).filter(move |entry| !is_in(entry)).map(|entry| (entry.hash, &*entry.value))
 }
 
 impl<T> Entry<T> {

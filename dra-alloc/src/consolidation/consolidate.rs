@@ -11,7 +11,7 @@ use super::unit::{Unit, units};
 use crate::autoscaler::{
     ClusterSnapshot, Emptying, Mover, NodeOrder, Rehearsal, RemovalError, ScaleSimulator, distinct, name_of,
 };
-use crate::cluster::inventory::Inventory;
+use crate::cluster::inventory::InventoryLayer;
 use crate::pods::{ClaimTracker, KnownRefusals, PodIdentity};
 
 /// Nodes that can be emptied together.
@@ -59,16 +59,16 @@ impl ScaleSimulator<'_> {
     ///
     /// # Complexity
     /// That of [`ScaleSimulator::scale_down`], and a filter call more for each pod that moves.
-    pub fn consolidate<'n>(
+    pub fn consolidate<'i, 'n>(
         &self,
-        inventory: &mut Inventory,
+        inventory: impl Into<InventoryLayer<'i>>,
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         candidates: impl IntoIterator<Item = &'n str>,
         rules: &MoveRules<'_>,
     ) -> Consolidation {
-        let (mut plan, mut kept) = (MovePlan::new(), Vec::new());
-        let mut emptying = Emptying::new(self, inventory, tracker, snapshot, NodeOrder::Fullest);
+        let (mut layer, mut plan, mut kept) = (inventory.into(), MovePlan::new(), Vec::new());
+        let mut emptying = Emptying::new(self, layer.layer(), tracker, snapshot, NodeOrder::Fullest);
         let mut priced: Vec<(u64, &str, Option<KeptNodeError>)> = Vec::new();
         for node in distinct(candidates) {
             let units = units_on(node, tracker, snapshot, rules);
@@ -94,7 +94,7 @@ impl ScaleSimulator<'_> {
             .filter_map(|(mover, node)| Some((std::ptr::from_ref(mover.pod), *index_of.get(node)?)))
             .collect();
         let units = units(moved.into_iter().map(|(mover, _)| mover), tracker, rules);
-        let (sequence, stuck) = self.search(inventory, &nodes, |search| {
+        let (sequence, stuck) = self.search(&layer, &nodes, |search| {
             let (rehearsal, known) = (Rehearsal::new(tracker.clone()), KnownRefusals::new(nodes.len()));
             let mut sequence = Sequence { simulator: self, search, rehearsal, known, moved: Moved::default() };
             sequence.run(units, &|pod| places.get(&std::ptr::from_ref(pod)).copied())

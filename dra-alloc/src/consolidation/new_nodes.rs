@@ -16,7 +16,7 @@ use crate::autoscaler::{
     ClaimCopyError, NodeCopy, NodeTemplate, NodeTemplateError, PlacementError, Rehearsal, ScaleSimulator, ScaleUpError,
     TemplateRules, UnknownAttributes, claims_of,
 };
-use crate::cluster::inventory::{Inventory, InventoryEvent, InventoryLayer};
+use crate::cluster::inventory::{InventoryEvent, InventoryLayer};
 use crate::pods::{ClaimLookup, ClaimTracker, GangPlacement, KnownRefusals, Member, PodIdentity};
 use crate::preemption::least_devices;
 
@@ -319,13 +319,14 @@ impl ScaleSimulator<'_> {
     ///
     /// # Complexity
     /// For each new node and each offer a filter call a pod, four times.
-    pub fn nodes_needed(
+    pub fn nodes_needed<'i>(
         &self,
-        inventory: &mut Inventory,
+        inventory: impl Into<InventoryLayer<'i>>,
         tracker: &ClaimTracker,
         offers: &[NodeOffer<'_>],
         pods: &[&Pod],
     ) -> Result<NodesNeeded, OfferError> {
+        let inventory = &mut inventory.into();
         let alone = (0..offers.len()).map(|offer| BTreeSet::from([offer]));
         let choices: Vec<BTreeSet<usize>> = std::iter::once((0..offers.len()).collect()).chain(alone).collect();
         let mut best: Option<Choice<'_>> = None;
@@ -356,7 +357,7 @@ impl ScaleSimulator<'_> {
     /// Returns the reason why the first offer does not take a pod, if it is asked for that pod alone.
     fn refusal(
         &self,
-        inventory: &mut Inventory,
+        inventory: &mut InventoryLayer<'_>,
         tracker: &ClaimTracker,
         offers: &[NodeOffer<'_>],
         pod: &Pod,

@@ -14,7 +14,7 @@ use super::unit::units;
 use crate::autoscaler::{
     ClusterSnapshot, Mover, PlacementError, Rehearsal, ScaleSimulator, ends_with_its_node, name_of, takes_pods,
 };
-use crate::cluster::inventory::{Inventory, InventoryEvent};
+use crate::cluster::inventory::{Inventory, InventoryEvent, InventoryLayer};
 use crate::cluster::state::ClaimId;
 use crate::pods::{ClaimTracker, KnownRefusals, PodIdentity};
 
@@ -97,16 +97,16 @@ impl MovePlan {
     ///
     /// # Complexity
     /// A filter call for each move, and an explanation for each one that is not possible.
-    pub fn check(
+    pub fn check<'i>(
         &self,
         simulator: &ScaleSimulator<'_>,
-        inventory: &mut Inventory,
+        inventory: impl Into<InventoryLayer<'i>>,
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         rules: &MoveRules<'_>,
     ) -> Vec<PlanFaultError> {
         let mut nodes: Vec<&Node> = snapshot.nodes().collect();
-        let mut layer = inventory.layer();
+        let mut layer: InventoryLayer<'_> = inventory.into();
         for new in &self.new_nodes {
             if !nodes.iter().any(|node| name_of(node) == new.name()) {
                 nodes.push(&new.node);

@@ -14,7 +14,7 @@ use crate::autoscaler::{
     ClusterSnapshot, Mover, PlacementError, Rehearsal, RemovalError, ScaleSimulator, check_stranded, delete_slices,
     distinct, ends_with_its_node, free_devices, name_of, takes_pods,
 };
-use crate::cluster::inventory::{Inventory, InventoryEvent};
+use crate::cluster::inventory::{InventoryEvent, InventoryLayer};
 use crate::pods::{ClaimTracker, KnownRefusals, Member, PodIdentity};
 
 /// Reason why nodes can't be replaced.
@@ -58,15 +58,16 @@ impl ScaleSimulator<'_> {
     ///
     /// # Complexity
     /// Two filter calls for each pod that moves, one for each kind of pods and each node, and those of the new nodes.
-    pub fn replace_nodes<'n>(
+    pub fn replace_nodes<'i, 'n>(
         &self,
-        inventory: &mut Inventory,
+        inventory: impl Into<InventoryLayer<'i>>,
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         remove: impl IntoIterator<Item = &'n str>,
         offers: &[NodeOffer<'_>],
         rules: &MoveRules<'_>,
     ) -> Result<MovePlan, ReplaceError> {
+        let inventory = &mut inventory.into();
         let removed: BTreeSet<&str> = distinct(remove).into_iter().collect();
         for node in &removed {
             if let Some(reason) = self.obstacle(&units_on(node, tracker, snapshot, rules), rules) {
@@ -80,7 +81,7 @@ impl ScaleSimulator<'_> {
     /// Finds places for the pods of nodes that go. Returns the new nodes, and the name of the node of each pod by its object.
     fn new_places(
         &self,
-        inventory: &mut Inventory,
+        inventory: &mut InventoryLayer<'_>,
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         removed: &BTreeSet<&str>,
@@ -153,7 +154,7 @@ impl ScaleSimulator<'_> {
     /// Puts the moves in order: on the cluster with the new nodes beside the old ones.
     fn in_steps(
         &self,
-        inventory: &mut Inventory,
+        inventory: &mut InventoryLayer<'_>,
         tracker: &ClaimTracker,
         snapshot: &ClusterSnapshot<'_>,
         removed: &BTreeSet<&str>,

@@ -49,6 +49,9 @@ enum Call {
     Refresh(ClaimKey),
     /// The claim is read to know if its allocation was stored.
     Settle(ClaimId),
+    /// The finalizer is taken off a claim that is not allocated: a write of its allocation that is still on its way to the
+    /// server conflicts with the new version, and so is never stored.
+    Fence(Box<ResourceClaim>),
     /// The claim is deleted. Nothing keeps it if it has no finalizers.
     Delete(Box<ResourceClaim>),
 }
@@ -59,7 +62,7 @@ impl ClaimCalls {
     pub fn next(&self) -> Option<ClaimWrite> {
         Some(match self.open.front()? {
             Call::Write(write) => write.clone(),
-            Call::Unprotect(claim) => ClaimWrite::Update { claim: claim.clone() },
+            Call::Unprotect(claim) | Call::Fence(claim) => ClaimWrite::Update { claim: claim.clone() },
             Call::Refresh(ClaimKey { namespace, name }) | Call::Settle(ClaimId { namespace, name, .. }) => {
                 ClaimWrite::Get { namespace: namespace.clone(), name: name.clone() }
             }
@@ -82,7 +85,7 @@ impl ClaimCalls {
             }
             ApiResponse::Done | ApiResponse::Pod(_) => self.go_on(call, None, tracker),
             ApiResponse::Conflict(text) => match call {
-                Call::Unprotect(claim) => self.again(Call::Unprotect(claim), &text),
+                call @ (Call::Unprotect(_) | Call::Fence(_)) => self.again(call, &text),
                 call => self.end(&call, &text),
             },
             ApiResponse::Lost(text) | ApiResponse::Unavailable(text) => self.again(call, &text),
@@ -96,7 +99,7 @@ impl ClaimCalls {
             (Call::Unprotect(_), Some(claim)) | (Call::Unprotect(claim), None) => {
                 self.open.push_front(Call::Delete(claim));
             }
-            (Call::Refresh(_), Some(claim)) => self.open.push_front(unprotect(*claim)),
+            (Call::Refresh(_), Some(claim)) => self.open.push_front(Call::Unprotect(without_finalizer(*claim))),
             (Call::Delete(claim), _) => {
                 self.attempts = 0;
                 if claim.metadata.finalizers.iter().flatten().next().is_none() {
@@ -107,12 +110,17 @@ impl ClaimCalls {
                 self.attempts = 0;
                 tracker.observe_deleted(&id);
             }
-            (Call::Settle(id), Some(_)) => {
-                self.attempts = 0;
-                // Whatever was stored is known by now.
-                tracker.end_write(&id.uid);
+            (Call::Settle(id), Some(claim)) => {
+                // A claim with another UID, or in a later version, has settled it.
+                if tracker.allocation_in_doubt(&id.uid).is_some() {
+                    self.open.push_front(Call::Fence(without_finalizer(*claim)));
+                } else {
+                    self.attempts = 0;
+                }
             }
-            (Call::Refresh(_), None) | (Call::Write(_), _) => self.attempts = 0,
+            (Call::Fence(claim), None) => self.again(Call::Fence(claim), "the answer has no claim"),
+            // The answer shows a later version.
+            (Call::Fence(_), Some(_)) | (Call::Write(_), _) | (Call::Refresh(_), None) => self.attempts = 0,
         }
     }
 
@@ -125,6 +133,7 @@ impl ClaimCalls {
         self.attempts += 1;
         self.open.push_front(match call {
             Call::Unprotect(claim) => Call::Refresh(ClaimKey::from_metadata(&claim.metadata)),
+            Call::Fence(claim) => Call::Settle(ClaimId::from(&*claim)),
             call => call,
         });
     }
@@ -168,7 +177,7 @@ impl ClaimCalls {
 
     /// Adds the removal of a claim: its finalizer is taken off, with up to four repetitions after conflicts, and it is deleted.
     pub(super) fn push_removal(&mut self, claim: ResourceClaim) {
-        self.open.push_back(unprotect(claim));
+        self.open.push_back(Call::Unprotect(without_finalizer(claim)));
     }
 
     /// Adds the call that reads a claim, to know if its allocation was stored.
@@ -185,7 +194,8 @@ impl ClaimCalls {
 
 impl ClaimTracker {
     /// Returns calls that read the claims of which nobody knows if their allocation was stored, and that no cycle has any more: the
-    /// answers end the doubt. A cycle that was dropped during its write leaves one, and so does a server that did not answer
+    /// answers end the doubt. Where the claim has not changed since, a second call takes off its finalizer, so that the write, should
+    /// it come after all, conflicts with a later version. A cycle that was dropped during its write leaves one, and so does a server that did not answer
     /// at all; [`PodCycle::unreserve`](super::PodCycle::unreserve) has the call among its own.
     pub fn calls_in_doubt(&self) -> ClaimCalls {
         let mut calls = ClaimCalls::default();
@@ -199,7 +209,7 @@ impl Call {
     fn error(&self, text: &str) -> String {
         match self {
             Self::Write(_) | Self::Delete(_) => text.to_owned(),
-            Self::Unprotect(claim) => {
+            Self::Unprotect(claim) | Self::Fence(claim) => {
                 format!("update resourceclaim {}: {text}", ClaimKey::from_metadata(&claim.metadata))
             }
             Self::Refresh(claim) => format!("get resourceclaim {claim}: {text}"),
@@ -208,9 +218,9 @@ impl Call {
     }
 }
 
-fn unprotect(mut claim: ResourceClaim) -> Call {
+fn without_finalizer(mut claim: ResourceClaim) -> Box<ResourceClaim> {
     if let Some(finalizers) = &mut claim.metadata.finalizers {
         finalizers.retain(|finalizer| finalizer != ClaimWrite::FINALIZER);
     }
-    Call::Unprotect(Box::new(claim))
+    Box::new(claim)
 }

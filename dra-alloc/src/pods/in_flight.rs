@@ -2,6 +2,8 @@
 //!
 //! A write is in doubt from the moment that it is handed out until an answer, a later version of the claim or its deletion settles
 //! it. Its devices are in use until then, even if the cycle has ended, and the claim's next cycle takes the same allocation.
+//! A write whose answer was lost may be stored at any time, as long as the claim stays in the version that it was made from:
+//! a refusal of the same write, made once more, tells nothing about it, and nor does a look at the claim.
 //!
 //! Source: `inFlightAllocations` of the plugin's `dra_manager.go`.
 
@@ -29,8 +31,16 @@ struct Shared {
     cycles: Vec<Weak<Life>>,
     /// True while somebody else than a cycle counts on it.
     is_elsewhere: bool,
-    /// Version of the claim that a write was made from, which may be stored or not.
-    open_write: Option<ResourceVersion>,
+    open_write: Option<OpenWrite>,
+}
+
+/// Write that may be stored or not.
+#[derive(Clone, Copy, Debug)]
+struct OpenWrite {
+    /// Version of the claim that the write was made from.
+    from: ResourceVersion,
+    /// True if the answer to a write from this version was lost.
+    is_lost: bool,
 }
 
 /// Share of one cycle in an allocation in flight. The allocation ends with the last copy of the last share.
@@ -147,8 +157,23 @@ impl InFlight {
     /// Notes that the allocation is being written, from a version of the claim.
     pub(super) fn begin_write(&mut self, uid: &str, from: ResourceVersion) {
         if let Some(shared) = self.claims.get_mut(uid) {
-            shared.open_write = Some(from);
+            let is_lost = shared.open_write.is_some_and(|open| open.is_lost && open.from == from);
+            shared.open_write = Some(OpenWrite { from, is_lost });
         }
+    }
+
+    /// Notes that the answer to the write was lost: it may be stored at any time.
+    pub(super) fn lose_write(&mut self, uid: &str) {
+        if let Some(open) = self.claims.get_mut(uid).and_then(|shared| shared.open_write.as_mut()) {
+            open.is_lost = true;
+        }
+    }
+
+    /// Notes that the server has refused the write. Returns the claim if its allocation is no longer in flight.
+    pub(super) fn refuse_write(&mut self, uid: &str) -> Option<Arc<ResourceClaim>> {
+        let shared = self.claims.get_mut(uid)?;
+        shared.open_write = shared.open_write.filter(|open| open.is_lost);
+        self.drop_ended(uid)
     }
 
     /// Notes that the allocation is not stored, and will not be. Returns the claim if its allocation is no longer in flight.
@@ -162,7 +187,7 @@ impl InFlight {
     pub(super) fn show(&mut self, uid: &str, claim: &ResourceClaim) {
         let Some(shared) = self.claims.get_mut(uid) else { return };
         let (version, is_allocated) = (ResourceVersion::of(&claim.metadata), allocation_of(claim).is_some());
-        shared.open_write = shared.open_write.filter(|from| !is_allocated && !version.is_newer_than(*from));
+        shared.open_write = shared.open_write.filter(|open| !is_allocated && !version.is_newer_than(open.from));
         let devices = |claim: &ResourceClaim| allocation_of(claim).map(|allocation| allocation.devices.clone());
         shared.is_elsewhere &= devices(&shared.claim) != devices(claim);
         // Who counts the claim counts it anew after this.

@@ -360,7 +360,7 @@ impl PreBind {
             }
             ApiResponse::Failed(text) => {
                 if call.action == BindAction::AddAllocation {
-                    tracker.end_write(uid_of(&call.claim));
+                    tracker.refuse_write(uid_of(&call.claim));
                 }
                 refused(&call, text, cycle, tracker)
             }
@@ -400,6 +400,9 @@ impl PreBind {
             BindAction::UpdatePodStatus => (STATUS_ATTEMPTS, BindAction::UpdatePodStatus),
             _ => (ATTEMPTS, BindAction::Refresh),
         };
+        if call.action == BindAction::AddAllocation {
+            tracker.lose_write(uid_of(&call.claim));
+        }
         if self.attempts + 1 >= most {
             return refused(&call, answer, cycle, tracker);
         }

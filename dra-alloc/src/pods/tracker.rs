@@ -385,6 +385,19 @@ impl ClaimTracker {
         self.in_flight.begin_write(uid_of(claim), ResourceVersion::of(&claim.metadata));
     }
 
+    /// Notes that the answer to the write of the allocation in flight for a claim was lost.
+    pub(super) fn lose_write(&mut self, uid: &str) {
+        self.in_flight.lose_write(uid);
+    }
+
+    /// Notes that the server has refused the write of the allocation in flight for a claim. It stays in doubt if the answer to
+    /// another write from the same version was lost.
+    pub(super) fn refuse_write(&mut self, uid: &str) {
+        if let Some(ended) = self.in_flight.refuse_write(uid) {
+            self.recount_known(&ended);
+        }
+    }
+
     /// Notes that the write of the allocation in flight for a claim was not stored, and will not be.
     pub(super) fn end_write(&mut self, uid: &str) {
         if let Some(ended) = self.in_flight.end_write(uid) {

@@ -8,11 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::Quantity;
-use dra_device::DeviceId;
-use dra_device::internal::{PodFields, of_allocation};
+use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::eligibility::terminates_by_preemption;
 use super::halt::{Halt, PreemptionError, Unanswered};
@@ -21,7 +19,7 @@ use super::occupant::Occupant;
 use super::question::Preemption;
 use super::view::{PreemptionView, claims_of, node_name};
 use super::work::Work;
-use crate::cluster::state::{AllocatedState, ClaimId, DeviceUsage};
+use crate::cluster::state::{AllocatedState, ClaimId};
 use crate::pods::{PodIdentity, PodOptions};
 use crate::search::budget::Budget;
 
@@ -100,56 +98,28 @@ impl Holds {
     /// Returns the devices in use as a pod on a node has to see them: with those that wait there for other pods that are not less
     /// important. A device that is free in the answer is free before the victims have gone, and afterwards.
     ///
-    /// Of a shared device the larger use counts; of counters the sum, so that the pod may have to wait where victims and their
-    /// preemptor use counters of one set.
+    /// It is the larger use of both times ([`AllocatedState::max_state`]), so that one search is enough: of a shared device and of
+    /// counters the larger amount counts.
     ///
     /// # Complexity
-    /// Linear in the devices held on the node, and in the number of claims whose users go.
+    /// Linear in the devices in use of the pools that the holds are about, and in the number of claims whose users go.
     #[must_use]
     pub fn beside(&self, state: &AllocatedState, pod: &Pod, node: &str) -> AllocatedState {
-        let mut seen = state.clone();
         let asking = Occupant::new(pod);
         let counts = |hold: &&Hold| hold.priority >= asking.priority && hold.pod.uid != pod.uid();
-        let counting: Vec<&Hold> = self.by_node.get(node).into_iter().flatten().filter(counts).collect();
-        if counting.is_empty() {
-            return seen;
+        let mut counting = self.by_node.get(node).into_iter().flatten().filter(counts).peekable();
+        if counting.peek().is_none() {
+            return state.clone();
         }
         let mut after = state.clone();
         for claim in &self.released {
             after.forget_claim(claim);
         }
-        let results = || counting.iter().flat_map(|hold| &hold.results);
-        for (claim, result) in results() {
+        for (claim, result) in counting.flat_map(|hold| &hold.results) {
             // An allocation that the allocator has built can be read.
             let _ = after.assume(&named(claim), result);
         }
-        for (_, result) in results() {
-            for result in of_allocation(result) {
-                raise(&mut seen, result, &after);
-            }
-        }
-        seen
-    }
-}
-
-/// Raises the use of a device to that in another state, if that is larger.
-fn raise(seen: &mut AllocatedState, result: &DeviceRequestAllocationResult, after: &AllocatedState) {
-    let device = DeviceId::new(&result.driver, &result.pool, &result.device);
-    let Some(later) = after.device(&device) else { return };
-    if seen.device(&device).is_some_and(DeviceUsage::is_exclusive) {
-        return;
-    }
-    if later.is_exclusive() {
-        return seen.hold(&device);
-    }
-    if let Some(share) = &result.share_id {
-        seen.share(&device, share);
-    }
-    for capacity in result.consumed_capacity.iter().flat_map(BTreeMap::keys) {
-        let now = seen.device(&device).map_or(Quantity::ZERO, |usage| usage.consumed(capacity));
-        if let Some(more) = later.consumed(capacity).checked_sub(now).filter(|more| *more > Quantity::ZERO) {
-            seen.consume(&device, capacity, more);
-        }
+        state.max_state(&after)
     }
 }
 

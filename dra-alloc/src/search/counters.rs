@@ -61,6 +61,18 @@ impl<'i> Groups<'i> {
         }
     }
 
+    /// Returns the groups common to the devices of two uses of the set. One use with groups and one without admit nothing.
+    fn with(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Unused, groups) | (groups, Self::Unused) => groups.clone(),
+            (Self::Without, Self::Without) => Self::Without,
+            (Self::Without, Self::Common(_)) | (Self::Common(_), Self::Without) => Self::Common(Vec::new()),
+            (Self::Common(own), Self::Common(others)) => {
+                Self::Common(own.iter().copied().filter(|group| others.contains(group)).collect())
+            }
+        }
+    }
+
     /// Returns the groups after one more device is allocated. A device without groups among devices with groups, or the
     /// reverse, is ignored: such allocations occur if slices have changed.
     pub(crate) fn joined_by(&self, groups: &'i [String]) -> Self {
@@ -88,6 +100,11 @@ impl<'i> CounterSets<'i> {
         let unused = std::iter::repeat_n(Groups::Unused, read.set_count());
         let mut sets = Self::with(read, read.amounts(), unused.collect());
         let Some(in_use) = in_use else { return Ok(sets) };
+        if let Some([one, other]) = in_use.two() {
+            let sets = Self::new(pool, Some(one))?.least(&Self::new(pool, Some(other))?);
+            sets.keep(pool, in_use);
+            return Ok(sets);
+        }
         let devices =
             pool.all_slices().flat_map(|slice| slice_devices(slice).iter().map(move |device| (slice, device)));
         for (number, (slice, device)) in devices.enumerate() {
@@ -95,9 +112,7 @@ impl<'i> CounterSets<'i> {
                 sets.take_off(slice, device, number)?;
             }
         }
-        if sets.grouped.is_empty() {
-            in_use.keep_counters_left(pool.stamp(), sets.kept());
-        }
+        sets.keep(pool, in_use);
         sets.is_overcommitted = is_overcommitted(&sets.left);
         Ok(sets)
     }
@@ -112,11 +127,30 @@ impl<'i> CounterSets<'i> {
         Self::with(read, &kept.amounts, kept.is_used.iter().map(groups).collect())
     }
 
-    fn kept(&self) -> CountersLeft {
-        CountersLeft {
-            amounts: self.left.iter().copied().collect(),
-            is_used: self.groups.iter().map(|groups| *groups != Groups::Unused).collect(),
+    /// Keeps the counters that are left with the use of the pool.
+    fn keep(&self, pool: &Pool, in_use: &PoolUse) {
+        if self.grouped.is_empty() {
+            in_use.keep_counters_left(
+                pool.stamp(),
+                CountersLeft {
+                    amounts: self.left.iter().copied().collect(),
+                    is_used: self.groups.iter().map(|groups| *groups != Groups::Unused).collect(),
+                },
+            );
         }
+    }
+
+    /// Returns the counters that are left in each of two uses of one pool, with the groups that both admit.
+    fn least(mut self, other: &Self) -> Self {
+        for (left, others) in self.left.iter_mut().zip(&other.left) {
+            *left = (*left).min(*others);
+        }
+        for (groups, others) in self.groups.iter_mut().zip(&other.groups) {
+            *groups = groups.with(others);
+        }
+        self.grouped.extend(&other.grouped);
+        self.is_overcommitted = is_overcommitted(&self.left);
+        self
     }
 
     fn take_off(

@@ -84,6 +84,10 @@ fn change() -> impl Strategy<Value = InventoryEvent> {
     ]
 }
 
+fn changes() -> impl Strategy<Value = Vec<InventoryEvent>> {
+    prop::collection::vec(change(), 0..8)
+}
+
 /// Reference model: the objects of a cluster as plain lists.
 #[derive(Default)]
 struct Objects {
@@ -142,14 +146,14 @@ proptest! {
     #[test]
     fn a_layer_is_as_if_changed_and_leaves_nothing_behind(
         before in prop::collection::vec(change(), 0..12),
-        rounds in prop::collection::vec((prop::collection::vec(change(), 0..8), any::<bool>(), any::<bool>()), 1..4),
+        rounds in prop::collection::vec((changes(), any::<bool>(), any::<bool>(), changes(), any::<bool>()), 1..4),
     ) {
         let (mut inventory, mut objects) = (Inventory::default(), Objects::default());
         for change in before {
             objects.apply(change.clone());
             inventory.apply(change).unwrap();
         }
-        for (changes, kept, asked) in rounds {
+        for (changes, kept, asked, inner_changes, inner_kept) in rounds {
             if asked {
                 answers(&inventory);
             }
@@ -158,6 +162,20 @@ proptest! {
             for change in changes {
                 objects.apply(change.clone());
                 layer.apply(change).unwrap();
+            }
+            prop_assert_eq!(answers(&layer), answers(&objects.inventory()));
+            let before_inner = (objects.slices.clone(), objects.rules.clone());
+            let mut inner = layer.layer();
+            for change in inner_changes {
+                objects.apply(change.clone());
+                inner.apply(change).unwrap();
+            }
+            prop_assert_eq!(answers(&inner), answers(&objects.inventory()));
+            if inner_kept {
+                inner.keep();
+            } else {
+                drop(inner);
+                (objects.slices, objects.rules) = before_inner;
             }
             prop_assert_eq!(answers(&layer), answers(&objects.inventory()));
             if kept {

@@ -18,6 +18,7 @@ mod fit;
 mod headlines;
 mod inventory;
 mod look_ups;
+mod max_state;
 mod node_verdicts;
 mod nodes;
 mod numa;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::autoscaler::{ClusterSnapshot, NodeRemoval, PlacementError, RemovalError, ScaleSimulator};
+use dra_alloc::autoscaler::{ClaimRelease, ClusterSnapshot, NodeRemoval, PlacementError, RemovalError, ScaleSimulator};
 use dra_alloc::pods::{ClaimTracker, GroupRound, MemberError, PodCycle, PodOptions};
 use dra_alloc::selector::SelectorCache;
-use dra_alloc::{Allocator, Budget, Classes, DeviceId, Inventory, Profile, allocated_devices};
+use dra_alloc::{Allocator, Budget, ClaimId, Classes, DeviceId, Inventory, InventoryEvent, Profile, allocated_devices};
 use dra_attrs::node_selector_matches;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
@@ -433,6 +433,29 @@ fn obstacle(world: &World, nodes: &[&str]) -> Result<NodeRemoval, String> {
     let snapshot = ClusterSnapshot::new(&world.nodes, &world.pods);
     let removed = simulator.remove_nodes(&mut world.inventory(), &world.tracker(), &snapshot, nodes.iter().copied());
     removed.map_err(|obstacle| obstacle.to_string())
+}
+
+#[test]
+fn two_nodes_go_if_another_one_comes() {
+    let world = small();
+    let (classes, selectors) = (classes(), SelectorCache::default());
+    let simulator = ScaleSimulator::new(&classes, &selectors, PodOptions::new(Profile::V1_37), NOW);
+    let (mut inventory, tracker) = (world.inventory(), world.tracker());
+    let mut nodes: Vec<Node> = vec![from_value(json!({"metadata": {"name": "new"}, "spec": {}})).unwrap()];
+    nodes.extend(world.nodes.clone());
+    let snapshot = ClusterSnapshot::new(&nodes, &world.pods);
+    let both = || ["n0", "n1"].into_iter();
+    assert!(simulator.remove_nodes(&mut inventory, &tracker, &snapshot, both()).is_err());
+    let mut layer = inventory.layer();
+    let new = slice("new", "local.example.com", ("new", 1), ("nodeName", json!("new")), 1);
+    layer.apply(InventoryEvent::Slice(new.into())).unwrap();
+    let removal = simulator.remove_nodes(&mut layer, &tracker, &snapshot, both()).unwrap();
+    assert_eq!(removal.moved[0].node, "new");
+    assert_eq!(removal.released, [(ClaimId::from(&world.claims["c"]), ClaimRelease::Deallocated)]);
+    assert_eq!(simulator.scale_down(&mut layer, &tracker, &snapshot, both()).removable, ["n0", "n1"]);
+    assert_eq!(layer.slices().count(), 3, "a question changes nothing");
+    drop(layer);
+    assert_eq!(inventory.slices().count(), 2);
 }
 
 #[test]

@@ -16,8 +16,8 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::{Config, Event};
-use nnn::PodKey;
-use nnn::memory::PodMemory;
+use nnn::memory::{PodChange, PodMemory};
+use nnn::{PodError, PodKey};
 
 use super::connect::Cluster;
 use super::failure::LiveError;
@@ -205,9 +205,9 @@ impl ClusterView {
     }
 
     /// Takes a pod that an answer of the server shows, since the watch may be behind, and tells of it as
-    /// [`ClusterView::apply_and_tell`] does.
+    /// [`ClusterView::apply_and_tell`] does. A pod that is gone meanwhile stays gone.
     pub fn learn(&mut self, pod: Pod, mut tell: impl FnMut(&ClusterEvent<'_>)) {
-        self.observe_pod(pod, &mut tell);
+        self.observe_pod(pod, PodMemory::observe_answer, &mut tell);
     }
 
     /// Changes what the view knows by `change`, as an answer of the server shows it, and tells of the pod and of the claim if they
@@ -296,7 +296,7 @@ impl ClusterView {
                 tell_of_list(&old, &by_place(&self.pods), |change| tell(&ClusterEvent::Pod(change)));
                 Touched::Pods
             }
-            Step::One(pod) => Touched::Pod(self.observe_pod(*pod, tell)),
+            Step::One(pod) => Touched::Pod(self.observe_pod(*pod, PodMemory::observe, tell)),
             Step::Gone(pod) => {
                 let place = place(&pod.metadata);
                 let old = self.pods.pod(&place.0, &place.1).cloned();
@@ -309,10 +309,16 @@ impl ClusterView {
         }
     }
 
-    fn observe_pod(&mut self, pod: Pod, tell: Tell<'_>) -> Place {
+    fn observe_pod(
+        &mut self,
+        pod: Pod,
+        observe: impl FnOnce(&mut PodMemory, Pod) -> Result<PodChange, PodError>,
+        tell: Tell<'_>,
+    ) -> Place {
         let place = place(&pod.metadata);
         let old = self.pods.pod(&place.0, &place.1).cloned();
-        self.pods.observe(pod).map_or_else(|error| say(&format_args!("pod {}/{}: {error}", place.0, place.1)), drop);
+        observe(&mut self.pods, pod)
+            .map_or_else(|error| say(&format_args!("pod {}/{}: {error}", place.0, place.1)), drop);
         let new = self.pods.pod(&place.0, &place.1);
         tell_of(old.as_ref(), new, |change| tell(&ClusterEvent::Pod(change)));
         place

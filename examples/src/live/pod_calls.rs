@@ -4,7 +4,7 @@ use dra_alloc::pods::{ApiResponse, BindingCall, BindingRequest};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
-use nnn::PodKey;
+use nnn::{Command, PodKey};
 use serde_json::{Value, json};
 
 use super::claim_calls;
@@ -16,34 +16,13 @@ fn pods(client: &Client, pod: &PodKey) -> Api<Pod> {
     Api::namespaced(client.clone(), &pod.namespace)
 }
 
-/// Writes `status.nominatedNodeName`, and returns the pod after it; nothing is written if another pod has the name now.
+/// Writes the nomination of a pod, or its condition `PodScheduled`, and returns the pod after it; nothing is written if another
+/// pod has the name now.
 ///
 /// # Errors
 /// The server has refused the patch, or does not answer.
-pub async fn nominate(client: &Client, pod: &PodKey, node: &str) -> Result<Pod, Error> {
-    let patch = json!({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}});
-    patch_status(client, pod, patch).await
-}
-
-/// Writes the condition `PodScheduled` of a pod that no node can run, takes back its nomination, and returns the pod after it.
-///
-/// # Errors
-/// The server has refused the patch, or does not answer.
-pub async fn write_unschedulable(client: &Client, pod: &PodKey, message: &str) -> Result<Pod, Error> {
-    let condition = json!({
-        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
-        "lastTransitionTime": now().to_string(),
-    });
-    let status = json!({"conditions": [condition], "nominatedNodeName": null});
-    patch_status(client, pod, json!({"metadata": {"uid": pod.uid}, "status": status})).await
-}
-
-/// Takes back the nomination of a pod, and returns the pod after it.
-///
-/// # Errors
-/// The server has refused the patch, or does not answer.
-pub async fn clear_nomination(client: &Client, pod: &PodKey) -> Result<Pod, Error> {
-    patch_status(client, pod, json!({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": null}})).await
+pub async fn write_status(client: &Client, pod: &PodKey, command: &Command) -> Result<Pod, Error> {
+    patch_status(client, pod, command.patch(now()).unwrap_or_default()).await
 }
 
 /// Preempts a pod: writes the condition `DisruptionTarget` and deletes the pod. One that is gone is preempted.
@@ -83,9 +62,7 @@ async fn patch_status(client: &Client, pod: &PodKey, patch: Value) -> Result<Pod
 pub async fn carry_out(client: &Client, call: &BindingCall) -> ApiResponse {
     let pod = &call.pod;
     match &call.request {
-        BindingRequest::Status(command) => {
-            answer(patch_status(client, pod, command.patch(now()).unwrap_or_default()).await.map(Some))
-        }
+        BindingRequest::Status(command) => answer(write_status(client, pod, command).await.map(Some)),
         BindingRequest::Claim(write) => claim_calls::carry_out(client, write).await,
         BindingRequest::Bind { node } => {
             let metadata = json!({"name": pod.name, "namespace": pod.namespace, "uid": pod.uid});

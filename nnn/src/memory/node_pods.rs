@@ -26,6 +26,8 @@ struct NodePods {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PodsByNode {
     nodes: BTreeMap<String, NodePods>,
+    /// Pods that are promised a node, with its name.
+    promised: BTreeMap<PodKey, String>,
     /// Nodes whose pods have changed since somebody asked.
     changed: BTreeSet<String>,
     /// Usage of a node without pods.
@@ -37,6 +39,7 @@ impl PodsByNode {
         let node = self.nodes.entry(used.node.clone()).or_default();
         if used.is_promised {
             node.promised.insert(pod.clone());
+            self.promised.insert(pod.clone(), used.node.clone());
         } else {
             node.placed.insert(pod.clone());
             node.usage.add(&used.usage);
@@ -48,6 +51,7 @@ impl PodsByNode {
         let Some(node) = self.nodes.get_mut(&used.node) else { return };
         if used.is_promised {
             node.promised.remove(pod);
+            self.promised.remove(pod);
         } else {
             node.placed.remove(pod);
             node.usage.remove(&used.usage);
@@ -68,6 +72,10 @@ impl PodsByNode {
 
     pub(super) fn promised(&self, node: &str) -> impl Iterator<Item = &PodKey> {
         self.nodes.get(node).into_iter().flat_map(|node| &node.promised)
+    }
+
+    pub(super) fn all_promised(&self) -> impl Iterator<Item = (&PodKey, &str)> {
+        self.promised.iter().map(|(pod, node)| (pod, node.as_str()))
     }
 
     pub(super) fn take_changed(&mut self) -> BTreeSet<String> {

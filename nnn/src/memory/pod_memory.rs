@@ -34,7 +34,7 @@ pub struct PodMemory {
 }
 
 impl PodMemory {
-    /// Records a pod that the watch shows, or that an answer has. An object that is not newer than the known one changes
+    /// Records a pod that the watch or a list shows. An object that is not newer than the known one changes
     /// nothing, whatever its UID. One with another UID replaces the one of its name.
     ///
     /// # Errors
@@ -69,6 +69,33 @@ impl PodMemory {
             self.index(&key, &now);
         }
         change.map(|change| change.unwrap_or(PodChange::Same))
+    }
+
+    /// Records a pod that an answer shows, ahead of the watch. As [`PodMemory::observe`], but a pod of a name that is not known changes
+    /// nothing ([`PodChange::Older`]): the watch has shown since that it is gone, and would not say so again.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use nnn::PodKey;
+    /// use nnn::memory::{PodChange, PodMemory};
+    /// use serde_json::{from_value, json};
+    ///
+    /// let pod: Pod = from_value(json!({"metadata": {"namespace": "default", "name": "web", "uid": "u-1"}}))?;
+    /// let mut memory = PodMemory::default();
+    /// memory.observe(pod.clone())?;
+    /// memory.observe_deleted(&PodKey::new("default", "web", "u-1"));
+    /// // The answer to a call before the deletion comes late.
+    /// assert_eq!(memory.observe_answer(pod)?, PodChange::Older);
+    /// assert_eq!(memory.stage("u-1"), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`PodMemory::observe`].
+    pub fn observe_answer(&mut self, pod: impl Into<Arc<Pod>>) -> Result<PodChange, PodError> {
+        let pod = pod.into();
+        let key = key_of(&pod)?;
+        if self.at(&key.namespace, &key.name).is_none() { Ok(PodChange::Older) } else { self.observe(pod) }
     }
 
     /// Records that a pod is deleted. Returns false if the known pod of its name has another UID, or there is none.
@@ -182,7 +209,7 @@ impl PodMemory {
     pub fn settle(&mut self, pod: impl Into<Arc<Pod>>) -> Result<PodChange, PodError> {
         let pod = pod.into();
         let uid = pod.metadata.uid.clone().unwrap_or_default();
-        let change = self.observe(pod)?;
+        let change = self.observe_answer(pod)?;
         let is_in_doubt = |own: &OwnBinding| own.progress == Progress::InDoubt;
         if change != PodChange::Older {
             self.change(&uid, |known| drop(known.binding.take_if(|own| is_in_doubt(own))))?;
@@ -271,6 +298,27 @@ impl PodMemory {
     /// Returns the pods that wait and are nominated to a node, by namespace and name.
     pub fn pods_nominated_to(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
         self.by_node.promised(node).filter_map(|key| self.pod(&key.namespace, &key.name))
+    }
+
+    /// Returns all pods that wait and are nominated, by namespace and name, each with the name of its node. Nothing else is looked at.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use nnn::memory::PodMemory;
+    /// use serde_json::{from_value, json};
+    ///
+    /// let mut memory = PodMemory::default();
+    /// for (name, node) in [("web", json!("node-1")), ("db", json!(null))] {
+    ///     let metadata = json!({"namespace": "default", "name": name, "uid": name});
+    ///     memory.observe(from_value::<Pod>(json!({"metadata": metadata, "status": {"nominatedNodeName": node}}))?)?;
+    /// }
+    /// let nominated: Vec<_> = memory.nominated_pods().map(|(pod, node)| (pod.metadata.name.as_deref(), node)).collect();
+    /// assert_eq!(nominated, [(Some("web"), "node-1")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn nominated_pods(&self) -> impl Iterator<Item = (&Arc<Pod>, &str)> {
+        let promised = self.by_node.all_promised();
+        promised.filter_map(|(key, node)| Some((self.pod(&key.namespace, &key.name)?, node)))
     }
 
     /// Returns the pods that use a claim of their namespace, by name.

@@ -17,6 +17,9 @@ use crate::cluster::stamp::Stamp;
 /// An inventory is an index and no persistent table, so that a layer writes down what it replaces. Nodes that see none of the
 /// changed slices keep what is known about them.
 ///
+/// A layer on a layer ([`InventoryLayer::layer`]) is dropped alone, and kept it becomes a part of the one below. Questions that take
+/// `impl Into<InventoryLayer>` make a layer of their own on an inventory as on a layer.
+///
 /// ```
 /// use std::sync::Arc;
 /// use dra_alloc::{Inventory, InventoryEvent};
@@ -39,7 +42,9 @@ pub struct InventoryLayer<'i> {
     below: &'i mut Inventory,
     /// State before each change, the latest change last.
     before: Vec<Before>,
-    /// Number of positions of the inventory below.
+    /// That of the layer on which this one is, if it is on one.
+    outer: Option<&'i mut Vec<Before>>,
+    /// Number of positions of what is below.
     positions: usize,
     rules_stamp: Stamp,
 }
@@ -61,11 +66,57 @@ impl Inventory {
         // A node that is asked first is remembered until a slice changes; the lists of all nodes stay.
         self.on_node();
         let (positions, rules_stamp) = (self.slices.len(), self.rules_stamp);
-        InventoryLayer { below: self, before: Vec::new(), positions, rules_stamp }
+        InventoryLayer { below: self, before: Vec::new(), outer: None, positions, rules_stamp }
+    }
+}
+
+impl<'i> From<&'i mut Inventory> for InventoryLayer<'i> {
+    fn from(inventory: &'i mut Inventory) -> Self {
+        inventory.layer()
+    }
+}
+
+impl<'i> From<&'i mut InventoryLayer<'_>> for InventoryLayer<'i> {
+    fn from(layer: &'i mut InventoryLayer<'_>) -> Self {
+        layer.layer()
     }
 }
 
 impl InventoryLayer<'_> {
+    /// Begins a layer on this one.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use dra_alloc::{Inventory, InventoryEvent};
+    /// use k8s_openapi::api::resource::v1::ResourceSlice;
+    ///
+    /// let slice = |name: &str| {
+    ///     let mut slice = ResourceSlice::default();
+    ///     (slice.metadata.name, slice.spec.node_name) = (Some(name.into()), Some("new-node".into()));
+    ///     InventoryEvent::Slice(Arc::new(slice))
+    /// };
+    /// let mut inventory = Inventory::default();
+    /// let mut plan = inventory.layer();
+    /// plan.apply(slice("gpus"))?;
+    /// let mut trial = plan.layer();
+    /// trial.apply(slice("nics"))?;
+    /// assert_eq!(trial.slices().count(), 2);
+    /// drop(trial);
+    /// assert_eq!(plan.slices().count(), 1);
+    /// drop(plan);
+    /// assert_eq!(inventory.slices().count(), 0);
+    /// # Ok::<(), dra_alloc::InventoryError>(())
+    /// ```
+    ///
+    /// # Complexity
+    /// That of [`Inventory::layer`].
+    pub fn layer(&mut self) -> InventoryLayer<'_> {
+        self.below.on_node();
+        let (positions, rules_stamp) = (self.below.slices.len(), self.below.rules_stamp);
+        let Self { below, before, .. } = self;
+        InventoryLayer { below, before: Vec::new(), outer: Some(before), positions, rules_stamp }
+    }
+
     /// Applies one event, as [`Inventory::apply`] does.
     ///
     /// # Errors
@@ -86,12 +137,16 @@ impl InventoryLayer<'_> {
         }
     }
 
-    /// Makes the changes of the layer changes of the inventory below.
+    /// Makes the changes of the layer changes of what is below.
     pub fn keep(mut self) {
-        self.before.clear();
         self.positions = self.below.slices.len();
         self.rules_stamp = self.below.rules_stamp;
-        self.below.close_gaps();
+        if let Some(outer) = &mut self.outer {
+            outer.append(&mut self.before);
+        } else {
+            self.before.clear();
+            self.below.close_gaps();
+        }
     }
 
     /// Returns a mark, to which [`InventoryLayer::undo_to`] goes back.

@@ -131,6 +131,18 @@ impl DeviceUsage {
         sum.map_or(Quantity::ZERO, |sum| sum.exact.unwrap_or_else(largest))
     }
 
+    /// Returns the larger of two uses of one device: the whole device is more than any shares of it; of shares all that are in one of
+    /// the two, and of each capacity the larger amount.
+    pub(super) fn larger(&self, other: &Self) -> Self {
+        match (&self.shared, &other.shared) {
+            _ if self.is_exclusive() => self.clone(),
+            _ if other.is_exclusive() => other.clone(),
+            (Some(own), Some(others)) => Self { shared: Some(Box::new(own.larger(others))), ..self.clone() },
+            (Some(_) | None, None) => self.clone(),
+            (None, Some(_)) => other.clone(),
+        }
+    }
+
     /// Returns the holder of each exclusive use, then of each share.
     fn all_holders(&self) -> impl Iterator<Item = &Holder> {
         let shares = self.shared.iter().flat_map(|shared| shared.shares.iter().map(|share| &share.holder));
@@ -173,6 +185,21 @@ fn largest() -> Quantity {
 }
 
 impl SharedUse {
+    fn larger(&self, other: &Self) -> Self {
+        let (mut larger, mut rest) = (self.clone(), self.shares.clone());
+        for share in other.shares.iter() {
+            if rest.remove(hash(&share.share.id), |known| known == share).is_none() {
+                larger.shares.insert(hash(&share.share.id), share.clone());
+            }
+        }
+        for (capacity, sum) in &other.consumed {
+            let known = larger.consumed.entry(capacity.clone()).or_insert(*sum);
+            // A sum that is too large for a quantity is larger than one that is not.
+            known.exact = known.exact.zip(sum.exact).map(|(own, other)| own.max(other));
+        }
+        larger
+    }
+
     fn add(&mut self, share: HeldShare) {
         for (capacity, amount) in &share.share.consumed {
             let sum = self.consumed.entry(capacity.clone()).or_insert(Sum { exact: Some(Quantity::ZERO), amounts: 0 });

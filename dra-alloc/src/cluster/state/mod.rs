@@ -19,6 +19,7 @@
 mod claim_id;
 mod device_usage;
 mod holding;
+mod larger_use;
 mod layer;
 mod occupancy;
 mod pool_use;
@@ -91,7 +92,7 @@ pub(crate) struct PoolUses(Trie<PoolUse>);
 impl PoolUses {
     /// Returns the hashes of driver and name of the pools whose use differs, some of them twice.
     pub(crate) fn differences(&self, other: &Self) -> Vec<u64> {
-        self.0.differences(&other.0)
+        self.0.differences(&other.0).into_iter().map(|(hash, _)| hash).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use dra_attrs::Quantity;
 
 use super::device_usage::{DeviceUsage, Holder};
 use super::holding::Holding;
+use super::larger_use::TwoUses;
 use super::occupancy::{Occupancies, Occupancy};
 use crate::cluster::inventory::pool_devices::PoolDevices;
 use crate::cluster::stamp::Stamp;
@@ -24,6 +25,8 @@ pub(crate) struct PoolUse {
     stamp: Stamp,
     /// Counters that are left, of the pool that was asked for first since then.
     counters_left: OnceLock<(Stamp, CountersLeft)>,
+    /// The two uses of which this is the larger, if it is.
+    two: Option<TwoUses>,
 }
 
 /// Counters of a pool that are left beside the devices in use.
@@ -59,7 +62,45 @@ impl PoolUse {
             occupancies,
             stamp: Stamp::default(),
             counters_left: OnceLock::new(),
+            two: None,
         }
+    }
+
+    /// Returns the larger of two uses of one pool.
+    pub(super) fn larger(one: &Self, other: &Self) -> Self {
+        let differing: Vec<&DeviceUsage> =
+            other.devices.iter().filter(|usage| one.device(&usage.name) != Some(usage)).collect();
+        let mut larger = one.clone();
+        if differing.is_empty() && other.two.is_none() {
+            return larger;
+        }
+        (larger.stamp, larger.counters_left) = (Stamp::next(), OnceLock::new());
+        larger.two = Some(TwoUses::new(one, other));
+        for usage in differing {
+            let make = || DeviceUsage::new(&usage.name);
+            let found = larger.devices.entry(hash(&*usage.name), |known| known.name == usage.name, make);
+            let before = found.is_held_twice();
+            *found = if found.is_unused() { usage.clone() } else { found.larger(usage) };
+            larger.held_twice = larger.held_twice + usize::from(found.is_held_twice()) - usize::from(before);
+            larger.occupancies.update(&usage.name, Some(found));
+        }
+        larger
+    }
+
+    /// Returns the two uses of which this is the larger, if it is: counters are counted in each of them by itself.
+    pub(crate) fn two(&self) -> Option<&[Self; 2]> {
+        self.two.as_ref().map(TwoUses::both)
+    }
+
+    /// Returns the devices that are held twice.
+    pub(super) fn twice(&self) -> impl Iterator<Item = &DeviceUsage> {
+        let devices = (self.held_twice > 0).then(|| self.devices.iter());
+        devices.into_iter().flatten().filter(|usage| usage.is_held_twice())
+    }
+
+    /// Returns true if a device is held twice.
+    pub(super) fn is_twice(&self, device: &str) -> bool {
+        self.device(device).is_some_and(DeviceUsage::is_held_twice)
     }
 
     pub(super) fn is(&self, driver: &str, pool: &str) -> bool {
@@ -79,6 +120,12 @@ impl PoolUse {
     /// Writes the use of the pool's devices, as a node sees them, by positions: for devices of one shape two uses have the same
     /// words only if they are equal but for claims and names.
     pub(crate) fn write(&self, devices: &Arc<PoolDevices>, words: &mut impl Extend<u64>) {
+        if let Some([one, other]) = self.two() {
+            // No use begins with this number.
+            words.extend([2]);
+            one.write(devices, words);
+            return other.write(devices, words);
+        }
         let occupancy = self.occupancy(devices);
         let mut shared = occupancy.write(words).peekable();
         if shared.peek().is_none() {
@@ -137,7 +184,14 @@ impl PoolUse {
         };
         let found = self.devices.entry(hash(device), |other| *other.name == *device, make);
         let before = found.is_held_twice();
-        found.add(holder, holding);
+        match &mut self.two {
+            None => found.add(holder, holding),
+            Some(two) => {
+                *found = two.change(device, |pool| {
+                    pool.add(device, holder.clone(), holding.clone());
+                });
+            }
+        }
         let is_twice = found.is_held_twice() && !before;
         self.held_twice += usize::from(is_twice);
         self.occupancies.update(device, Some(found));
@@ -150,7 +204,10 @@ impl PoolUse {
         let (hash, is_it) = (hash(device), |other: &DeviceUsage| *other.name == *device);
         let found = self.devices.entry(hash, is_it, || DeviceUsage::new(device));
         let before = found.is_held_twice();
-        found.remove(holder, holding);
+        match &mut self.two {
+            None => found.remove(holder, holding),
+            Some(two) => *found = two.change(device, |pool| pool.remove(device, holder, holding)),
+        }
         self.held_twice = self.held_twice + usize::from(found.is_held_twice()) - usize::from(before);
         if found.is_unused() {
             self.devices.remove(hash, is_it);
@@ -167,12 +224,13 @@ fn halves(number: i128) -> [u64; 2] {
     [low, high].map(|half| u64::try_from(half).unwrap_or_default())
 }
 
-/// Two uses of a pool are equal if the same claims hold the same devices.
+/// Two uses of a pool are equal if the same claims hold the same devices, now and later.
 impl PartialEq for PoolUse {
     fn eq(&self, other: &Self) -> bool {
         self.stamp == other.stamp
             || self.devices.len() == other.devices.len()
                 && self.devices.iter().all(|device| other.device(&device.name) == Some(device))
+                && self.two == other.two
     }
 }
 

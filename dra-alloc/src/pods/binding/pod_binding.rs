@@ -447,7 +447,7 @@ fn is_going(pod: &PodKey, memory: &BindingMemory<'_>) -> bool {
 /// Remembers a pod that an answer shows.
 fn show(pod: Pod, memory: &mut BindingMemory<'_>) {
     // One that can't be read counts for nothing, here as in the watch.
-    let _ = memory.pods.observe(pod);
+    let _ = memory.pods.observe_answer(pod);
 }
 
 const fn repetition(until: Timestamp) -> BindingStep {

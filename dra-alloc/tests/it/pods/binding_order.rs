@@ -207,6 +207,19 @@ fn a_server_that_never_answers_is_asked_less_and_less() {
 }
 
 #[test]
+fn an_answer_does_not_bring_back_a_pod_that_is_gone() {
+    let (mut cluster, mut binding, bind) = before_the_binding();
+    cluster.answer(&mut binding, &bind, lost(), 0);
+    let read = cluster.next_call(&mut binding, 0);
+    let shown = cluster.server.call(&read);
+    cluster.server.pods.remove("p");
+    cluster.watch();
+    cluster.answer(&mut binding, &read, shown, 0);
+    assert_eq!(reason(cluster.run(&mut binding, 0).1), UnboundError::Gone);
+    assert_eq!((cluster.pods.stage("p-uid"), cluster.claims.state().len()), (None, 1), "the claim is the controller's");
+}
+
+#[test]
 fn a_late_or_second_answer_changes_no_step() {
     let (mut cluster, mut binding, bind) = before_the_binding();
     cluster.answer(&mut binding, &bind, lost(), 0);

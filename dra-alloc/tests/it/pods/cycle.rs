@@ -283,22 +283,54 @@ fn a_write_that_nobody_knows_of_keeps_its_devices() {
     assert!(matches!(again.claims()[0].situation(), ClaimSituation::Pending(_)));
     world.bind(&mut again).unwrap();
     assert_eq!((world.tracker.in_flight().count(), world.tracker.state().len()), (0, 1));
-    // Or the claim is read.
+}
+
+#[test]
+fn a_write_that_comes_long_after_it_was_lost_conflicts() {
     let mut world = World::new(1, [claim("c", 1)]);
     let mut dropped = world.reserve(&pod("p", &["c"], None), None, "n1");
     let mut binding = PreBind::default();
-    while let BindStep::Write(write) = binding.next(&mut dropped, &mut world.tracker, NOW) {
-        if matches!(write, ClaimWrite::UpdateStatus { .. }) {
-            break;
+    let late = loop {
+        match binding.next(&mut dropped, &mut world.tracker, NOW) {
+            BindStep::Write(write @ ClaimWrite::UpdateStatus { .. }) => break write,
+            BindStep::Write(write) => {
+                let answer = world.server.call(&write);
+                binding.answer(&mut dropped, &mut world.tracker, answer, NOW);
+            }
+            step => panic!("{step:?}"),
         }
-        let answer = world.server.call(&write);
-        binding.answer(&mut dropped, &mut world.tracker, answer, NOW);
-    }
+    };
     drop(dropped);
     let mut calls = world.tracker.calls_in_doubt();
     assert_eq!((calls.len(), world.tracker.state().len()), (1, 1));
     calls.answer(&mut world.tracker, world.server.call(&calls.next().unwrap()));
+    assert_eq!(world.tracker.state().len(), 1, "the claim is as it was: the write may still come");
+    assert!(matches!(calls.next(), Some(ClaimWrite::Update { claim }) if claim.metadata.finalizers == Some(vec![])));
+    // Nobody hears the answer, and the claim is read once more.
+    world.server.call(&calls.next().unwrap());
+    calls.answer(&mut world.tracker, ApiResponse::Lost("no answer".to_owned()));
+    calls.answer(&mut world.tracker, world.server.call(&calls.next().unwrap()));
     assert!(calls.is_empty() && world.tracker.state().is_empty());
+    assert!(matches!(world.server.call(&late), ApiResponse::Conflict(_)));
+}
+
+#[test]
+fn a_refusal_says_nothing_about_an_earlier_write() {
+    let mut world = World::new(1, [claim("c", 1)]);
+    let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+    let mut binding = PreBind::default();
+    let mut answers = vec![ApiResponse::Failed("refused".to_owned()), ApiResponse::Lost("no answer".to_owned())];
+    while let BindStep::Write(write) = binding.next(&mut cycle, &mut world.tracker, NOW) {
+        let answer = match write {
+            ClaimWrite::UpdateStatus { .. } => answers.pop().unwrap(),
+            _ => world.server.call(&write),
+        };
+        binding.answer(&mut cycle, &mut world.tracker, answer, NOW);
+    }
+    assert!(answers.is_empty());
+    let calls = cycle.unreserve(&mut world.tracker);
+    assert!(matches!(calls.next(), Some(ClaimWrite::Get { .. })));
+    assert_eq!(world.tracker.state().len(), 1, "the first write may be stored");
 }
 
 #[test]

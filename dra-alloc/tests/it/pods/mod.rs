@@ -4,6 +4,7 @@ mod api_server;
 mod binding;
 mod binding_exploration;
 mod binding_histories;
+mod binding_history;
 mod binding_order;
 mod cluster;
 mod cycle;

@@ -8,6 +8,7 @@ use dra_alloc::fit::{Allocatable, Misfit, PodNeeds};
 use dra_alloc::pods::{
     Binding, BindingMemory, ClaimCalls, GroupRound, PodCycle, PodExplanation, PostFilter, pre_enqueue,
 };
+use dra_alloc::preemption::Holds;
 use dra_alloc::queue::{QueueAttempt, Refusal, Remedy};
 use dra_alloc::{Gate, allocated_devices};
 use examples::candidates::foreign_wish;
@@ -114,7 +115,7 @@ impl LiveScheduler<'_> {
                     Some(_) if freed.is_none() && self.preempt.is_some() => {
                         self.counts.attempt(Outcome::Unschedulable, profile_of(&pod), begin.elapsed());
                         if let Some(call) = self.say_refused(&pod, &reason) {
-                            self.write_now(&key, call).await;
+                            self.write_now(call).await;
                         }
                         self.make_room(&pod, &key).await?;
                         self.end(Ending { attempt: Some((attempt, verdict)), ..Ending::default() });
@@ -209,7 +210,7 @@ impl LiveScheduler<'_> {
         mut cycle: Option<&mut PodCycle>,
     ) -> (Result<String, NoNode>, Refusal) {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
-        let holds = self.holds(&allocator);
+        let holds = if cycle.is_some() { self.holds(&allocator) } else { Holds::default() };
         let has_holds = holds.iter().next().is_some();
         let (view, counts, now) = (&self.view, &self.counts, now());
         // Beside holds a verdict depends on the priority of the pod.
@@ -288,19 +289,19 @@ impl LiveScheduler<'_> {
         self.events.warning(&key, "FailedScheduling", reason.to_owned());
         if self.queue.is_first_refusal(&key.uid) {
             note(format_args!("{key}: {reason}"));
-            return Some(Call::WriteUnschedulable { pod: key, message: reason.to_owned() });
+            return Call::write_reason(pod, "Unschedulable", reason);
         }
         // A node that is promised to a pod which does not fit there is no other's.
         let is_nominated = self.preempt.is_none() && self.view.pods.nomination(&key.uid).is_some();
-        is_nominated.then_some(Call::ClearNomination { pod: key })
+        is_nominated.then(|| Call::clear(key))
     }
 
-    /// Makes the call of a refusal before anything else.
-    async fn write_now(&mut self, key: &PodKey, call: Call) {
-        let Call::WriteUnschedulable { message, .. } = call else { return };
-        match pod_calls::write_unschedulable(&self.cluster.client, key, &message).await {
+    /// Makes a call about the status of a pod before anything else.
+    pub(super) async fn write_now(&mut self, call: Call) {
+        let Call::Status { pod, command } = call else { return };
+        match pod_calls::write_status(&self.cluster.client, &pod, &command).await {
             Ok(written) => self.learn(written),
-            Err(error) => note(format_args!("{key}: condition not written: {}", text(&error))),
+            Err(error) => note(format_args!("{pod}: its status is not written: {}", text(&error))),
         }
     }
 

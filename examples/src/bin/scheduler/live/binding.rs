@@ -1,14 +1,15 @@
 //! Bindings of pods on their way: `dra_alloc::pods::Binding` says the next call of each, and what has become of it.
 
-use dra_alloc::pods::{Binding, BindingMemory, BindingStep};
+use dra_alloc::pods::{Binding, BindingMemory, BindingStep, UnboundError};
 use dra_alloc::queue::{QueueAttempt, Remedy};
 use examples::live::now;
 use tokio::time::Instant;
 
 use super::calls::{Answer, Asker, Call, written_claim};
 use super::counts::Outcome;
+use super::ending::{Ending, Verdict};
 use super::line::Line;
-use super::{LiveError, LiveScheduler, note};
+use super::{LiveError, LiveScheduler, key_of, note, place_of};
 
 /// Pod with a node, on its way to it.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl LiveScheduler<'_> {
             BindingStep::GaveUp { reason, problems } => {
                 problems.iter().for_each(note);
                 if let Some(open) = self.open.remove(uid) {
-                    self.given_up(open, reason.to_string());
+                    self.given_up(open, &reason);
                 }
             }
             _ => {}
@@ -85,17 +86,31 @@ impl LiveScheduler<'_> {
         Ok(())
     }
 
-    /// Tries a pod later that is not bound, and lets others have what it had reserved.
-    fn given_up(&mut self, open: OpenBinding, reason: String) {
+    /// Says why a pod is not bound, and tries it later; others may have what it had reserved.
+    fn given_up(&mut self, open: OpenBinding, reason: &UnboundError) {
         let OpenBinding { attempt, binding, profile, begin, remedies, .. } = open;
-        let pod = binding.pod();
+        let (pod, message) = (binding.pod(), reason.to_string());
         self.counts.attempt(Outcome::Error, &profile, begin.elapsed());
-        note(format_args!("{pod}: not bound: {reason}"));
+        note(format_args!("{pod}: not bound: {message}"));
         if let Some(cycle) = binding.cycle() {
             self.touch_devices_of(cycle);
         }
         self.queue.wake(&remedies);
-        self.queue.failed(attempt);
-        self.events.warning(pod, "FailedScheduling", reason);
+        self.queue.forget_refusal(&pod.uid);
+        let known = self.view.pod_at(&place_of(pod)).filter(|known| key_of(known) == *pod);
+        let write = condition_reason(reason).zip(known);
+        let pods = write.and_then(|(reason, known)| Call::write_reason(known, reason, &message)).into_iter().collect();
+        self.events.warning(pod, "FailedScheduling", message);
+        self.end(Ending { attempt: Some((attempt, Verdict::Failed)), pods, ..Ending::default() });
+    }
+}
+
+/// Returns the reason in the condition of a pod that is not bound; `None` if it has a node, or is gone.
+const fn condition_reason(reason: &UnboundError) -> Option<&'static str> {
+    match reason {
+        UnboundError::BoundAlready { .. } | UnboundError::Gone => None,
+        // Somebody has preempted it.
+        UnboundError::Cancelled { .. } => Some("Unschedulable"),
+        _ => Some("SchedulerError"),
     }
 }

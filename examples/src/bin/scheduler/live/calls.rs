@@ -9,9 +9,11 @@ use examples::live::claim_calls::carry_out;
 use examples::live::pod_calls;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Client, Error};
-use nnn::PodKey;
+use nnn::{Command, NominatingInfo, PodKey, ScheduledCondition};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
+
+use super::key_of;
 
 /// Call to make.
 #[derive(Debug)]
@@ -20,13 +22,8 @@ pub(super) enum Call {
     Binding(Box<BindingCall>),
     /// Write that takes a claim back.
     Claim(ClaimWrite),
-    ClearNomination {
-        pod: PodKey,
-    },
-    WriteUnschedulable {
-        pod: PodKey,
-        message: String,
-    },
+    /// Write of a pod's nomination or condition.
+    Status { pod: PodKey, command: Command },
 }
 
 /// Answer to a call.
@@ -136,12 +133,30 @@ impl Calls {
 }
 
 impl Call {
+    /// Clears the nomination of a pod.
+    pub(super) fn clear(pod: PodKey) -> Self {
+        Self::Status { command: Command::ClearNnn { pod: pod.clone() }, pod }
+    }
+
+    /// Writes why a pod has no node, and clears its nomination; `None` if the pod says so already.
+    pub(super) fn write_reason(pod: &Pod, reason: &str, message: &str) -> Option<Self> {
+        let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let known = { conditions }.find(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
+        let texts = known.map(|known| [known.reason.as_deref(), known.message.as_deref()]);
+        if texts == Some([Some(reason), Some(message)]) {
+            return None;
+        }
+        let (pod, condition) = (key_of(pod), ScheduledCondition::failed(reason, message));
+        let command = Command::PatchConditionAndNnn { pod: pod.clone(), condition, nnn: NominatingInfo::clear() };
+        Some(Self::Status { pod, command })
+    }
+
     fn subject(&self) -> Subject {
         let of_pod = |pod: &PodKey| Subject::Pod { namespace: pod.namespace.clone(), name: pod.name.clone() };
         match self {
             Self::Claim(write) => claim_of(write).map_or(Subject::Other, Subject::Claim),
             Self::Binding(call) => written_claim(call).map_or_else(|| of_pod(&call.pod), Subject::Claim),
-            Self::ClearNomination { pod } | Self::WriteUnschedulable { pod, .. } => of_pod(pod),
+            Self::Status { pod, .. } => of_pod(pod),
         }
     }
 
@@ -152,9 +167,8 @@ impl Call {
                 Answer::Binding(call, answer)
             }
             Self::Claim(write) => Answer::Claim(carry_out(client, &write).await),
-            Self::ClearNomination { pod } => Answer::Pod(pod_calls::clear_nomination(client, &pod).await.map(Box::new)),
-            Self::WriteUnschedulable { pod, message } => {
-                Answer::Pod(pod_calls::write_unschedulable(client, &pod, &message).await.map(Box::new))
+            Self::Status { pod, command } => {
+                Answer::Pod(pod_calls::write_status(client, &pod, &command).await.map(Box::new))
             }
         }
     }

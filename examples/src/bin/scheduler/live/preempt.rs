@@ -1,6 +1,7 @@
 //! Preemption: pods of lower priority give up their devices for one that no node can serve.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::fit::{Allocatable, PodNeeds};
@@ -10,16 +11,18 @@ use dra_alloc::preemption::{
     Room, VictimDevices, may_preempt,
 };
 use dra_alloc::{Allocator, Budget};
-use examples::candidates::is_pending;
+use examples::candidates::{claims_of, is_pending};
 use examples::live::failure::text;
 use examples::live::listing::list;
 use examples::live::{now, pod_calls};
 use examples::placing::with_deadline;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use nnn::PodKey;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use nnn::memory::{PodStage, PodUsage};
+use nnn::{Command, PodKey};
 
+use super::calls::Call;
 use super::line::Line;
 use super::{LiveError, LiveScheduler, allocator, key_of, note, place_of, profile_of};
 use crate::args::Preempt;
@@ -55,12 +58,17 @@ impl LiveScheduler<'_> {
         }
     }
 
-    /// Returns the holds of nominated pods; none unless pods are preempted.
+    /// Returns the holds of nominated pods that wait, whoever has nominated them: this scheduler, which preempts for them, another
+    /// one, or an autoscaler.
     pub(super) fn holds(&self, allocator: &Allocator<'_>) -> Holds {
-        if self.preempt.is_none() || !self.view.all_pods().any(|pod| nomination(pod).is_some()) {
+        let is_open =
+            |claim: &ClaimKey| self.view.claims.claim(&claim.namespace, &claim.name).is_some_and(is_unallocated);
+        let nominated = self.view.pods.nominated_pods().filter(|(pod, _)| claims_of(pod).iter().any(is_open));
+        let nodes: BTreeSet<&str> = nominated.map(|(_, node)| node).collect();
+        if nodes.is_empty() {
             return Holds::default();
         }
-        let view = self.preemption_view(&[]);
+        let view = self.preemption_view(nodes.into_iter().filter_map(|node| self.view.nodes.get(node)), &[]);
         let preemption = Preemption::new(allocator, self.view.claims.state(), &view, now());
         // A pod whose claims are invalid holds nothing, and nor does any other then: they are asked for anew at the next attempt.
         with_deadline(|budget| Holds::of_cluster(&preemption, budget)).unwrap_or_default()
@@ -70,8 +78,7 @@ impl LiveScheduler<'_> {
         let on_nominated: Option<Vec<&Pod>> =
             self.view.pods.nomination(&key.uid).map(|node| self.view.pods.pods_on(node).map(|pod| &**pod).collect());
         let is_allocated = |claim: &ClaimKey| {
-            let known = self.view.claims.claim(&claim.namespace, &claim.name);
-            known.and_then(|claim| claim.status.as_ref()?.allocation.as_ref()).is_some()
+            self.view.claims.claim(&claim.namespace, &claim.name).is_some_and(|claim| !is_unallocated(claim))
         };
         let awaited = self.awaited.get(&key.uid).is_some_and(|claims| claims.iter().any(is_allocated));
         let situation = PreemptorSituation {
@@ -82,7 +89,11 @@ impl LiveScheduler<'_> {
         may_preempt(pod, &situation)
     }
 
-    fn preemption_view<'v>(&'v self, budgets: &'v [PodDisruptionBudget]) -> PreemptionView<'v> {
+    fn preemption_view<'v>(
+        &'v self,
+        nodes: impl Iterator<Item = &'v Node>,
+        budgets: &'v [PodDisruptionBudget],
+    ) -> PreemptionView<'v> {
         let claims = self.view.claims.claims().map(|claim| &**claim);
         let is_unbound = |pod: &Pod| pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none());
         let known = self.view.pods.pods().filter(|(pod, _)| is_unbound(pod));
@@ -90,7 +101,7 @@ impl LiveScheduler<'_> {
             let (uid, node) = (pod.metadata.uid.as_deref()?, stage.placed_on()?);
             Some(InMemoryPlace { uid, node, stage: InMemoryStage::PreBind })
         });
-        PreemptionView::new(self.view.nodes.values(), self.view.all_pods(), claims)
+        PreemptionView::new(nodes, self.view.all_pods(), claims)
             .with_budgets(budgets)
             .with_in_memory(places)
             .with_releasing(self.awaited.values().flatten())
@@ -98,7 +109,7 @@ impl LiveScheduler<'_> {
 
     fn room_for(&self, pod: &Pod, rule: Preempt, budgets: &[PodDisruptionBudget]) -> Result<PreemptionAnswer, String> {
         let allocator = allocator(self.settings, &self.view, &self.selectors);
-        let view = self.preemption_view(budgets);
+        let view = self.preemption_view(self.view.nodes.values(), budgets);
         let fit = |question: &FitQuestion<'_>| self.fits_without(question);
         let preemption = Preemption::new(&allocator, self.view.claims.state(), &view, now());
         let preemption = preemption.with_harm(rule.into()).with_fit(&fit);
@@ -147,10 +158,8 @@ impl LiveScheduler<'_> {
         self.counts.victims(room.victims.len());
         self.make(room.calls(&self.view.claims)).await;
         self.clear_nominations(key, room.node()).await;
-        match pod_calls::nominate(&self.cluster.client, key, room.node()).await {
-            Ok(nominated) => self.learn(nominated),
-            Err(error) => note(format_args!("{key}: not nominated for {}: {}", room.node(), text(&error))),
-        }
+        let command = Command::PatchNnn { pod: key.clone(), node: room.node().to_owned() };
+        self.write_now(Call::Status { pod: key.clone(), command }).await;
         self.await_devices(key, room);
         self.tell(&Line::Preempted {
             pod: key.to_string(),
@@ -193,14 +202,7 @@ impl LiveScheduler<'_> {
         let nominated = self.view.pods.pods_nominated_to(node);
         let lower: Vec<PodKey> = nominated.filter(|pod| priority(pod) < own).map(|pod| key_of(pod)).collect();
         for pod in &lower {
-            self.clear_nomination(pod).await;
-        }
-    }
-
-    pub(super) async fn clear_nomination(&mut self, pod: &PodKey) {
-        match pod_calls::clear_nomination(&self.cluster.client, pod).await {
-            Ok(cleared) => self.learn(cleared),
-            Err(error) => note(format_args!("{pod}: its nomination stays: {}", text(&error))),
+            self.write_now(Call::clear(pod.clone())).await;
         }
     }
 
@@ -208,10 +210,14 @@ impl LiveScheduler<'_> {
     async fn give_up_nomination(&mut self, pod: &Pod, key: &PodKey) -> Result<(), LiveError> {
         self.awaited.remove(&key.uid);
         if nomination(pod).is_some() {
-            self.clear_nomination(key).await;
+            self.write_now(Call::clear(key.clone())).await;
         }
         Ok(())
     }
+}
+
+fn is_unallocated(claim: &Arc<ResourceClaim>) -> bool {
+    claim.status.as_ref().is_none_or(|status| status.allocation.is_none())
 }
 
 /// Returns the node that a pod is nominated for, until it is bound.

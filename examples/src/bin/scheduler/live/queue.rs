@@ -167,6 +167,13 @@ impl PodQueue {
         self.known.get_mut(uid).is_none_or(|known| !std::mem::replace(&mut known.is_refused, true))
     }
 
+    /// Forgets that a pod was refused, since something else is wrong now.
+    pub(super) fn forget_refusal(&mut self, uid: &str) {
+        if let Some(known) = self.known.get_mut(uid) {
+            known.is_refused = false;
+        }
+    }
+
     /// Shows the numbers of pods by place.
     pub(super) fn show(&self) {
         for ((name, _), pods) in QUEUES.iter().zip(self.places()) {
