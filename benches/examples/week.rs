@@ -7,8 +7,7 @@
 //! priority; the one with the fewest of them in the way is taken, and these wait again. Printed is one JSON object, with the seconds of
 //! processor time.
 //!
-//! `--no-default-features` leaves out the feature `by_state`: each node is asked for itself then. This file alone, put into the
-//! examples of commit 4193c4f, builds there in that way.
+//! `--no-default-features` leaves out the feature `by_state`: each node is asked for itself then, with calls that commit 4193c4f has.
 #![allow(unexpected_cfgs, reason = "an older commit does not know the feature")]
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout, reason = "a measurement, run by hand")]
 

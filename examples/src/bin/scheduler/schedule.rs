@@ -247,8 +247,9 @@ impl<'a> Simulation<'a> {
         let allocator =
             Allocator::new(Component::new(self.settings.profile, self.settings.gates), &self.inventory, &self.classes)
                 .with_selector_cache(&self.selectors)
+                .with_explanation(self.settings.detail)
                 .with_objective(&self.settings.objective);
-        let (mut refused, mut undeclared) = (Vec::new(), CandidateNodes::default());
+        let (mut nodes, mut verdicts, mut undeclared) = (Vec::new(), Vec::new(), CandidateNodes::default());
         let mut work = WORK_PER_POD;
         let nodes_of_all = self.nodes.iter().copied();
         let (usable, kept_off) = match pod {
@@ -261,7 +262,8 @@ impl<'a> Simulation<'a> {
             let verdict = attempt.allocate(node, Budget::default().with_work_per_call(work))?;
             work = work.saturating_sub(verdict.work);
             let Outcome::Allocated(results) = verdict.outcome else {
-                refused.push((node, verdict));
+                nodes.push(name_of(&node.metadata));
+                verdicts.push(verdict);
                 continue;
             };
             let feature = pod.and_then(|pod| self.required_feature(pod, &with_results(claims, &results)));
@@ -279,23 +281,8 @@ impl<'a> Simulation<'a> {
                 break;
             }
         }
-        if let Some((_, placement)) = best {
-            return Ok(placement);
-        }
-        let (mut nodes, mut verdicts) = (Vec::new(), Vec::new());
-        for (node, verdict) in refused {
-            nodes.push(name_of(&node.metadata));
-            let budget = Budget::default().with_work_per_call(work);
-            // A search that was stopped would be stopped once more.
-            let explained = match verdict.outcome {
-                Outcome::Stopped(_) => None,
-                _ => verdict.explain(&attempt, node, self.settings.detail, budget).ok(),
-            };
-            let verdict = explained.unwrap_or(verdict);
-            work = work.saturating_sub(verdict.work);
-            verdicts.push(verdict);
-        }
-        Ok(Placement::Nowhere { nodes, verdicts, undeclared, kept_off })
+        let nowhere = || Placement::Nowhere { nodes, verdicts, undeclared, kept_off };
+        Ok(best.map_or_else(nowhere, |(_, placement)| placement))
     }
 
     /// Returns the feature that the pod requires of its node, inferred from its allocated claims.
