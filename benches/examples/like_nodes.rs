@@ -202,8 +202,7 @@ fn refuse(repeats: usize) -> Result<(), Box<dyn Error>> {
     const NODES: usize = 500;
     let world = World::new(NODES, 1)?;
     let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {"selectors": [
-        {"cel": {"expression": "device.attributes['gpu.example.com'].model == 'h100'"}},
-        {"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}}))?;
+        {"cel": {"expression": "device.driver == 'gpu.example.com' && device.attributes['gpu.example.com'].model == 'h100'"}}]}}))?;
     let (classes, mut state) = (Classes::new([class]), AllocatedState::default());
     for (node, gpu) in (0..NODES).flat_map(|node| (0..8).map(move |gpu| (node, gpu))) {
         state.hold(&DeviceId::new("gpu.example.com", &format!("n{node}"), &format!("gpu-{gpu}")));

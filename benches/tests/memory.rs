@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use benches::objects::{GPU, by_name, class, node};
-use dra_alloc::{AllocatedState, Allocator, Classes, Index, Inventory, NodeVerdicts, Profile};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Index, Inventory, NodeVerdicts, Nodes, Profile};
 use dra_attrs::Component;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceClaim, ResourcePool, ResourceSlice, ResourceSliceSpec};
@@ -22,6 +22,8 @@ const LIMIT: f64 = 300.0 * 1024.0 * 1024.0;
 const MOST_OF_SLICES: f64 = 0.02;
 /// Largest part of the claims' size that the state may have.
 const MOST_OF_CLAIMS: f64 = 0.6;
+/// Largest part of the size of slices and claims that the states of all nodes may have.
+const MOST_OF_OBJECTS: f64 = 0.03;
 
 /// Builds a GPU with four attributes and a capacity, or, for the second half of a node, a NIC with two attributes.
 fn device(index: usize, of: usize) -> Device {
@@ -63,7 +65,7 @@ fn claim(node: usize, device: &Device) -> ResourceClaim {
 }
 
 /// Names of the columns: what was made, one after the other.
-const MADE: [&str; 7] = ["slices", "index", "prepared", "claims", "state", "free devices", "refusals"];
+const MADE: [&str; 8] = ["slices", "index", "prepared", "claims", "state", "free devices", "refusals", "states"];
 
 /// Returns the bytes that are in use for each of `MADE`, of a cluster of nodes with some devices each, all held.
 fn measure(nodes: usize, devices: usize) -> [f64; MADE.len()] {
@@ -95,6 +97,10 @@ fn measure(nodes: usize, devices: usize) -> [f64; MADE.len()] {
     let mut followed = verdicts.follow(&allocator, &state, &objects);
     (0..nodes).for_each(|node| followed.refuse(&"kind", Index::from(node)));
     done();
+    let mut all = Nodes::new(objects.iter());
+    let pending = ResourceClaim { status: None, ..claims[0].clone() };
+    assert_eq!(all.attempt(&allocator, &state, [&pending]).by_state(Budget::default()).count(), 1);
+    done();
     assert_eq!((inventory.slices().count(), state.len()), (nodes, nodes * devices.len()));
     bytes.try_into().unwrap()
 }
@@ -107,14 +113,16 @@ fn an_index_is_small_beside_its_objects() {
         let of_device = (some[place] - fewer[place]) / (8 * NODES) as f64;
         println!("{made:14} {of_device:10.1} {:10.1}", some[place] / NODES as f64 - 16.0 * of_device);
     }
-    let [slices, index, prepared, claims, state, free, refusals] = some;
+    let [slices, index, prepared, claims, state, free, refusals, states] = some;
     let kept = index + prepared + free + refusals;
     println!(
-        "kept: {:.2} % of the slices; state: {:.1} % of the claims",
+        "kept: {:.2} % of the slices; state: {:.1} % of the claims; states: {:.2} % of both",
         100.0 * kept / slices,
-        100.0 * state / claims
+        100.0 * state / claims,
+        100.0 * states / (slices + claims)
     );
     assert!(kept < MOST_OF_SLICES * slices, "{kept} bytes beside {slices}");
     assert!(state < MOST_OF_CLAIMS * claims, "{state} bytes beside {claims}");
+    assert!(states < MOST_OF_OBJECTS * (slices + claims), "{states} bytes beside {}", slices + claims);
     assert!((slices + index + prepared) * 5_000.0 / (NODES as f64) < LIMIT);
 }

@@ -86,8 +86,8 @@ extern crate self as dra_alloc;
 mod oracle;
 
 pub use allocator::{
-    Allocator, Attempt, AttemptByState, FollowedNodes, NodePool, NodeVerdicts, NodeVersion, Nodes, StateFit, Verdict,
-    cluster_summary,
+    Allocator, Attempt, AttemptByState, ExplainError, FollowedNodes, NodePool, NodeVerdicts, NodeVersion, Nodes,
+    StateFit, Verdict, cluster_summary,
 };
 pub use cluster::capacity;
 pub use cluster::classes::Classes;

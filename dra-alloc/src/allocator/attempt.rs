@@ -5,7 +5,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dra_attrs::{Index, node_selector_matches};
 use k8s_openapi::api::core::v1::Node;
@@ -15,14 +15,14 @@ use smallvec::SmallVec;
 use super::verdict::Verdict;
 use crate::cluster::inventory::shape::KnownLens;
 use crate::cluster::state::AllocatedState;
-use crate::explain::{Cause, ClaimName, Detail, EquivalentNodes, Explanation, Reason, Refused, explain};
+use crate::explain::{Cause, ClaimName, Detail, ExplainedStates, Explanation, Reason, Refused, explain};
 use crate::objective::{KnownSearches, Objective, Question, Score, Vacated, best_on};
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort, Meter};
 use crate::search::context::{Context, FailingSelectors};
 use crate::search::outcome::{Fit, Outcome};
 use crate::search::request::{Plan, claim_name};
-use crate::search::{EquivalentSearches, allocate_on, fits_within, lens_of};
+use crate::search::{SearchedStates, allocate_on, fits_within, lens_of};
 
 /// Attempt to allocate claims together: the claims, read once for any number of nodes and threads.
 ///
@@ -70,9 +70,9 @@ pub struct Attempt<'c> {
     allocated: Vec<AllocatedClaim<'c>>,
     /// Copies of all claims for explanations, made for the first one. Those with an allocation request nothing.
     explained: OnceLock<Vec<ResourceClaim>>,
-    equivalent_nodes: EquivalentNodes,
+    explained_states: ExplainedStates,
     /// Searches for further nodes; `None` if there is one node.
-    equivalent_searches: Option<EquivalentSearches>,
+    searched_states: Option<SearchedStates>,
     objective: Option<&'c Objective>,
     /// Searches for the best solution, for further nodes; `None` if there is one node, or no objective.
     known_searches: Option<KnownSearches>,
@@ -111,8 +111,8 @@ impl<'c> Attempt<'c> {
             plan,
             allocated,
             explained: OnceLock::new(),
-            equivalent_nodes: EquivalentNodes::default(),
-            equivalent_searches: None,
+            explained_states: ExplainedStates::default(),
+            searched_states: None,
             objective,
             known_searches: None,
             vacated: vacated(context.state, objective),
@@ -142,7 +142,7 @@ impl<'c> Attempt<'c> {
 
     /// Tells if the pending claims can be allocated on a node. The meter counts the work.
     pub(super) fn fits_pending(&self, node: &Node, meter: &Meter<'_>) -> Result<Fit, AllocateError> {
-        fits_within(&self.context(), &self.plan, node, self.equivalent_searches.as_ref(), meter)
+        fits_within(&self.context(), &self.plan, node, self.searched_states.as_ref(), meter)
     }
 
     /// Returns the input of a search.
@@ -153,7 +153,7 @@ impl<'c> Attempt<'c> {
 
     /// Makes the attempt one for several nodes.
     pub(super) fn for_nodes(mut self) -> Self {
-        self.equivalent_searches = Some(EquivalentSearches::default());
+        self.searched_states = Some(SearchedStates::default());
         self.known_searches = self.objective.map(|_| KnownSearches::default());
         self
     }
@@ -191,7 +191,7 @@ impl<'c> Attempt<'c> {
             return Ok(Fit::Yes);
         }
         let context = self.context_beside(state);
-        fits_within(&context, &self.plan, node, self.equivalent_searches.as_ref(), meter)
+        fits_within(&context, &self.plan, node, self.searched_states.as_ref(), meter)
     }
 
     /// Allocates the claims on a node with other devices in use than those of the attempt, as [`Attempt::fits_beside`] asks
@@ -209,7 +209,7 @@ impl<'c> Attempt<'c> {
             return Ok((Outcome::Allocated(self.with_allocated(Vec::new())), 0));
         }
         let context = self.context_beside(state);
-        let like = self.equivalent_searches.as_ref();
+        let like = self.searched_states.as_ref();
         let (outcome, effort) = allocate_on(&context, &self.plan, node, like, budget)?;
         let outcome = match outcome {
             Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
@@ -244,16 +244,21 @@ impl<'c> Attempt<'c> {
     /// # Complexity
     /// At most the number of steps of the budget.
     pub fn allocate(&self, node: &Node, budget: Budget<'_>) -> Result<Verdict, AllocateError> {
+        self.explained(node, self.detail, budget)
+    }
+
+    /// Allocates the claims on one node, with an explanation of a detail of its own.
+    pub(crate) fn explained(&self, node: &Node, detail: Detail, budget: Budget<'_>) -> Result<Verdict, AllocateError> {
         let elsewhere = self.elsewhere(node)?;
         if !elsewhere.is_empty() {
-            return Ok(self.unsatisfied(elsewhere, node, budget));
+            return Ok(self.unsatisfied(elsewhere, node, detail, budget));
         }
         if self.pending.is_empty() && !self.allocated.is_empty() {
             let outcome = Outcome::Allocated(self.with_allocated(Vec::new()));
             return Ok(Verdict { outcome, steps: 0, work: 0, score: None, explanation: None });
         }
         let (outcome, effort, score) = self.search(node, budget)?;
-        let (explanation, work) = self.explain(node, &outcome, effort, budget);
+        let (explanation, work) = self.explain(node, &outcome, effort, detail, budget);
         let outcome = match outcome {
             Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
             other => other,
@@ -263,7 +268,7 @@ impl<'c> Attempt<'c> {
 
     /// Searches the devices: the first that fit, or the best.
     fn search(&self, node: &Node, budget: Budget<'_>) -> Result<(Outcome, Effort, Option<Score>), AllocateError> {
-        let (context, plan, like) = (&self.context(), &self.plan, self.equivalent_searches.as_ref());
+        let (context, plan, like) = (&self.context(), &self.plan, self.searched_states.as_ref());
         match self.objective {
             None => allocate_on(context, plan, node, like, budget).map(|(outcome, effort)| (outcome, effort, None)),
             Some(objective) => {
@@ -295,18 +300,18 @@ impl<'c> Attempt<'c> {
 
     /// Returns the verdict for a node that an allocated claim excludes. The pending claims are explained but not
     /// allocated.
-    fn unsatisfied(&self, mut reasons: Vec<Reason>, node: &Node, budget: Budget<'_>) -> Verdict {
+    fn unsatisfied(&self, mut reasons: Vec<Reason>, node: &Node, detail: Detail, budget: Budget<'_>) -> Verdict {
         let verdict = Verdict { outcome: Outcome::Unsatisfied, steps: 0, work: 0, score: None, explanation: None };
-        if self.detail == Detail::Off {
+        if detail == Detail::Off {
             return verdict;
         }
-        let search = || allocate_on(&self.context(), &self.plan, node, self.equivalent_searches.as_ref(), budget).ok();
+        let search = || allocate_on(&self.context(), &self.plan, node, self.searched_states.as_ref(), budget).ok();
         let searched = if self.pending.is_empty() { None } else { search() };
         let steps = searched.as_ref().map_or(0, |(_, effort)| effort.steps);
-        let explain = |(outcome, effort): (Outcome, Effort)| self.explain(node, &outcome, effort, budget);
+        let explain = |(outcome, effort): (Outcome, Effort)| self.explain(node, &outcome, effort, detail, budget);
         let (pending, work) = searched.map_or((None, 0), explain);
-        reasons.extend(pending.into_iter().flat_map(|explanation| explanation.reasons));
-        let explanation = Some(Explanation { reasons, suggestions: Vec::new() });
+        reasons.extend(pending.into_iter().flat_map(|explanation| Arc::unwrap_or_clone(explanation).reasons));
+        let explanation = Some(Arc::new(Explanation { reasons, suggestions: Vec::new() }));
         Verdict { steps, work, explanation, ..verdict }
     }
 
@@ -316,17 +321,18 @@ impl<'c> Attempt<'c> {
         node: &Node,
         outcome: &Outcome,
         effort: Effort,
+        detail: Detail,
         budget: Budget<'_>,
-    ) -> (Option<Explanation>, u64) {
-        if self.detail == Detail::Off || matches!(outcome, Outcome::Allocated(_)) {
+    ) -> (Option<Arc<Explanation>>, u64) {
+        if detail == Detail::Off || matches!(outcome, Outcome::Allocated(_)) {
             return (None, effort.work);
         }
         let claims = self.explained.get_or_init(|| self.claims_to_explain());
         let plan = self.allocated.is_empty().then_some(&self.plan);
-        let equivalent_nodes = &self.equivalent_nodes;
-        let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted, equivalent_nodes };
+        let explained_states = &self.explained_states;
+        let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted, explained_states };
         let meter = Meter::new(budget.of_explanation(effort.work));
-        let explanation = explain(&self.context(), self.detail, &refused, node, &meter);
+        let explanation = explain(&self.context(), detail, &refused, node, &meter);
         (explanation, effort.work.saturating_add(meter.effort().work))
     }
 

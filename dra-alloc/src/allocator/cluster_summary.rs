@@ -32,7 +32,7 @@ pub fn cluster_summary(verdicts: &[Verdict]) -> String {
 
 /// Returns the cause of a node's failure in few words, which are equal for all nodes with that cause.
 fn headline(verdict: &Verdict) -> Option<String> {
-    let told = verdict.explanation.as_ref().and_then(Explanation::headline);
+    let told = verdict.explanation.as_deref().and_then(Explanation::headline);
     match &verdict.outcome {
         Outcome::Allocated(_) => None,
         Outcome::Stopped(_) => Some("stopped by the budget".to_owned()),

@@ -39,6 +39,7 @@ impl Dependents {
             let entry = self.0.entry(key, |listed| listed.key == key, |listed| listed.key);
             let listed = entry.or_insert_with(|| OfKey { key, nodes: SmallVec::new() }).into_mut();
             let place = listed.nodes.partition_point(|other| *other < node);
+            debug_assert_ne!(listed.nodes.get(place), Some(&node), "a node is listed once under a key");
             listed.nodes.insert(place, node);
         }
     }
@@ -46,7 +47,9 @@ impl Dependents {
     /// Removes a node from the lists of its keys.
     pub(super) fn remove(&mut self, node: usize, keys: &[u64]) {
         for &key in keys {
-            let Ok(mut entry) = self.0.find_entry(key, |listed| listed.key == key) else { continue };
+            let entry = self.0.find_entry(key, |listed| listed.key == key);
+            debug_assert!(entry.is_ok(), "a node is listed under its keys");
+            let Ok(mut entry) = entry else { continue };
             let listed = &mut entry.get_mut().nodes;
             if let Ok(place) = listed.binary_search(&node) {
                 listed.remove(place);

@@ -68,16 +68,20 @@ impl Grouping {
     }
 
     fn leave(&mut self, position: usize) {
+        debug_assert!(position < self.of_node.len(), "the node is one of the list");
         let Some(number) = self.of_node.get(position).copied() else { return };
         let Some(group) = self.groups.get_mut(number) else { return };
-        group.nodes.remove(&Index::from(position));
+        let was_there = group.nodes.remove(&Index::from(position));
+        debug_assert!(was_there, "a node is in the group that it names");
         if !group.nodes.is_empty() {
             return;
         }
-        if let Some(state) = group.state.take()
-            && let Ok(entry) = self.by_state.find_entry(hash(&state), |other| *other == number)
-        {
-            entry.remove();
+        if let Some(state) = group.state.take() {
+            let entry = self.by_state.find_entry(hash(&state), |other| *other == number);
+            debug_assert!(entry.is_ok(), "a group with a state is found by it");
+            if let Ok(entry) = entry {
+                entry.remove();
+            }
         }
         self.unused.push(number);
     }
@@ -95,6 +99,7 @@ impl Grouping {
         if let Some(group) = self.groups.get_mut(number) {
             group.nodes.insert(Index::from(position));
         }
+        debug_assert!(position < self.of_node.len() && number < self.groups.len(), "the node and its group exist");
         if let Some(of_node) = self.of_node.get_mut(position) {
             *of_node = number;
         }

@@ -49,7 +49,7 @@ pub use node_pool::NodePool;
 pub use node_verdicts::{FollowedNodes, NodeVerdicts};
 pub use node_version::NodeVersion;
 pub use nodes::Nodes;
-pub use verdict::Verdict;
+pub use verdict::{ExplainError, Verdict};
 
 /// Allocates claims against the slices and classes of a cluster.
 ///
@@ -208,6 +208,11 @@ impl<'a> Allocator<'a> {
         self.inventory.view(node, self.sight()).map_err(|failed| AllocateError::from(*failed))
     }
 
+    /// Returns the detail of explanations.
+    pub(crate) const fn detail(&self) -> Detail {
+        self.detail
+    }
+
     /// Returns true if one solution may be better than another one.
     pub(crate) const fn has_objective(&self) -> bool {
         self.objective.is_some()
@@ -307,7 +312,16 @@ impl<'a> Allocator<'a> {
         claims: impl IntoIterator<Item = &'c C>,
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        Attempt::new(self.context(state), self.detail, self.objective, claims).allocate(node, budget)
+        self.attempt_on_one(state, claims).allocate(node, budget)
+    }
+
+    /// Reads claims for an attempt to allocate them on one node.
+    pub(crate) fn attempt_on_one<'c, C: Borrow<ResourceClaim> + 'c>(
+        &'c self,
+        state: &'c AllocatedState,
+        claims: impl IntoIterator<Item = &'c C>,
+    ) -> Attempt<'c> {
+        Attempt::new(self.context(state), self.detail, self.objective, claims)
     }
 
     /// Reads claims for an attempt to allocate them on any number of nodes and threads.
@@ -319,7 +333,7 @@ impl<'a> Allocator<'a> {
         state: &'c AllocatedState,
         claims: impl IntoIterator<Item = &'c C>,
     ) -> Attempt<'c> {
-        Attempt::new(self.context(state), self.detail, self.objective, claims).for_nodes()
+        self.attempt_on_one(state, claims).for_nodes()
     }
 
     /// Allocates all claims together on each of several nodes, like [`Allocator::allocate`] on one, but reads the

@@ -123,6 +123,7 @@ impl<N: Borrow<Node>> Nodes<N> {
         let changed = changed.iter().flat_map(|key| self.dependents.of(*key)).copied();
         let changed: BTreeSet<usize> = changed.chain(replaced).collect();
         for position in changed {
+            debug_assert!(position < self.list.len() && self.keys.len() == self.list.len(), "each node has its keys");
             let (Some(node), Some(keys)) = (self.list.get(position), self.keys.get_mut(position)) else { continue };
             self.dependents.remove(position, keys);
             *keys = keys_of(allocator, node.borrow());

@@ -4,6 +4,7 @@
 //! another place, or the node stays and everything is as before. Nodes that have refused a kind of pods are not asked again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use dra_device::DeviceId;
 use dra_device::internal::of_allocation;
@@ -41,6 +42,14 @@ pub(crate) struct Mover<'e> {
     pub(crate) pod: &'e Pod,
 }
 
+/// A pod on its new node.
+#[derive(Clone)]
+struct Moved<'e> {
+    mover: Mover<'e>,
+    /// Devices that it has there and had not before, for explanations.
+    holding: Option<Arc<GangHolding>>,
+}
+
 /// Nodes that are emptied one after the other.
 pub(crate) struct Emptying<'e, 'i> {
     simulator: &'e ScaleSimulator<'e>,
@@ -61,7 +70,7 @@ pub(crate) struct Emptying<'e, 'i> {
 struct Plan<'e> {
     rehearsal: Rehearsal,
     /// Pods that were put on each node.
-    moved: BTreeMap<usize, Vec<Mover<'e>>>,
+    moved: BTreeMap<usize, Vec<Moved<'e>>>,
     /// Numbers of free devices, where their order counts.
     free: Vec<usize>,
     /// Nodes that may take a pod, in the order in which they are tried.
@@ -96,7 +105,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
     /// Returns the pods that have left their nodes, each with the name of its new node.
     pub(crate) fn moved(&self) -> impl Iterator<Item = (Mover<'e>, &'e str)> {
         let on = self.plan.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(self.nodes.get(*index)?))));
-        on.flat_map(|(pods, node)| pods.iter().map(move |mover| (*mover, node)))
+        on.flat_map(|(pods, node)| pods.iter().map(move |moved| (moved.mover, node)))
     }
 
     /// Empties one more node. If it has to stay, everything is as before.
@@ -125,7 +134,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
         let Some(node) = self.nodes.get(index).copied() else { return Ok(Vec::new()) };
         let own = self.snapshot.pods_on(name_of(node)).unwrap_or_default().iter();
         let mut movers: Vec<Mover<'_>> = own.map(|pod| Mover { from: name_of(node), pod }).collect();
-        movers.extend(self.plan.moved.remove(&index).into_iter().flatten());
+        movers.extend(self.plan.moved.remove(&index).into_iter().flatten().map(|moved| moved.mover));
         if let Some(free) = self.plan.free.get(index) {
             self.plan.open.remove(&(*free, index));
         }
@@ -152,9 +161,8 @@ impl<'e, 'i> Emptying<'e, 'i> {
         let Self { simulator, layer, nodes, index_of, plan, known, order, before, .. } = self;
         plan.is_spread = false;
         let mut placed: Vec<GangPlacement> = if simulator.is_checked() {
-            let moved = plan.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
-            moved
-                .flat_map(|(pods, node)| pods.iter().map(move |mover| (mover, node)))
+            let on = plan.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
+            on.flat_map(|(pods, node)| pods.iter().map(move |moved| (moved.mover, node)))
                 .map(|(mover, node)| {
                     let pod = PodIdentity::new(mover.pod, simulator.options());
                     GangPlacement { pod, node: node.to_owned(), cycle: None }
@@ -170,7 +178,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
                 let member = Member { pod: mover.pod, group, placed: &placed, gone: &[], among: Some(&among) };
                 let arrival = plan.rehearsal.come(search, &member, known).map_err(|reason| {
                     let pod = PodIdentity::new(mover.pod, simulator.options());
-                    let reason = plan.with_holdings(reason, nodes, before);
+                    let reason = plan.with_holdings(reason);
                     Box::new(RemovalError::NoPlace { pod, node: mover.from.to_owned(), reason })
                 })?;
                 let Some(index) = index_of.get(arrival.placement.node.as_str()).copied() else { continue };
@@ -179,7 +187,8 @@ impl<'e, 'i> Emptying<'e, 'i> {
                 if *order == NodeOrder::Fullest {
                     plan.take(index, results.map(|result| of_allocation(result).len()).sum());
                 }
-                plan.moved.entry(index).or_default().push(mover);
+                let holding = new_holding(before, &plan.rehearsal.tracker, mover.pod, &arrival.placement.node);
+                plan.moved.entry(index).or_default().push(Moved { mover, holding });
                 if simulator.is_checked() {
                     placed.push(arrival.placement);
                 }
@@ -191,18 +200,10 @@ impl<'e, 'i> Emptying<'e, 'i> {
 
 impl Plan<'_> {
     /// Adds the devices of the pods that were placed before to the explanation of a refusal.
-    fn with_holdings(&self, reason: PlacementError, nodes: &[&Node], before: &ClaimTracker) -> PlacementError {
+    fn with_holdings(&self, reason: PlacementError) -> PlacementError {
         let PlacementError::Unschedulable(MemberError::NoNode(mut explanation)) = reason else { return reason };
-        let on = self.moved.iter().filter_map(|(index, pods)| Some((pods, name_of(nodes.get(*index)?))));
-        let holdings =
-            on.flat_map(|(pods, node)| pods.iter().map(move |mover| (mover.pod, node))).filter_map(|(pod, node)| {
-                let kept = devices_of(before, pod);
-                let mut devices = devices_of(&self.rehearsal.tracker, pod);
-                devices.retain(|device| !kept.contains(device));
-                let name = pod.metadata.name.clone().unwrap_or_default();
-                (!devices.is_empty()).then(|| GangHolding { pod: name, node: node.to_owned(), devices })
-            });
-        explanation.set_holdings(holdings.collect());
+        let holdings = self.moved.values().flatten().filter_map(|moved| moved.holding.as_deref());
+        explanation.set_holdings(holdings.cloned().collect());
         PlacementError::Unschedulable(MemberError::NoNode(explanation))
     }
 
@@ -213,6 +214,14 @@ impl Plan<'_> {
         *free = free.saturating_sub(devices);
         self.open.insert((*free, node));
     }
+}
+
+/// Returns the devices that the claims of a pod hold on its new node and did not hold before.
+fn new_holding(before: &ClaimTracker, now: &ClaimTracker, pod: &Pod, node: &str) -> Option<Arc<GangHolding>> {
+    let (kept, mut devices) = (devices_of(before, pod), devices_of(now, pod));
+    devices.retain(|device| !kept.contains(device));
+    let pod = pod.metadata.name.clone().unwrap_or_default();
+    (!devices.is_empty()).then(|| Arc::new(GangHolding { pod, node: node.to_owned(), devices }))
 }
 
 /// Returns the number of free devices in the slices of a node.

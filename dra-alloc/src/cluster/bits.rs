@@ -26,6 +26,7 @@ impl Bits {
     }
 
     pub(crate) fn set(&mut self, position: usize, is_member: bool) {
+        debug_assert!(position / 64 < self.0.len(), "the position is one of the list");
         if let Some(word) = self.0.get_mut(position / 64) {
             let bit = 1 << (position % 64);
             *word = if is_member { *word | bit } else { *word & !bit };

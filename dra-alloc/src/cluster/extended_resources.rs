@@ -39,6 +39,7 @@ impl ExtendedResources {
 
     pub(super) fn remove(&mut self, class: &DeviceClass) {
         let Some(resource) = named_by(class) else { return };
+        debug_assert!(self.candidates.contains_key(resource), "a class that goes was added");
         let Some(candidates) = self.candidates.get_mut(resource) else { return };
         candidates.remove(&Candidate::new(class));
         if candidates.is_empty() {

@@ -6,6 +6,7 @@ pub(crate) mod classes;
 pub(crate) mod expression;
 mod extended_resources;
 pub(crate) mod inventory;
+pub(crate) mod known_states;
 pub(crate) mod node_state;
 pub(crate) mod scope;
 pub(crate) mod stamp;

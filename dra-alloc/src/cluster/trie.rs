@@ -121,6 +121,7 @@ impl<T> Trie<T> {
         // A search first, so that nothing is copied when there is nothing to remove.
         self.find(hash, &is_it)?;
         let removed = remove(self.root.as_mut()?, 0, hash, &is_it);
+        debug_assert!(removed.is_some(), "a value that was found is removed");
         self.len -= usize::from(removed.is_some());
         if self.len == 0 {
             self.root = None;

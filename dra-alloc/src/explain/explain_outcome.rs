@@ -1,5 +1,7 @@
 //! Explanation of the outcome on one node.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::Node;
 
 use super::explanation::{Cause, Detail, Explanation, Reason};
@@ -21,22 +23,23 @@ pub(crate) fn explain(
     refused: &Refused<'_>,
     node: &Node,
     meter: &Meter<'_>,
-) -> Option<Explanation> {
-    let alone = |cause| Some(Explanation { reasons: vec![Reason::leaf(cause)], suggestions: Vec::new() });
+) -> Option<Arc<Explanation>> {
+    let of_node = |reasons, suggestions| Some(Arc::new(Explanation { reasons, suggestions }));
+    let alone = |cause| of_node(vec![Reason::leaf(cause)], Vec::new());
     let what_if = || WhatIf::new(*context, refused, node, meter);
     match refused.outcome {
         Outcome::Allocated(_) => None,
         Outcome::Stopped(stopped) => alone(Cause::Stopped { stopped: Box::new(stopped.clone()) }),
-        Outcome::FailedOnNode(NodeError::InvalidPools { .. }) => unsatisfied(what_if(), detail),
+        Outcome::FailedOnNode(NodeError::InvalidPools { .. }) => unsatisfied(what_if(), detail).map(Arc::new),
         Outcome::Unsatisfied => {
-            let memory = refused.equivalent_nodes;
-            let kind = refused.plan.and_then(|plan| memory.read(context, plan, node, meter));
-            if let Some(known) = kind.as_ref().and_then(|kind| memory.find(kind, meter)) {
+            let states = refused.explained_states;
+            let read = refused.plan.and_then(|plan| states.read(context, plan, node, meter));
+            if let Some(known) = read.as_ref().and_then(|read| states.find(read, meter)) {
                 return Some(known);
             }
-            let explanation = unsatisfied(what_if(), detail)?;
-            if let Some(kind) = kind.filter(|_| meter.check().is_ok()) {
-                memory.remember(kind, &explanation, meter.effort().work);
+            let explanation = Arc::new(unsatisfied(what_if(), detail)?);
+            if let Some(read) = read.filter(|_| meter.check().is_ok()) {
+                states.remember(read, &explanation, meter.effort().work);
             }
             Some(explanation)
         }
@@ -46,7 +49,7 @@ pub(crate) fn explain(
                 NodeError::SkipNodeOperationsOff { .. } => gates(&mut what_if()),
                 _ => Vec::new(),
             };
-            Some(Explanation { reasons, suggestions })
+            of_node(reasons, suggestions)
         }
     }
 }

@@ -42,8 +42,8 @@
 mod bottleneck;
 mod device_list;
 mod devices;
-mod equivalent_nodes;
 mod explain_outcome;
+mod explained_states;
 mod explanation;
 mod headline;
 mod names;
@@ -55,8 +55,8 @@ mod unsat_core;
 mod what_if;
 
 pub use device_list::DeviceList;
-pub(crate) use equivalent_nodes::EquivalentNodes;
 pub(crate) use explain_outcome::explain;
+pub(crate) use explained_states::ExplainedStates;
 pub use explanation::{
     Bottleneck, Cause, ClaimName, ConstraintName, Detail, DeviceRejection, Explanation, Reason, RequestName,
     Suggestion, Taint,

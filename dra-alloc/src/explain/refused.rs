@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
-use super::equivalent_nodes::EquivalentNodes;
+use super::explained_states::ExplainedStates;
 use crate::search::outcome::Outcome;
 use crate::search::request::Plan;
 
@@ -17,5 +17,5 @@ pub(crate) struct Refused<'a> {
     /// True if nothing was searched, since counting the devices was an answer.
     pub(crate) is_counted: bool,
     /// Explanations of the same claims on other nodes.
-    pub(crate) equivalent_nodes: &'a EquivalentNodes,
+    pub(crate) explained_states: &'a ExplainedStates,
 }

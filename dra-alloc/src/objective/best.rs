@@ -18,7 +18,7 @@ use super::partial::Partial;
 use super::reason::{ChoiceReason, words};
 use super::score::{Proof, Score};
 use super::tree::{At, Tree};
-use crate::search::EquivalentSearches;
+use crate::search::SearchedStates;
 use crate::search::all_devices::devices_of_all;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort, Halt, Meter};
@@ -37,7 +37,7 @@ pub(crate) struct Question<'q> {
     pub(crate) context: &'q Context<'q>,
     pub(crate) plan: &'q Plan<'q>,
     pub(crate) node: &'q Node,
-    pub(crate) like: Option<&'q EquivalentSearches>,
+    pub(crate) like: Option<&'q SearchedStates>,
     /// Searches for the best solution on other nodes.
     pub(crate) known: Option<&'q KnownSearches>,
     pub(crate) budget: Budget<'q>,

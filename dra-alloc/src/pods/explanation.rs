@@ -88,8 +88,14 @@ pub struct GangHolding {
 impl PodExplanation {
     /// Adds the verdict for a node. The words are those of the allocator's explanation, if the allocator was asked for one.
     pub fn add_verdict(&mut self, node: &str, verdict: &FilterVerdict) {
+        self.add_nodes(&[node], verdict);
+    }
+
+    /// Adds nodes with the same verdict.
+    pub(super) fn add_nodes(&mut self, nodes: &[&str], verdict: &FilterVerdict) {
+        let number = nodes.len();
         let Some(refusal) = verdict.refusal() else {
-            self.fitting += 1;
+            self.fitting += number;
             return;
         };
         for mapping in verdict.mappings() {
@@ -98,39 +104,37 @@ impl PodExplanation {
         }
         let explanation = verdict.explanation();
         let first = explanation.and_then(|explanation| explanation.reasons.first());
-        match (refusal, first) {
-            (NodeFilterError::OutOfReach { .. }, _) => self.add_other(node, "claim allocated for other nodes"),
+        let reason = match (refusal, first) {
+            (NodeFilterError::OutOfReach { .. }, _) => "claim allocated for other nodes".to_owned(),
             (NodeFilterError::LeftOver { .. }, _) => {
-                self.add_other(node, "claim for extended resources left over from an earlier attempt");
+                "claim for extended resources left over from an earlier attempt".to_owned()
             }
             (NodeFilterError::ExtendedResource(error), _) => match &**error {
                 ExtendedResourceError::NoProvider { resource } => {
-                    self.add_other(node, format!("no device plugin or device class for {resource}"));
+                    format!("no device plugin or device class for {resource}")
                 }
-                error => self.add_other(node, error.to_string()),
+                error => error.to_string(),
             },
             (_, Some(Reason { cause: Cause::NoAlternative { at }, because, .. })) => {
                 let reason = format!("no alternative for request {}", at.request);
                 let group = self.group(&reason);
-                group.nodes.insert(node.to_owned());
                 for alternative in because {
                     let (name, reason) = alternative.of_alternative();
-                    *group.alternatives.entry(name).or_default().entry(reason).or_default() += 1;
+                    *group.alternatives.entry(name).or_default().entry(reason).or_default() += number;
                 }
+                reason
             }
-            (_, Some(_)) => {
-                let headline = explanation.and_then(Explanation::headline).unwrap_or_default();
-                self.add_other(node, headline);
-            }
-            (refusal, None) => self.add_other(node, refusal.to_string()),
-        }
+            (_, Some(_)) => explanation.and_then(Explanation::headline).unwrap_or_default(),
+            (refusal, None) => refusal.to_string(),
+        };
+        self.group(&reason).nodes.extend(nodes.iter().map(|node| (*node).to_owned()));
         for gate in explanation.into_iter().flat_map(Explanation::gates_off) {
-            *self.gates_off.entry(gate).or_default() += 1;
+            *self.gates_off.entry(gate).or_default() += number;
         }
         for change in explanation.into_iter().flat_map(|explanation| &explanation.suggestions) {
             match self.suggestions.iter_mut().find(|known| known.change == *change) {
-                Some(known) => known.nodes += 1,
-                None => self.suggestions.push(SuggestedChange { change: change.clone(), nodes: 1 }),
+                Some(known) => known.nodes += number,
+                None => self.suggestions.push(SuggestedChange { change: change.clone(), nodes: number }),
             }
         }
     }

@@ -15,9 +15,9 @@ use super::binding_conditions::BindingReport;
 use super::cycle::{ClaimSituation, CycleClaim, NodeResults, PodCycle};
 use super::extended_requests::{ExtendedRequests, ExtendedResourceError};
 use super::status_code::StatusCode;
-use crate::allocator::{Allocator, Attempt, Verdict};
+use crate::allocator::{Allocator, Attempt, ExplainError, Verdict};
 use crate::cluster::state::AllocatedState;
-use crate::explain::Explanation;
+use crate::explain::{Detail, Explanation};
 use crate::objective::Score;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
@@ -99,7 +99,7 @@ fn upstream_text(error: &AllocateError) -> String {
 pub struct FilterVerdict {
     outcome: Result<NodeResults, NodeFilterError>,
     out_of_reach: Vec<Index<CycleClaim>>,
-    explanation: Option<Explanation>,
+    explanation: Option<Arc<Explanation>>,
     /// Mappings of the claim for extended resources that the node would need.
     mappings: Vec<ContainerExtendedResourceRequest>,
 }
@@ -131,6 +131,56 @@ impl FilterVerdict {
         self.outcome.as_ref().ok()?.choice.as_deref()
     }
 
+    /// Explains the verdict, as [`Verdict::explain`] does: returns the same verdict with the reasons.
+    ///
+    /// # Errors
+    /// The node has another verdict by now.
+    ///
+    /// # Complexity
+    /// That of [`PodCycle::filter`] with an explanation, which nodes in one state share.
+    ///
+    /// ```
+    /// use dra_alloc::explain::Detail;
+    /// use dra_alloc::pods::{ClaimTracker, GroupRound, PodCycle, PodOptions};
+    /// use dra_alloc::{Allocator, Budget, Classes, Inventory, Profile};
+    /// use k8s_openapi::api::core::v1::{Node, Pod};
+    /// use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
+    /// use k8s_openapi::jiff::Timestamp;
+    /// use serde_json::{from_value, json};
+    ///
+    /// let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {}}))?;
+    /// let claim: ResourceClaim = from_value(json!({"metadata": {"name": "c", "namespace": "d", "uid": "1"}, "spec": {
+    ///     "devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}}))?;
+    /// let pod: Pod = from_value(json!({"metadata": {"name": "p", "namespace": "d", "uid": "2"}, "spec": {"containers": [],
+    ///     "resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}}))?;
+    /// let node: Node = from_value(json!({"metadata": {"name": "a"}}))?;
+    /// let (inventory, classes) = (Inventory::default(), Classes::new([class]));
+    /// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+    /// let mut tracker = ClaimTracker::new(Profile::V1_37);
+    /// tracker.observe(claim)?;
+    /// let options = PodOptions::new(Profile::V1_37);
+    /// let cycle = PodCycle::pre_filter(&pod, None, &tracker, &classes, &GroupRound::default(), options)?.unwrap();
+    ///
+    /// let filter = cycle.node_filter(&allocator, tracker.state());
+    /// let (now, budget) = (Timestamp::UNIX_EPOCH, Budget::default());
+    /// let verdict = filter.filter(&node, now, budget);
+    /// assert_eq!(verdict.explanation(), None);
+    /// let verdict = verdict.explain(&filter, &node, now, Detail::Summary, budget)?;
+    /// assert_eq!(verdict.explanation().unwrap().headline().unwrap(), "no devices");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn explain(
+        &self,
+        filter: &NodeFilter<'_>,
+        node: &Node,
+        now: Timestamp,
+        detail: Detail,
+        budget: Budget<'_>,
+    ) -> Result<Self, ExplainError> {
+        let explained = filter.explained(node, now, detail, budget);
+        if explained.outcome == self.outcome { Ok(explained) } else { Err(ExplainError::MovedOn) }
+    }
+
     /// Returns the reason why the node can't be used, as [`FilterVerdict::refusal`] does.
     pub(super) fn into_refusal(self) -> Option<NodeFilterError> {
         self.outcome.err()
@@ -146,8 +196,8 @@ impl FilterVerdict {
 
     /// Returns the explanation of the allocator, if it was asked for one and could not allocate the claims.
     #[must_use]
-    pub const fn explanation(&self) -> Option<&Explanation> {
-        self.explanation.as_ref()
+    pub fn explanation(&self) -> Option<&Explanation> {
+        self.explanation.as_deref()
     }
 }
 
@@ -211,7 +261,12 @@ impl NodeFilter<'_> {
     /// search before. [`super::NodesFilter`] looks answers up.
     #[must_use]
     pub fn filter(&self, node: &Node, now: Timestamp, budget: Budget<'_>) -> FilterVerdict {
-        self.cycle.filter_with(self, node, now, budget)
+        self.explained(node, now, self.allocator.detail(), budget)
+    }
+
+    /// Decides for a node, with an explanation of a detail of its own.
+    pub(super) fn explained(&self, node: &Node, now: Timestamp, detail: Detail, budget: Budget<'_>) -> FilterVerdict {
+        self.cycle.filter_with(self, node, now, detail, budget)
     }
 }
 
@@ -236,7 +291,7 @@ impl PodCycle {
         now: Timestamp,
         budget: Budget<'_>,
     ) -> FilterVerdict {
-        self.filter_with(&NodeFilter { cycle: self, allocator, state, attempt: None }, node, now, budget)
+        NodeFilter { cycle: self, allocator, state, attempt: None }.filter(node, now, budget)
     }
 
     /// Begins the filter for several nodes, with the devices in use of `state`.
@@ -260,7 +315,14 @@ impl PodCycle {
         claims.map(|claim| &claim.claim)
     }
 
-    fn filter_with(&self, filter: &NodeFilter<'_>, node: &Node, now: Timestamp, budget: Budget<'_>) -> FilterVerdict {
+    fn filter_with(
+        &self,
+        filter: &NodeFilter<'_>,
+        node: &Node,
+        now: Timestamp,
+        detail: Detail,
+        budget: Budget<'_>,
+    ) -> FilterVerdict {
         let extended = match self.extended_requests(node) {
             Ok(extended) => extended,
             Err(refusal) => return FilterVerdict::refused(refusal),
@@ -270,7 +332,7 @@ impl PodCycle {
             Ok(out_of_reach) => out_of_reach,
             Err(refusal) => return FilterVerdict::refused(refusal),
         };
-        let (results, explanation) = match self.allocate(filter, node, budget, extended) {
+        let (results, explanation) = match self.allocate(filter, node, detail, budget, extended) {
             Ok(results) => (results, None),
             // Claims out of reach are not remembered then, as in kube-scheduler.
             Err(refused) => {
@@ -347,9 +409,10 @@ impl PodCycle {
         &self,
         filter: &NodeFilter<'_>,
         node: &Node,
+        detail: Detail,
         budget: Budget<'_>,
         extended: Option<ExtendedRequests>,
-    ) -> Result<NodeResults, Box<(NodeFilterError, Option<Explanation>)>> {
+    ) -> Result<NodeResults, Refused> {
         let to_allocate = |(_, claim): &(Index<CycleClaim>, &CycleClaim)| claim.situation == ClaimSituation::ToAllocate;
         let claims = self.indexed().filter(to_allocate);
         let objects: Vec<_> = claims.filter_map(|(_, claim)| claim.object_on_node(extended.as_ref())).collect();
@@ -357,8 +420,8 @@ impl PodCycle {
             return Ok(self.results_with(Vec::new(), extended));
         }
         let verdict = match &filter.attempt {
-            Some(attempt) => attempt.allocate(node, budget),
-            None => filter.allocator.allocate::<Arc<ResourceClaim>>(filter.state, node, &objects, budget),
+            Some(attempt) => attempt.explained(node, detail, budget),
+            None => filter.allocator.attempt_on_one(filter.state, &objects).explained(node, detail, budget),
         };
         let Verdict { outcome, explanation, score, .. } =
             verdict.map_err(|error| Box::new((NodeFilterError::Invalid(Box::new(error)), None)))?;
@@ -392,6 +455,9 @@ impl PodCycle {
         NodeResults { results: self.indexed().filter_map(of_claim).collect(), extended, choice: None }
     }
 }
+
+/// Reason why the claims can't be allocated on a node, with its explanation.
+type Refused = Box<(NodeFilterError, Option<Arc<Explanation>>)>;
 
 /// Returns true if an allocation can be used on a node. A selector that can't be read selects nothing; `PreFilter` has
 /// refused it before.

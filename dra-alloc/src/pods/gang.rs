@@ -8,6 +8,7 @@
 //!
 //! With an objective each pod gets the node where its devices have the least value, the first of several.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use dra_attrs::Index;
@@ -19,7 +20,7 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use super::cycle::{GroupRound, PodCycle};
 use super::explanation::{GangHolding, PodExplanation};
-use super::filter::{FilterVerdict, NodeFilterError};
+use super::filter::{FilterVerdict, NodeFilter, NodeFilterError};
 use super::gang_error::{GangError, MemberError};
 use super::gang_placement::{GangPlacement, PlacedGang};
 use super::identity::PodIdentity;
@@ -29,14 +30,12 @@ use super::options::PodOptions;
 use super::status_code::StatusCode;
 use super::tracker::ClaimTracker;
 use crate::allocator::Allocator;
-use crate::explain::Detail;
+use crate::explain::{Detail, Explanation};
 use crate::search::budget::Budget;
 
 /// Context in which a gang is placed: the allocator, the nodes, and everything else that a cycle needs.
 pub struct GangSearch<'s> {
     allocator: &'s Allocator<'s>,
-    /// The same without explanations: only a "no" for all nodes is explained.
-    quiet: Allocator<'s>,
     nodes: Vec<&'s Node>,
     options: PodOptions,
     now: Timestamp,
@@ -69,7 +68,6 @@ impl<'s> GangSearch<'s> {
     ) -> Self {
         Self {
             allocator,
-            quiet: allocator.clone().with_explanation(Detail::Off),
             nodes: nodes.into_iter().collect(),
             options,
             now,
@@ -155,74 +153,77 @@ impl<'s> GangSearch<'s> {
         round: &mut GroupRound,
         known: Option<&mut KnownRefusals>,
     ) -> Result<GangPlacement, MemberError> {
-        match self.place_by(&self.quiet, member, tracker, round, known) {
-            Err(MemberError::NoNode(_)) => self.place_by(self.allocator, member, tracker, round, None),
-            answer => answer,
-        }
-    }
-
-    fn place_by(
-        &self,
-        allocator: &Allocator<'s>,
-        member: &Member<'_>,
-        tracker: &mut ClaimTracker,
-        round: &mut GroupRound,
-        mut known: Option<&mut KnownRefusals>,
-    ) -> Result<GangPlacement, MemberError> {
         let pod = member.pod;
         let cycle = PodCycle::pre_filter(pod, member.group, tracker, self.allocator.classes(), round, self.options)?;
-        let kind = known.as_mut().and_then(|known| known.kind_of(pod, cycle.as_ref()));
-        let mut explanation = PodExplanation::default();
         let placement = |node: &str, cycle| {
             let pod = PodIdentity::new(pod, self.options);
             GangPlacement { pod, node: node.to_owned(), cycle }
         };
-        let filter = cycle.as_ref().map(|cycle| cycle.node_filter(allocator, tracker.state()));
+        let Some(mut cycle) = cycle else {
+            let mut fitting = self.among(member).filter(|(_, node)| self.check(member, node).is_ok());
+            let node = fitting.next().ok_or_else(|| self.no_node(member, None))?.1;
+            return Ok(placement(name_of(node), None));
+        };
+        let filter = cycle.node_filter(self.allocator, tracker.state());
+        let found = self.best(member, &filter, known)?;
+        let (name, verdict) = found.ok_or_else(|| self.no_node(member, Some(&filter)))?;
+        drop(filter);
+        cycle.record(name, verdict);
+        if let Err(error) = cycle.reserve(name, tracker, round) {
+            cycle.take_back(tracker);
+            return Err(error.into());
+        }
+        Ok(placement(name, Some(cycle)))
+    }
+
+    /// Returns the first node for a pod, or the best one, with its verdict; the error is one that ends the attempt.
+    fn best(
+        &self,
+        member: &Member<'_>,
+        filter: &NodeFilter<'_>,
+        mut known: Option<&mut KnownRefusals>,
+    ) -> Result<Option<(&'s str, FilterVerdict)>, MemberError> {
+        let kind = known.as_mut().and_then(|known| known.kind_of(member.pod, filter.cycle));
         let mut best: Option<(&str, FilterVerdict)> = None;
         for (index, node) in self.among(member) {
-            let name = node.metadata.name.as_deref().unwrap_or_default();
-            if known.as_ref().is_some_and(|known| known.has(kind, index)) {
+            let is_known = known.as_ref().is_some_and(|known| known.has(kind, index));
+            if is_known || self.check(member, node).is_err() {
                 continue;
             }
-            if let Err(reason) = self.check(member, node) {
-                explanation.add_other(name, reason);
-                continue;
-            }
-            let Some(filter) = &filter else { return Ok(placement(name, None)) };
-            let verdict = filter.filter(node, self.now, self.budget);
+            let verdict = filter.explained(node, self.now, Detail::Off, self.budget);
             match verdict.refusal() {
-                None => {
-                    if best.as_ref().is_none_or(|(_, known)| rank(&verdict) < rank(known)) {
-                        best = Some((name, verdict));
-                    }
-                    if !self.allocator.has_objective() {
-                        break;
-                    }
+                None if best.as_ref().is_none_or(|(_, known)| rank(&verdict) < rank(known)) => {
+                    best = Some((name_of(node), verdict));
                 }
                 Some(refusal) if refusal.code() == StatusCode::Error => {
                     return Err(MemberError::Ended(refusal.clone()));
                 }
-                Some(refusal) => {
-                    if *refusal == NodeFilterError::CannotAllocate
-                        && let Some(known) = &mut known
-                    {
-                        known.add(kind, index);
-                    }
-                    explanation.add_verdict(name, &verdict);
+                Some(NodeFilterError::CannotAllocate) => known.iter_mut().for_each(|known| known.add(kind, index)),
+                None | Some(_) => {}
+            }
+            if best.is_some() && !self.allocator.has_objective() {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Explains why no node serves a pod.
+    fn no_node(&self, member: &Member<'_>, filter: Option<&NodeFilter<'_>>) -> MemberError {
+        let (mut explanation, mut shared) = (PodExplanation::default(), SharedVerdicts::default());
+        for (_, node) in self.among(member) {
+            match (self.check(member, node), filter) {
+                (Err(reason), _) => explanation.add_other(name_of(node), reason),
+                (Ok(()), Some(filter)) => {
+                    let verdict = filter.filter(node, self.now, self.budget);
+                    shared.add(&mut explanation, name_of(node), verdict);
                 }
+                (Ok(()), None) => {}
             }
         }
-        drop(filter);
-        if let (Some((name, verdict)), Some(mut cycle)) = (best, cycle) {
-            cycle.record(name, verdict);
-            if let Err(error) = cycle.reserve(name, tracker, round) {
-                cycle.take_back(tracker);
-                return Err(error.into());
-            }
-            return Ok(placement(name, Some(cycle)));
-        }
+        shared.end(&mut explanation);
         explanation.set_holdings(holdings(member.placed));
-        Err(MemberError::NoNode(Box::new(explanation)))
+        MemberError::NoNode(Box::new(explanation))
     }
 
     /// Returns the nodes to try for a pod, with their positions.
@@ -245,9 +246,37 @@ impl std::fmt::Debug for GangSearch<'_> {
     }
 }
 
+/// Verdicts with an explanation that nodes in one state share: its words are made once for all of them.
+#[derive(Default)]
+struct SharedVerdicts<'n> {
+    /// Verdict of the first node by the place of its explanation, with the nodes after it.
+    by_explanation: BTreeMap<*const Explanation, (FilterVerdict, Vec<&'n str>)>,
+}
+
+impl<'n> SharedVerdicts<'n> {
+    /// Adds the verdict for a node: at once if its explanation is new, so that groups are in the order of their first nodes.
+    fn add(&mut self, pod: &mut PodExplanation, node: &'n str, verdict: FilterVerdict) {
+        let place = verdict.explanation().map(std::ptr::from_ref);
+        if let Some((_, others)) = place.and_then(|place| self.by_explanation.get_mut(&place)) {
+            return others.push(node);
+        }
+        pod.add_verdict(node, &verdict);
+        self.by_explanation.extend(place.map(|place| (place, (verdict, Vec::new()))));
+    }
+
+    /// Adds the nodes after the first ones.
+    fn end(self, pod: &mut PodExplanation) {
+        self.by_explanation.values().for_each(|(verdict, nodes)| pod.add_nodes(nodes, verdict));
+    }
+}
+
 /// Returns the value of the devices on a node, less is better, after a mark of those without one.
 fn rank(verdict: &FilterVerdict) -> (bool, &[u64]) {
     verdict.choice().map_or((true, &[]), |choice| (false, &choice.value))
+}
+
+fn name_of(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
 }
 
 /// Takes back the allocations in flight of all placed pods, the last one first.

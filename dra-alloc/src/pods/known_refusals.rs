@@ -34,9 +34,11 @@ impl KnownRefusals {
     }
 
     /// Returns the kind of a pod; `None` if others can't stand in for it.
-    pub(super) fn kind_of(&mut self, pod: &Pod, cycle: Option<&PodCycle>) -> Option<usize> {
+    pub(super) fn kind_of(&mut self, pod: &Pod, cycle: &PodCycle) -> Option<usize> {
         // A claim that others share may be allocated by now.
-        let cycle = cycle.filter(|cycle| waits(cycle))?;
+        if !waits(cycle) {
+            return None;
+        }
         if let Some(kind) = self.of_pod.get(pod.uid()) {
             return Some(*kind);
         }

@@ -86,6 +86,10 @@ impl Bounds {
 
     /// Returns true if some requests together need more devices, or shares of devices, than all their domains have
     /// together (Hall bound).
+    ///
+    /// *Argument* of [`PruningRule::Pigeonhole`]: requests that can only take devices of a set need at most as many as the set has
+    /// places. An exclusive device is one place. A shared one has what is left of a capacity, divided by the smallest share of any
+    /// request.
     fn violates_hall_bound(&self, query: Query<'_, '_, '_>, free: &[FreeDomain<'_>]) -> bool {
         let counted = free.iter().filter(|domain| !has_admin(query.table, domain.demand));
         let sets: Vec<(usize, DeviceSet)> = counted.map(|domain| (domain.demand.total, domain.union())).collect();
@@ -144,6 +148,10 @@ impl Bounds {
         })
     }
 
+    /// Returns true if some value serves all requests under a `matchAttribute` constraint.
+    ///
+    /// *Argument* of [`PruningRule::CommonValue`]: all devices under the constraint have one value, so that the rules before hold among
+    /// the holders of each value.
     fn can_match(&self, query: Query<'_, '_, '_>, at: At, bound: &[&FreeDomain<'_>]) -> bool {
         let Some(first) = bound.first() else { return true };
         if may_stay_unchecked(query, bound, at) {
@@ -196,6 +204,9 @@ impl Bounds {
     }
 
     /// Returns true if less of a counter is left, over all counter sets, than the demands consume at least.
+    ///
+    /// *Argument* of [`PruningRule::CounterBound`]: each further device takes at least the smallest amount that any of them takes of the
+    /// counters of one name.
     fn counters_run_out(&self, query: Query<'_, '_, '_>, free: &[FreeDomain<'_>]) -> bool {
         if !query.table.has(Gate::PartitionableDevices) {
             return false;
@@ -225,6 +236,10 @@ impl Bounds {
 }
 
 /// Returns true if a claim would get more devices than an allocation may have, even with the smallest alternatives.
+///
+/// *Argument* of [`PruningRule::ResultLimit`]: the devices of the claim so far, and the fewest that its open requests can get, are
+/// too many. The search of kube-scheduler ends such a branch early and skips further devices; those have no solution either, as only
+/// numbers decide.
 fn exceeds_limit(query: Query<'_, '_, '_>, free: &[FreeDomain<'_>]) -> bool {
     let claims = free.chunk_by(|left, right| left.demand.claim == right.demand.claim);
     claims.into_iter().any(|own| least_of_claim(query, own) > MAX_DEVICES_PER_CLAIM)
@@ -256,6 +271,9 @@ fn least_of_claim(query: Query<'_, '_, '_>, own: &[FreeDomain<'_>]) -> usize {
 
 /// Returns true if several constraints together need more devices with a common value than the values have: a value
 /// with `f` free devices serves at most `f / k` constraints that need `k` devices or more each.
+///
+/// *Argument* of [`PruningRule::Packing`]: the largest needs are counted first, so that `k` is the smallest of the needs counted so
+/// far. A device with a list would be counted for each of its values, so that lists are left out.
 fn exceeds_packing(query: Query<'_, '_, '_>, free: &[FreeDomain<'_>]) -> bool {
     let mut bundles: Vec<Bundle> = Vec::new();
     for own in free.chunk_by(|left, right| left.demand.claim == right.demand.claim) {
@@ -330,6 +348,9 @@ fn overflows(query: Query<'_, '_, '_>, bundles: &[Bundle]) -> bool {
 }
 
 /// Returns true if too few values, or too few devices with unused values, are left for a `distinctAttribute` constraint.
+///
+/// *Argument* of [`PruningRule::AllDifferent`]: the devices still needed take at least the smallest numbers of values among those
+/// left, which must fit into the free values. Each must find a value of its own: a matching in a bipartite graph.
 fn too_few_values(query: Query<'_, '_, '_>, at: At, bound: &[&FreeDomain<'_>]) -> bool {
     let taken = query.assignment.distinct(at.0, at.1);
     let is_first = query.assignment.is_unused(at.0, at.1);

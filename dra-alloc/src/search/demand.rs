@@ -80,6 +80,10 @@ impl Demands {
 
 impl FreeDomain<'_> {
     /// Returns true if some alternative has enough free devices for one request of the demand.
+    ///
+    /// *Argument* of [`PruningRule::ForwardChecking`](super::pruning_rules::PruningRule): a request with fewer free devices than it
+    /// needs fails whatever is chosen, since free devices only get fewer. A device that no check admits, or without the attribute of a
+    /// constraint, is in no domain from the start.
     pub(crate) fn can_serve_one(&self) -> bool {
         self.demand.options.iter().zip(&self.free).any(|(want, free)| free.len() >= want.missing)
     }

@@ -27,9 +27,9 @@ pub(crate) enum Elision {
     /// capacity is requested, and the pool is plain. The state's occupancy tells which of them are held.
     LikeDevices,
     /// The explanation of a node is that of a node before it that is like it.
-    EquivalentNodes,
+    ExplainedStates,
     /// The search on a node is that of a node before it in the same state.
-    EquivalentSearches,
+    SearchedStates,
     /// Devices with equal values share the results of selectors.
     EqualValues,
     /// A request starts behind the devices that were refused to one that asks the same.

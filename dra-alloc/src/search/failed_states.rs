@@ -87,6 +87,10 @@ impl<'s> StateReader<'s> {
 
     /// Returns the devices that can be exchanged with a device in the state of the assignment, itself included. The
     /// device is not chosen for the open request.
+    ///
+    /// *Argument* of [`PruningRule::ValueSymmetry`](super::pruning_rules::PruningRule): two devices that all requests, constraints and
+    /// counters see as equal can be exchanged in a solution. If the branch with the first one failed, every branch of the same request
+    /// with the second one fails, here or below.
     pub(crate) fn alike(
         &self,
         assignment: &PartialAssignment<'_, 's>,

@@ -3,7 +3,7 @@
 //!
 //! - [`request`] the claims, read once for any number of nodes
 //! - [`node_search`] the search on one node, from pools to results; [`all_devices`] the requests for all devices;
-//!   [`too_few`] the nodes that need no search; [`equivalent_searches`] those that need none of their own
+//!   [`too_few`] the nodes that need no search; [`searched_states`] those that need none of their own
 //! - [`table`] facts about the node's devices that no decision changes; [`known_results`] of selectors
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search, which ends with a [`solution`]
@@ -25,7 +25,6 @@ pub(crate) mod device_set;
 mod distinct_memory;
 pub(crate) mod domains;
 mod elisions;
-mod equivalent_searches;
 mod failed_states;
 mod grid;
 pub(crate) mod ix;
@@ -43,6 +42,7 @@ mod refused_before;
 pub(crate) mod request;
 pub(crate) mod results;
 mod risk;
+mod searched_states;
 pub(crate) mod share;
 pub(crate) mod solution;
 pub(crate) mod stopped;
@@ -52,8 +52,8 @@ pub(crate) mod walk;
 
 pub(crate) use capacity_check::{CapacityCheck, CapacityMiss};
 pub(crate) use elisions::{Elision, Elisions};
-pub(crate) use equivalent_searches::{EquivalentSearches, lens_of};
 pub(crate) use node_search::{allocate_on, fits_within, is_possible, own_words, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
+pub(crate) use searched_states::{SearchedStates, lens_of};
 pub(crate) use table::{Selection, Table};

@@ -11,12 +11,12 @@ use super::allocate_error::AllocateError;
 use super::budget::{Budget, Effort, Halt, Meter};
 use super::candidates::{Candidates, Universe};
 use super::context::Context;
-use super::equivalent_searches::EquivalentSearches;
 use super::grid::Grid;
 use super::outcome::{Fit, NodeError, Outcome};
 use super::partial_assignment::Chosen;
 use super::request::Plan;
 use super::results::{check_results, results};
+use super::searched_states::SearchedStates;
 use super::solution::Solution;
 use super::stopped::Stopped;
 use super::table::{Table, declares_skips, skips_operations};
@@ -39,7 +39,7 @@ pub(crate) fn allocate_on(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
-    like: Option<&EquivalentSearches>,
+    like: Option<&SearchedStates>,
     budget: Budget<'_>,
 ) -> Result<(Outcome, Effort), AllocateError> {
     let (found, effort) = first_on(context, plan, node, like, budget, results)?;
@@ -53,7 +53,7 @@ pub(crate) fn first_on<T>(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
-    like: Option<&EquivalentSearches>,
+    like: Option<&SearchedStates>,
     budget: Budget<'_>,
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<(Result<T, Outcome>, Effort), AllocateError> {
@@ -85,7 +85,7 @@ pub(crate) fn fits_within(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
-    like: Option<&EquivalentSearches>,
+    like: Option<&SearchedStates>,
     meter: &Meter<'_>,
 ) -> Result<Fit, AllocateError> {
     let rules = context.profile.rules();
@@ -144,7 +144,7 @@ fn search<T>(
     context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
-    like: Option<&EquivalentSearches>,
+    like: Option<&SearchedStates>,
     meter: &Meter<'_>,
     build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
 ) -> Result<Result<T, Outcome>, Halt> {
@@ -187,7 +187,7 @@ fn know(table: &Table<'_>, solution: Solution<'_>) {
 
 /// Memory of a search for other nodes.
 struct Memory<'l, 'i> {
-    like: &'l EquivalentSearches,
+    like: &'l SearchedStates,
     view: &'l View<'i>,
     /// State of the node if it was read.
     state: Option<NodeState>,

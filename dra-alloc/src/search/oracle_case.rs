@@ -7,11 +7,11 @@ use super::allocate_error::AllocateError;
 use super::budget::{Budget, Effort};
 use super::context::{Context, FailingSelectors};
 use super::elisions::Elisions;
-use super::equivalent_searches::EquivalentSearches;
 use super::node_search::allocate_on;
 use super::outcome::Outcome;
 use super::pruning_rules::PruningRules;
 use super::request::Plan;
+use super::searched_states::SearchedStates;
 use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
 use crate::oracle::Case;
@@ -25,7 +25,7 @@ pub(super) fn allocate(
     case: &Case,
     inventory: &Inventory,
     pruning: PruningRules,
-    like: Option<&EquivalentSearches>,
+    like: Option<&SearchedStates>,
     budget: Budget<'_>,
 ) -> Searched {
     let (classes, state, selectors) = (classes(case), state(case), SelectorCache::default());

@@ -185,6 +185,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 
     /// Goes back to the claims before a round, whose devices were all taken back.
     pub(crate) fn end_round(&mut self, before: Round<'s>) {
+        debug_assert_eq!(self.chosen.len(), self.earlier, "the devices of the round were taken back");
         (self.claims, self.earlier) = (before.0, before.1);
     }
 
@@ -327,6 +328,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     pub(crate) fn undo(&mut self, placed: Placed<'s>) -> Result<(), AllocateError> {
         let Chosen { alternative, device } = placed.chosen;
         let asked = self.table.alternative(alternative);
+        debug_assert_eq!(self.chosen.last(), Some(&placed.chosen), "the last placement is taken back first");
         self.chosen.pop();
         self.claims[asked.claim].devices -= 1;
         if self.table.is_shareable(device) {
@@ -369,6 +371,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     fn release(&mut self, device: DeviceIx, reserved: Option<Reserved<'s>>) {
         let Some(reserved) = reserved else { return };
         let ledger = self.ledgers.get_mut(&self.table.candidate(device).pool);
+        debug_assert!(ledger.is_some(), "counters were reserved in a ledger");
         if let (Some(ledger), Ok(consumption)) = (ledger, self.table.consumption(device)) {
             ledger.release(consumption, reserved);
         }
@@ -428,6 +431,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
             shares.consumed.resize(amounts.len(), Quantity::ZERO);
             for (consumed, amount) in shares.consumed.iter_mut().zip(amounts) {
                 // `admit` has just checked that the sum is below the capacity's value.
+                debug_assert!(consumed.checked_add(amount.quantity).is_some(), "the sum is a quantity");
                 *consumed = consumed.checked_add(amount.quantity).unwrap_or(*consumed);
             }
         }
@@ -436,6 +440,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 
     #[inline(never)]
     fn unshare(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<(), AllocateError> {
+        debug_assert!(self.shares.contains_key(&device), "a share that goes has come");
         let Some(shares) = self.shares.get_mut(&device) else { return Ok(()) };
         shares.count -= 1;
         if let CapacityCheck::Takes(amounts) = self.table.fit(alternative, device)? {

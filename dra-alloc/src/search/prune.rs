@@ -5,20 +5,7 @@
 //! every alternative ([`Domains`]). Only branches are left out in which the search would find no solution *and* end in no
 //! error; then the first solution, and the first error, stay the same.
 //!
-//! | rule | cuts a branch if |
-//! |---|---|
-//! | [`PruningRule::ForwardChecking`] | an open request has fewer free devices than it still needs |
-//! | [`PruningRule::Pigeonhole`] | several requests together need more devices, or shares, than they have free (Hall bound) |
-//! | [`PruningRule::CommonValue`] | no value of a `matchAttribute` is left with which all open requests can be served |
-//! | [`PruningRule::AllDifferent`] | the open requests can't have different values of a `distinctAttribute` |
-//! | [`PruningRule::CounterBound`] | the remaining counters of one name are below the open requests' minimum use |
-//! | [`PruningRule::Packing`] | several `matchAttribute`s together need more devices of one value than the values have |
-//! | [`PruningRule::ResultLimit`] | the claim would get more devices than an allocation may have |
-//! | [`PruningRule::ValueSymmetry`] | an interchangeable device was tried at this place |
-//! | [`PruningRule::VariableSymmetry`] | it only exchanges the devices of two interchangeable requests |
-//! | [`PruningRule::LaterClaims`] | a later claim has no solution even if nothing else is allocated |
-//! | [`PruningRule::SettledRisks`] | one of the first seven rules does, beyond requests that can't end in an error any more |
-//! | [`PruningRule::FailedStates`] | what is left is, up to exchanges, what was left when a search failed |
+//! [`PruningRule`] lists the rules. The argument of each stands at the function that applies it, after the word *Argument*.
 //!
 //! The first seven rules are bounds: they never underestimate what a solution could use. For the next two (symmetries), a solution in
 //! the cut branch would imply one in an earlier branch (exchange the devices), and that branch was searched without
@@ -120,7 +107,10 @@ impl<'t, 's> Prune<'t, 's> {
     }
 
     /// Returns the device position from which an alternative starts: that of the first device of an earlier
-    /// interchangeable request (variable symmetry), else 0.
+    /// interchangeable request, else 0.
+    ///
+    /// *Argument* of [`PruningRule::VariableSymmetry`]: two equal requests can exchange their devices, so that one of the two orders is
+    /// enough: the first that the walk reaches. It does not hold under a constraint that leaves its first device unchecked.
     pub(crate) fn begin(&self, assignment: &PartialAssignment<'_, '_>, alternative: AlternativeIx) -> DeviceIx {
         if !self.rules.has(PruningRule::VariableSymmetry) {
             return DeviceIx::FIRST;
@@ -142,6 +132,9 @@ impl<'t, 's> Prune<'t, 's> {
 
     /// Returns the claims after the first one that may be searched alone: if one of them has no solution then, there is
     /// none for all. No claim before may end in an error. The last one comes first.
+    ///
+    /// *Argument* of [`PruningRule::LaterClaims`]: a claim without a solution on the empty node has none next to other claims. Each is
+    /// searched alone once, with little work.
     pub(crate) fn later_claims(&self) -> Vec<ClaimIx> {
         if !self.rules.has(PruningRule::LaterClaims) {
             return Vec::new();
@@ -254,6 +247,9 @@ impl<'t, 's> Prune<'t, 's> {
     }
 
     /// Remembers that everything at one place was tried in vain.
+    ///
+    /// *Argument* of [`PruningRule::FailedStates`]: a state in which everything was tried without success is a fact about the remaining
+    /// devices. It holds wherever the state comes up again, also in another request or claim.
     pub(crate) fn failed(&mut self, assignment: &PartialAssignment<'_, 's>, place: Place, attempts: Attempts) {
         let Attempts { want, state, .. } = attempts;
         if let Some(state) = state.or_else(|| self.state(assignment, place, want)) {

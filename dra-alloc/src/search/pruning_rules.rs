@@ -1,40 +1,31 @@
 //! The pruning rules of the search, as a set that tests switch off one by one.
 
-/// Rule by which the search skips branches. All rules are on; tests switch them off.
+/// Rule by which the search skips a branch, with the sign of such a branch. All rules are on; tests switch them off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PruningRule {
-    /// A request with fewer free devices than it needs fails whatever is chosen, since free devices only get fewer. A device that
-    /// no check admits, or without the attribute of a constraint, is in no domain from the start.
+    /// An open request has fewer free devices than it still needs.
     ForwardChecking,
-    /// Requests that can only take devices of a set need at most as many as the set has places. An exclusive device is one place. A
-    /// shared one has what is left of a capacity, divided by the smallest share of any request.
+    /// Several requests together need more devices, or shares, than they have free (Hall bound).
     Pigeonhole,
-    /// All devices of a `matchAttribute` have one value, so that the two rules above hold among the holders of each value.
+    /// No value of a `matchAttribute` is left with which all open requests can be served.
     CommonValue,
-    /// The devices still needed take at least the smallest numbers of values among those left, which must fit into the free values. Each
-    /// must find a value of its own: a matching in a bipartite graph.
+    /// The open requests can't have different values of a `distinctAttribute`.
     AllDifferent,
-    /// Each further device takes at least the smallest amount that any of them takes of the counters of one name.
+    /// The remaining counters of one name are below the open requests' minimum use.
     CounterBound,
-    /// A value with `f` free devices serves at most `f / k` of the `matchAttribute`s that need `k` devices or more. The largest needs
-    /// are counted first, so that `k` is the smallest of the needs counted so far. A device with a list would be counted for each of its
-    /// values, so that lists are left out.
+    /// Several `matchAttribute`s together need more devices of one value than the values have.
     Packing,
-    /// The devices of a claim so far, and the fewest that its open requests can get, are more than an allocation may have. The search
-    /// of kube-scheduler ends such a branch early and skips further devices; those have no solution either, as only numbers decide.
+    /// The claim would get more devices than an allocation may have.
     ResultLimit,
-    /// Two devices that all requests, constraints and counters see as equal can be exchanged in a solution. If the branch with the
-    /// first one failed, every branch of the same request with the second one fails, here or below.
+    /// An interchangeable device was tried at this place.
     ValueSymmetry,
-    /// Two equal requests can exchange their devices, so that one of the two orders is enough: the first that the walk reaches. It
-    /// does not hold under a constraint that leaves its first device unchecked.
+    /// The branch only exchanges the devices of two interchangeable requests.
     VariableSymmetry,
-    /// A claim without a solution on the empty node has none next to other claims. Each is searched alone once, with little work.
+    /// A later claim has no solution even if nothing else is allocated.
     LaterClaims,
-    /// A risk is settled once a device that it needs is taken: the request can only fail. Then the bounds may look beyond it.
+    /// One of the first seven rules cuts the branch, beyond requests that can't end in an error any more.
     SettledRisks,
-    /// A state in which everything was tried without success is a fact about the remaining devices. It holds wherever the state
-    /// comes up again, also in another request or claim.
+    /// What is left is, up to exchanges, what was left when a search failed.
     FailedStates,
 }
 
@@ -58,6 +49,12 @@ impl PruningRules {
     #[cfg(test)]
     pub(crate) const fn from_start(bits: u16) -> Self {
         Self(bits | 1 << Self::COUNT)
+    }
+
+    /// Returns the set without a rule.
+    #[cfg(test)]
+    pub(crate) const fn without(self, rule: PruningRule) -> Self {
+        Self(self.0 & !(1 << rule as u16))
     }
 
     /// Returns the number of backtracks before pruning starts.
@@ -87,5 +84,7 @@ impl Default for PruningRules {
     }
 }
 
+#[cfg(test)]
+mod savings;
 #[cfg(test)]
 mod tests;

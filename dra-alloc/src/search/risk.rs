@@ -48,6 +48,9 @@ fn needed<'r>(table: &Table<'_>, alternative: AlternativeIx, risk: &'r Risk) -> 
 }
 
 /// Returns true if no request from a place on can end in an error while the devices are taken.
+///
+/// *Argument* of [`PruningRule::SettledRisks`](super::pruning_rules::PruningRule): a risk is settled once a device that it needs is
+/// taken, since the request can only fail then. So the bounds may look beyond it.
 pub(super) fn are_settled(table: &Table<'_>, risks: &Risks, (claim, request): Place, taken: &DeviceSet) -> bool {
     let is_settled = |alternative: AlternativeIx| {
         let risk = &risks[alternative];

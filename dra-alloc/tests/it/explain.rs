@@ -508,6 +508,7 @@ pub(crate) fn explained(cluster: &Cluster, claims: &[ResourceClaim]) -> Option<E
         .allocate(&cluster.state, &node("node-1"), claims, Budget::default())
         .unwrap()
         .explanation
+        .map(Arc::unwrap_or_clone)
 }
 
 /// Two constraints have the same attribute, and only the second one can't be satisfied.

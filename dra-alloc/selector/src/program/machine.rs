@@ -62,6 +62,8 @@ impl Program {
             machine.next += 1;
             machine.execute(*op)?;
         }
+        debug_assert_eq!(machine.stack.len(), 1, "a program leaves its answer alone on the stack");
+        debug_assert!(machine.returns.is_empty(), "each value of a bound name returns");
         machine.pop()
     }
 }
@@ -73,6 +75,7 @@ impl<'v> Machine<'_, 'v, '_> {
 
     /// Takes the last values, in order; the error is the first of them.
     fn pop_values(&mut self, count: usize) -> Result<Vec<Value<'v>>, Box<Fault>> {
+        debug_assert!(count <= self.stack.len(), "the values were put on the stack");
         let from = self.stack.len().saturating_sub(count);
         self.stack.drain(from..).collect()
     }
@@ -90,6 +93,7 @@ impl<'v> Machine<'_, 'v, '_> {
 
     /// Puts an answer in the place of the last one.
     fn replace(&mut self, answer: Answer<'v>) -> Result<(), Box<Fault>> {
+        debug_assert!(!self.stack.is_empty(), "there is an answer to replace");
         self.stack.pop();
         self.push(answer)
     }
@@ -156,17 +160,24 @@ impl<'v> Machine<'_, 'v, '_> {
             Op::Store(slot) => self.store(slot),
             Op::Defer(slot, target) => self.set(slot, Slot::Deferred(target)),
             Op::Return(slot) => {
+                debug_assert!(!self.returns.is_empty(), "a value is computed for an operation that waits");
                 self.store(slot);
                 self.next = self.returns.pop().unwrap_or(usize::MAX);
             }
-            Op::End => drop(self.loops.pop()),
+            Op::End => {
+                debug_assert!(!self.loops.is_empty(), "a loop that ends has begun");
+                self.loops.pop();
+            }
+            // A skip or a decision whose condition does not hold, and all that `execute` has done.
             _ => {}
         }
         Ok(())
     }
 
     fn place(&self, target: Target) -> usize {
-        self.program.places.get(target).copied().unwrap_or(usize::MAX)
+        let place = self.program.places.get(target).copied();
+        debug_assert!(place.is_some_and(|place| place <= self.program.ops.len()), "each target has a place");
+        place.unwrap_or(usize::MAX)
     }
 
     fn jump(&mut self, target: Target) {
@@ -183,12 +194,17 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     fn set(&mut self, slot: usize, content: Slot<'v>) {
+        debug_assert!(slot < self.slots.len(), "each variable has a slot");
         if let Some(slot) = self.slots.get_mut(slot) {
             *slot = content;
         }
     }
 
     fn local(&self, slot: usize) -> Answer<'v> {
+        debug_assert!(
+            matches!(self.slots.get(slot), Some(Slot::Answer(_))),
+            "a variable is read after it was computed"
+        );
         match self.slots.get(slot) {
             Some(Slot::Answer(answer)) => answer.clone(),
             _ => Ok(Value::Null),
@@ -196,6 +212,10 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     fn take(&mut self, slot: usize) -> Answer<'v> {
+        debug_assert!(
+            matches!(self.slots.get(slot), Some(Slot::Answer(_))),
+            "a variable is read after it was computed"
+        );
         match self.slots.get_mut(slot).map(|slot| std::mem::replace(slot, Slot::Answer(Ok(Value::Null)))) {
             Some(Slot::Answer(answer)) => answer,
             _ => Ok(Value::Null),
@@ -230,6 +250,7 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     fn close(&mut self) -> Answer<'v> {
+        debug_assert!(!self.chains.is_empty(), "a chain that ends has begun");
         let chain = self.chains.pop().unwrap_or(Chain::Plain);
         match (chain, self.pop()) {
             (Chain::Optional, Ok(value)) => value.held(),
@@ -385,7 +406,9 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     fn call(&mut self, call: usize) -> Result<(), Box<Fault>> {
+        debug_assert!(call < self.program.calls.len(), "the program has the calls that it makes");
         let Some(call) = self.program.calls.get(call) else { return Ok(()) };
+        debug_assert!(call.count <= self.stack.len(), "the arguments were put on the stack");
         let from = self.stack.len().saturating_sub(call.count);
         let answers = self.stack.get(from..).unwrap_or_default();
         if !call.guarded
@@ -432,6 +455,7 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     fn in_set(&mut self, set: usize) -> Answer<'v> {
+        debug_assert!(set < self.program.sets.len(), "the program has the sets that it reads");
         let item = self.pop()?;
         if matches!(item, Value::Version(_) | Value::Bytes(_) | Value::Format(_)) {
             return Err(Fault::unhashable(item.inner_type_name()));
@@ -463,6 +487,7 @@ impl<'v> Machine<'_, 'v, '_> {
 
     fn next_round(&mut self, first: usize, second: Option<usize>, done: Target) -> Result<(), Box<Fault>> {
         // A round does at most what stands between here and its end; many operations have no price.
+        debug_assert!(!self.loops.is_empty(), "a round is one of a loop");
         let operations = self.place(done).saturating_sub(self.next);
         let Some((key, value)) = self.loops.last_mut().and_then(Elements::next) else {
             self.jump(done);

@@ -353,6 +353,7 @@ impl Inventory {
         if index == self.slices.len() {
             self.slices.push(None);
         }
+        debug_assert!(matches!(self.slices.get(index), Some(None)), "the position has no slice");
         if let Some(entry) = self.slices.get_mut(index) {
             *entry = Some(slice);
         }
@@ -425,6 +426,7 @@ impl Inventory {
 
     /// Adds the slice at a position to the indexes.
     fn place(&mut self, index: SliceIndex) {
+        debug_assert!(matches!(self.slices.get(index), Some(Some(_))), "the position has a slice");
         let Some(slice) = self.slices.get(index).and_then(Option::as_ref) else { return };
         self.live = self.live.saturating_add(1);
         self.changes.add(slice, is_for_one_node(slice) && !self.is_pool_shared(slice));

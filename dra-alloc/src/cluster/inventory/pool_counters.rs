@@ -100,6 +100,7 @@ impl PoolCounters {
         for (name, counter) in self.sets.values().flat_map(|set| &set.counters) {
             let end = CounterNameIx::from(names.len());
             let number = *names.entry(name).or_insert(end);
+            debug_assert!(usize::from(*counter) < self.name_of.len(), "each counter has an amount");
             if let Some(place) = self.name_of.get_mut(usize::from(*counter)) {
                 *place = number;
             }

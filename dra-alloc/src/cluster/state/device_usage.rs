@@ -213,6 +213,7 @@ impl SharedUse {
         let is_it = |other: &HeldShare| other.holder == *holder && other.share == *share;
         let Some(removed) = self.shares.remove(hash(&share.id), is_it) else { return };
         for (capacity, amount) in &removed.share.consumed {
+            debug_assert!(self.consumed.contains_key(capacity), "a share that goes was counted");
             let Some(sum) = self.consumed.get_mut(capacity) else { continue };
             sum.amounts -= 1;
             // A sum that was too large is computed anew.

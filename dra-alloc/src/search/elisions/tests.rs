@@ -17,7 +17,7 @@ use crate::cluster::classes::Classes;
 use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
-use crate::explain::{Detail, EquivalentNodes, Explanation, Refused, Suggestion, explain};
+use crate::explain::{Detail, ExplainedStates, Explanation, Refused, Suggestion, explain};
 use crate::oracle::compare::numbered;
 use crate::oracle::history::{DRIVERS, Model, change, claim, classes, node};
 use crate::oracle::random::Random;
@@ -65,13 +65,13 @@ impl World {
         claims: &[ResourceClaim],
         elisions: Elisions,
     ) -> Vec<Option<Explanation>> {
-        self.explain_with(&EquivalentNodes::default(), inventory, state, claims, elisions)
+        self.explain_with(&ExplainedStates::default(), inventory, state, claims, elisions)
     }
 
     /// Explains the answer on each of some nodes, with the explanations of nodes before.
     fn explain_with(
         &self,
-        equivalent_nodes: &EquivalentNodes,
+        explained_states: &ExplainedStates,
         inventory: &Inventory,
         state: &AllocatedState,
         claims: &[ResourceClaim],
@@ -86,8 +86,9 @@ impl World {
             node.status = Some(NodeStatus { declared_features: Some(declared), ..NodeStatus::default() });
             let (outcome, effort) = allocate_on(&context, &plan, &node, None, Budget::work(STEPS)).ok()?;
             let plan = (elisions != Elisions::from_bits(0)).then_some(&plan);
-            let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted, equivalent_nodes };
-            explain(&context, Detail::Full, &refused, &node, &Meter::new(Budget::default()))
+            let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted, explained_states };
+            let explanation = explain(&context, Detail::Full, &refused, &node, &Meter::new(Budget::default()));
+            explanation.map(Arc::unwrap_or_clone)
         };
         (0..7).map(explain_on).collect()
     }
@@ -426,7 +427,7 @@ fn nodes_that_are_alike_have_the_explanation_of_each_alone() {
         for _ in 0..3 {
             let claims: Vec<_> = (0..random.pick(&[1, 1, 2])).map(|_| plain_claim(random)).collect();
             let plain = world.explain(&inventory, &state, &claims, Elisions::from_bits(0));
-            let kept = EquivalentNodes::default();
+            let kept = ExplainedStates::default();
             let alike = world.explain_with(&kept, &inventory, &state, &claims, Elisions::default());
             assert_eq!(alike, plain, "seed {seed}");
             let refused: BTreeSet<String> = plain.iter().flatten().map(Explanation::to_string).collect();

@@ -220,7 +220,7 @@ fn answer(verdict: &Verdict, form: WireForm, is_scored: bool) -> Result<Value, R
         fields.insert("stopped".to_owned(), json!(stopped));
     }
     if let (Some(explanation), Some(fields)) = (&verdict.explanation, answer.as_object_mut()) {
-        let explanation = json!({"summary": explanation.to_string(), "tree": explanation});
+        let explanation = json!({"summary": explanation.to_string(), "tree": &**explanation});
         fields.insert("explanation".to_owned(), explanation);
     }
     Ok(answer)

@@ -153,7 +153,7 @@ pub(crate) fn list(claims: &[Value]) -> Value {
 
 /// Returns the lines of a node: its first reason, or with full detail all reasons below its name.
 fn node_lines(node: &str, verdict: &Verdict, detail: Detail) -> Vec<String> {
-    let explanation = verdict.explanation.as_ref().filter(|_| detail == Detail::Full);
+    let explanation = verdict.explanation.as_deref().filter(|_| detail == Detail::Full);
     let tree = explanation.map(Explanation::tree).unwrap_or_default();
     let head = if verdict.outcome == Outcome::Unsatisfied && !tree.is_empty() {
         format!("  {node}:")

@@ -12,7 +12,7 @@
 
 #[cfg(test)]
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use dra_attrs::Gate;
 use k8s_openapi::api::core::v1::Node;
@@ -23,6 +23,8 @@ use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::pool_devices::PoolDevices;
 use crate::cluster::inventory::shape::KnownLens;
 use crate::cluster::inventory::sight::Sight;
+use crate::cluster::inventory::view::View;
+use crate::cluster::known_states::KnownStates;
 use crate::cluster::node_state::{NodeState, SharedUse};
 use crate::search::budget::{Effort, Meter};
 use crate::search::context::Context;
@@ -33,10 +35,10 @@ use crate::search::{Elision, lens_of, own_words};
 const MOST_STATES: usize = 256;
 
 /// Explanations of one attempt, by the state of the node.
-#[derive(Debug, Default)]
-pub(crate) struct EquivalentNodes {
+#[derive(Debug)]
+pub(crate) struct ExplainedStates {
     lens: OnceLock<KnownLens>,
-    known: Mutex<Vec<Known>>,
+    known: KnownStates<Known>,
     /// Number of explanations that were found.
     #[cfg(test)]
     found: AtomicUsize,
@@ -45,32 +47,49 @@ pub(crate) struct EquivalentNodes {
 /// Explanation of the nodes in one state, with its work.
 #[derive(Debug)]
 struct Known {
-    node: NodeKind,
-    explanation: Explanation,
+    explanation: Arc<Explanation>,
     work: u64,
+    /// Devices of the node, for the names; none if no device is listed.
+    devices: Devices,
 }
 
-/// State of a node, with the devices for the names.
-#[derive(Clone, Debug)]
-pub(super) struct NodeKind {
+type Devices = SmallVec<[Arc<PoolDevices>; 2]>;
+
+/// Node whose state tells its explanation.
+#[derive(Debug)]
+pub(super) struct ExplainedNode<'i> {
     state: NodeState,
-    devices: SmallVec<[Arc<PoolDevices>; 2]>,
-    /// True if no question copies slices: no device consumes counters or can be shared.
-    is_plain: bool,
+    view: View<'i>,
 }
 
-impl EquivalentNodes {
+impl Default for ExplainedStates {
+    fn default() -> Self {
+        Self {
+            lens: OnceLock::new(),
+            known: KnownStates::new(MOST_STATES),
+            #[cfg(test)]
+            found: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl ExplainedStates {
     /// Returns the explanation of a node in a state whose explanation is known, and counts its work. What is too much work is left
     /// to the node's own explanation.
-    pub(super) fn find(&self, node: &NodeKind, meter: &Meter<'_>) -> Option<Explanation> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Known { node: like, explanation, work } = known.iter().find(|known| known.node.state == node.state)?;
-        let is_within = meter.spare(Effort { work: *work, ..Effort::default() }).unwrap_or(false);
-        let mut explanation = is_within.then(|| explanation.clone())?;
-        explanation.reasons.iter_mut().for_each(|reason| rename(reason, like, node));
+    pub(super) fn find(&self, node: &ExplainedNode<'_>, meter: &Meter<'_>) -> Option<Arc<Explanation>> {
+        let known = self.known.find(&node.state)?;
+        if !meter.spare(Effort { work: known.work, ..Effort::default() }).unwrap_or(false) {
+            return None;
+        }
         #[cfg(test)]
         self.found.fetch_add(1, Ordering::Relaxed);
-        Some(explanation)
+        if known.devices.is_empty() {
+            return Some(Arc::clone(&known.explanation));
+        }
+        let mut explanation = Explanation::clone(&known.explanation);
+        let devices = node.devices();
+        explanation.reasons.iter_mut().for_each(|reason| rename(reason, &known.devices, &devices));
+        Some(Arc::new(explanation))
     }
 
     /// Returns the number of explanations that were found.
@@ -80,22 +99,24 @@ impl EquivalentNodes {
     }
 
     /// Remembers the explanation of a node, if it is that of all nodes in its state.
-    pub(super) fn remember(&self, node: NodeKind, explanation: &Explanation, work: u64) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < MOST_STATES && explanation.reasons.iter().all(|reason| is_of_state(reason, &node)) {
-            known.push(Known { node, explanation: explanation.clone(), work });
+    pub(super) fn remember(&self, node: ExplainedNode<'_>, explanation: &Arc<Explanation>, work: u64) {
+        // No question copies slices where no device consumes counters or can be shared.
+        let is_plain = node.view.pools().all(Pool::is_plain);
+        if explanation.reasons.iter().all(|reason| is_of_state(reason, is_plain)) {
+            let devices = if explanation.reasons.iter().any(lists_devices) { node.devices() } else { Devices::new() };
+            self.known.keep(node.state, Known { explanation: Arc::clone(explanation), work, devices });
         }
     }
 
     /// Reads the state of a node; `None` if something else may matter to the explanation.
-    pub(super) fn read(
+    pub(super) fn read<'i>(
         &self,
-        context: &Context<'_>,
+        context: &Context<'i>,
         plan: &Plan<'_>,
         node: &Node,
         meter: &Meter<'_>,
-    ) -> Option<NodeKind> {
-        let may_be_shared = context.elisions.has(Elision::EquivalentNodes)
+    ) -> Option<ExplainedNode<'i>> {
+        let may_be_shared = context.elisions.has(Elision::ExplainedStates)
             && context.gates.has(Gate::PartitionableDevices)
             && !context.selectors.fails_on_lists
             && meter.stop().is_none()
@@ -116,19 +137,25 @@ impl EquivalentNodes {
         let lens = self.lens.get_or_init(|| inventory.shapes().lens(lens_of(context, plan)));
         let first = own_words(context.profile, node, weight);
         let state = NodeState::read(first, inventory, &view, lens, context.state, SharedUse::Compared)?;
-        let devices = view.pools().map(|pool| Arc::clone(pool.devices())).collect();
-        Some(NodeKind { state, devices, is_plain: view.pools().all(Pool::is_plain) })
+        Some(ExplainedNode { state, view })
     }
 }
 
-/// Returns true if a reason is that of all nodes in the state of a node, but for the names of listed devices.
-fn is_of_state(reason: &Reason, node: &NodeKind) -> bool {
+impl ExplainedNode<'_> {
+    fn devices(&self) -> Devices {
+        self.view.pools().map(|pool| Arc::clone(pool.devices())).collect()
+    }
+}
+
+/// Returns true if a reason is that of all nodes in the state of a node, but for the names of listed devices. `is_plain` is true if
+/// the pools of the node are plain.
+fn is_of_state(reason: &Reason, is_plain: bool) -> bool {
     let is_its = match &reason.cause {
         Cause::Devices { rejection, .. } => !matches!(
             rejection,
             DeviceRejection::Error { .. } | DeviceRejection::HeldTwice { .. } | DeviceRejection::CapacityUsedUp { .. }
         ),
-        Cause::Together { .. } => node.is_plain,
+        Cause::Together { .. } => is_plain,
         Cause::NoDevices
         | Cause::Request { .. }
         | Cause::NoAlternative { .. }
@@ -142,15 +169,20 @@ fn is_of_state(reason: &Reason, node: &NodeKind) -> bool {
         | Cause::Pool { .. }
         | Cause::IncompletePool { .. } => false,
     };
-    is_its && reason.because.iter().all(|reason| is_of_state(reason, node))
+    is_its && reason.because.iter().all(|reason| is_of_state(reason, is_plain))
+}
+
+/// Returns true if a reason lists devices.
+fn lists_devices(reason: &Reason) -> bool {
+    let lists = matches!(&reason.cause, Cause::Devices { devices, .. } if !devices.is_empty());
+    lists || reason.because.iter().any(lists_devices)
 }
 
 /// Puts the devices of a node in the place of those of a node in the same state.
-fn rename(reason: &mut Reason, from: &NodeKind, to: &NodeKind) {
+fn rename(reason: &mut Reason, from: &Devices, to: &Devices) {
     if let Cause::Devices { devices, .. } = &mut reason.cause {
         devices.replace(|devices| {
-            let mut pools = from.devices.iter().zip(&to.devices);
-            let pool = pools.find(|(from, _)| Arc::ptr_eq(from, devices));
+            let pool = from.iter().zip(to).find(|(from, _)| Arc::ptr_eq(from, devices));
             Arc::clone(pool.map_or(devices, |(_, to)| to))
         });
     }

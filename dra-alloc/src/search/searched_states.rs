@@ -11,9 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-
-use hashbrown::HashTable;
+use std::sync::{Arc, OnceLock};
 
 use super::budget::Effort;
 use super::context::{Context, FailingSelectors};
@@ -26,8 +24,8 @@ use crate::cluster::inventory::lens::Lens;
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::shape::KnownLens;
 use crate::cluster::inventory::view::View;
+use crate::cluster::known_states::KnownStates;
 use crate::cluster::node_state::{NodeState, SharedUse};
-use crate::cluster::trie::hash;
 
 /// Largest number of searches that are remembered.
 const MOST_SEARCHES: usize = 1_024;
@@ -36,9 +34,9 @@ const LEAST_WORK: (u64, u64) = (64, 1);
 
 /// Searches of one attempt, with the states of the nodes that they were made on.
 #[derive(Debug)]
-pub(crate) struct EquivalentSearches {
+pub(crate) struct SearchedStates {
     lens: OnceLock<KnownLens>,
-    known: RwLock<HashTable<Arc<Search>>>,
+    known: KnownStates<Search>,
     /// Number of devices that may still be read in vain.
     credit: AtomicU64,
     least_work: (u64, u64),
@@ -47,25 +45,22 @@ pub(crate) struct EquivalentSearches {
 /// Search that has come to its end.
 #[derive(Debug)]
 pub(crate) struct Search {
-    hash: u64,
-    state: NodeState,
     /// Solution, as positions of devices.
     found: Option<(Vec<Chosen>, Selected)>,
     pub(crate) effort: Effort,
 }
 
-impl Default for EquivalentSearches {
+impl Default for SearchedStates {
     fn default() -> Self {
-        let (known, credit) = (RwLock::default(), AtomicU64::new(0));
+        let (known, credit) = (KnownStates::new(MOST_SEARCHES), AtomicU64::new(0));
         Self { lens: OnceLock::new(), known, credit, least_work: LEAST_WORK }
     }
 }
 
-impl EquivalentSearches {
+impl SearchedStates {
     /// Reads the state of a node if a search is known that may have been made on a node in that state.
     pub(super) fn read(&self, view: &View<'_>, table: &Table<'_>) -> Option<NodeState> {
-        let is_empty = self.known.read().unwrap_or_else(PoisonError::into_inner).is_empty();
-        if is_empty || !table.context.elisions.has(Elision::EquivalentSearches) || !self.pay(price(view)) {
+        if self.known.len() == 0 || !table.context.elisions.has(Elision::SearchedStates) || !self.pay(price(view)) {
             return None;
         }
         self.state(view, table)
@@ -91,8 +86,7 @@ impl EquivalentSearches {
 
     /// Returns the search that was made on a node in a state.
     pub(super) fn find(&self, state: &NodeState) -> Option<Arc<Search>> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.find(hash(state), |search| search.state == *state).cloned()
+        self.known.find(state)
     }
 
     /// Adds the work of a search that was not repeated to the credit.
@@ -109,23 +103,12 @@ impl EquivalentSearches {
         effort: Effort,
         solution: Option<Solution<'_>>,
     ) {
-        if !self.is_long(view, effort) || !table.context.elisions.has(Elision::EquivalentSearches) {
+        if !self.is_long(view, effort) || !table.context.elisions.has(Elision::SearchedStates) {
             return;
         }
         let Some(state) = state.or_else(|| self.state(view, table)) else { return };
         let found = solution.map(|Solution { chosen, selected }| (chosen.to_vec(), selected.clone()));
-        let search = Arc::new(Search { hash: hash(&state), state, found, effort });
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < MOST_SEARCHES {
-            let is_it = |other: &Arc<Search>| other.state == search.state;
-            known.entry(search.hash, is_it, |other| other.hash).or_insert_with(|| Arc::clone(&search));
-        }
-        self.saved(&search);
-    }
-
-    #[cfg(test)]
-    fn len(&self) -> usize {
-        self.known.read().unwrap().len()
+        self.saved(&self.known.keep(state, Search { found, effort }));
     }
 
     fn is_long(&self, view: &View<'_>, effort: Effort) -> bool {
