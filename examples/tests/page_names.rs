@@ -99,7 +99,7 @@ fn each_metric_is_in_the_sources() {
     let (_, table) = page.split_once("\n| program | metrics |\n").unwrap();
     let rows = table.split("\n\n").next().unwrap();
     let mut sources = String::new();
-    for folder in ["examples/src", "poolstatus/src", "readiness/src", "dra-alloc/node/src"] {
+    for folder in ["examples/src", "examples/live/src", "poolstatus/src", "readiness/src", "dra-alloc/node/src"] {
         add_sources(&root().join(folder), &mut sources);
     }
     let is_metric = |code: &&str| code.contains('_') && code.chars().all(|c| c.is_ascii_lowercase() || c == '_');
