@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use program::Run;
 
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 13] = [
     env!("CARGO_BIN_EXE_apiserver"),
     env!("CARGO_BIN_EXE_autoscaler"),
     env!("CARGO_BIN_EXE_driver"),
@@ -19,6 +19,7 @@ const PROGRAMS: [&str; 12] = [
     env!("CARGO_BIN_EXE_kubelet"),
     env!("CARGO_BIN_EXE_node-agent"),
     env!("CARGO_BIN_EXE_nominate"),
+    env!("CARGO_BIN_EXE_playground"),
     env!("CARGO_BIN_EXE_pool-status"),
     env!("CARGO_BIN_EXE_replay"),
     env!("CARGO_BIN_EXE_scheduler"),
