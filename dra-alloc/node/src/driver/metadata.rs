@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::cdi::{CdiDevice, CdiEdits, CdiError, CdiKind, CdiMount, CdiSpec};
 use super::claim::base_request;
+use super::ledger::HeldDevice;
 
 const KIND: &str = "DeviceMetadata";
 /// Directory of the files in a container.
@@ -171,8 +172,31 @@ impl MetadataRequest {
         }))
     }
 
+    /// Returns the requests of a claim with the devices that `driver` holds for it, without attributes, in their order.
+    ///
+    /// ```
+    /// use dra_node::driver::MetadataRequest;
+    /// use serde_json::{from_value, json};
+    /// let held = from_value::<Vec<_>>(json!([{"request": "gpu", "pool": "node-1", "device": "gpu-0"}]))?;
+    /// let requests = MetadataRequest::from_held("gpu.example.com", &held);
+    /// assert_eq!(requests[0].devices[0].name, "gpu-0");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn from_held(driver: &str, devices: &[HeldDevice]) -> Vec<Self> {
+        Self::of_devices(devices.iter().map(|held| {
+            let device = MetadataDevice {
+                driver: driver.to_owned(),
+                pool: held.pool.clone(),
+                name: held.device.clone(),
+                ..MetadataDevice::default()
+            };
+            (held.request.clone(), device)
+        }))
+    }
+
     /// Collects devices by their requests, in the order in which these come first.
-    pub(super) fn of_devices(devices: impl IntoIterator<Item = (String, MetadataDevice)>) -> Vec<Self> {
+    fn of_devices(devices: impl IntoIterator<Item = (String, MetadataDevice)>) -> Vec<Self> {
         let mut requests: Vec<Self> = Vec::new();
         for (name, device) in devices {
             match requests.iter_mut().find(|request| request.name == name) {

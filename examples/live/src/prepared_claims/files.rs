@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use dra_node::driver::{
-    CdiDevice, CdiSpec, DeviceMetadata, HeldDevice, Ledger, LedgerEntry, MetadataFile, MetadataOwner,
+    CdiDevice, CdiSpec, DeviceMetadata, HeldDevice, Ledger, LedgerEntry, MetadataFile, MetadataOwner, MetadataRequest,
 };
 use k8s_openapi::api::resource::v1::Device;
 use serde::Serialize;
@@ -97,7 +97,7 @@ impl<P: Plugin> PreparedClaims<P> {
             let pool = pools.iter().find(|found| found.name == pool)?;
             pool.devices.iter().find(|device| device.name == name)
         };
-        let mut requests = entry.metadata_requests(&self.settings.driver);
+        let mut requests = MetadataRequest::from_held(&self.settings.driver, &entry.devices);
         for device in requests.iter_mut().flat_map(|request| &mut request.devices) {
             let found = published(&device.pool, &device.name);
             device.attributes = found.and_then(|found| found.attributes.clone()).unwrap_or_default();

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::driver::claim::request_names;
-use crate::driver::metadata::{MetadataDevice, MetadataRequest};
 use crate::kubelet::PreparedDevice;
 
 /// Annotation of a claim from a template with its name in the pod.
@@ -140,18 +139,5 @@ impl LedgerEntry {
             cdi_ids: device.cdi_ids.clone(),
         };
         self.devices.iter().map(device).collect()
-    }
-
-    /// Returns the requests of a metadata document with the devices of `driver`, without attributes, in the order of the
-    /// allocation.
-    #[must_use]
-    pub fn metadata_requests(&self, driver: &str) -> Vec<MetadataRequest> {
-        let device = |held: &HeldDevice| {
-            let HeldDevice { request, pool, device, .. } = held;
-            let mut found = MetadataDevice::default();
-            (found.driver, found.pool, found.name) = (driver.to_owned(), pool.clone(), device.clone());
-            (request.clone(), found)
-        };
-        MetadataRequest::of_devices(self.devices.iter().map(device))
     }
 }

@@ -12,8 +12,8 @@ pub enum LedgerStep {
     WriteStarted,
     /// Set up the hardware for [`ClaimPlan::devices`].
     Setup,
-    /// Write the metadata files of the claim and the CDI specs that mount them, with [`LedgerEntry::metadata_requests`], unless
-    /// they are there with these contents. Only with [`super::NodeContext::with_metadata`].
+    /// Write the metadata files of the claim and the CDI specs that mount them, with the devices of its entry, unless they are
+    /// there with these contents. Only with [`super::NodeContext::with_metadata`].
     WriteMetadata,
     /// Write the CDI spec file of the claim, with [`ClaimPlan::devices`].
     WriteCdi,

@@ -1,8 +1,8 @@
 //! Ledger: the table of decisions, the checkpoint, and start-up.
 
 use dra_node::driver::{
-    ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerError, LedgerStep, LookedUpClaim, NodeContext,
-    PrepareClaimError, StartAction,
+    ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerError, LedgerStep, LookedUpClaim, MetadataRequest,
+    NodeContext, PrepareClaimError, StartAction,
 };
 use dra_node::kubelet::ClaimRef;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -102,7 +102,7 @@ fn metadata_is_written_before_the_claim_is_prepared_and_removed_with_it() {
     let entry = &ledger.entries()["u1"];
     assert_eq!(entry.pod_claim_name.as_deref(), Some("train"), "the files can be made anew without the API server");
     assert_eq!(
-        json!(entry.metadata_requests(DRIVER)),
+        json!(MetadataRequest::from_held(DRIVER, &entry.devices)),
         json!([{"name": "gpu", "devices": [{"driver": DRIVER, "pool": "p", "name": "a"}]}])
     );
     let again = ledger.plan_prepare(&node, &asked(), Some(&wanted), NOW).unwrap();

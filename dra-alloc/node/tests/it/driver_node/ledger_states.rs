@@ -120,7 +120,7 @@ impl World {
                     self.cdi.insert(uid);
                 }
                 LedgerStep::WriteMetadata => {
-                    assert_eq!(ledger.entries()[uid].metadata_requests(DRIVER).len(), 1);
+                    assert_eq!(ledger.entries()[uid].devices.len(), 1);
                     self.metadata.as_mut().unwrap().insert(uid);
                 }
                 LedgerStep::RemoveMetadata => {

@@ -40,8 +40,8 @@ use plugins::Plugins;
 use pods::Subject;
 use tokio::time::Instant;
 
-use super::Args;
 use super::agent::{Agent, AgentError};
+use super::args::Args;
 use super::line::Line;
 use dra_live::state_file::StateFile;
 
