@@ -2,13 +2,10 @@
 //! stands beside its `main.rs`.
 
 pub mod candidates;
-pub mod causes;
 pub mod claim_store;
 pub mod cluster_args;
 pub mod eviction_preview;
 pub mod feature_gates;
-#[cfg(feature = "grpc")]
-pub mod grpc_api;
 pub mod held_twice;
 pub mod instant;
 pub mod lint;
@@ -31,7 +28,6 @@ pub mod random;
 pub mod release_args;
 pub mod room;
 pub mod simulation;
-pub mod state_file;
 pub mod sysfs;
 pub mod table;
 pub mod workload;

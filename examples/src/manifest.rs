@@ -48,8 +48,8 @@ use tree::{OnlyIn, Tree, fields_only_in};
 pub(crate) use tree::{only_in, path_text};
 
 use crate::candidates::is_pending;
-use crate::objects::allocation_part;
 use crate::quoted::{QUOTE, quoted};
+use dra_live::allocation_part::allocation_part;
 
 /// Programs that read kinds which others ignore.
 const USERS: [(&str, &str); 21] = [

@@ -16,7 +16,7 @@ use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use poolstatus::kep;
-use serde_json::{Error, Value, json};
+use serde_json::{Error, Value};
 use serde_path_to_error::Error as PathError;
 
 /// Kubernetes object that several programs read.
@@ -34,24 +34,6 @@ pub trait KubeObject: Sized {
     /// assert_eq!(error.path().to_string(), "spec.taints[0].key");
     /// ```
     fn from_json(json: Value) -> Result<Self, PathError<Error>>;
-}
-
-/// Returns the part of a claim that holds devices: its identity, allocation and reservations. `None` if it has no
-/// allocation. Where a claim can't be read for other fields, this part may be.
-#[must_use]
-pub fn allocation_part(claim: &Value) -> Option<Value> {
-    let field = |path: &str| claim.pointer(path).cloned().unwrap_or_default();
-    let allocation = claim.pointer("/status/allocation").filter(|allocation| !allocation.is_null())?;
-    Some(json!({
-        "metadata": {
-            "namespace": field("/metadata/namespace"),
-            "name": field("/metadata/name"),
-            "uid": field("/metadata/uid"),
-            "resourceVersion": field("/metadata/resourceVersion"),
-        },
-        "spec": {},
-        "status": {"allocation": allocation, "reservedFor": field("/status/reservedFor")},
-    }))
 }
 
 macro_rules! kube_objects {

@@ -1,11 +1,12 @@
 //! Output of programs: answers to stdout, everything else to stderr; exit status 0, 1 or 2 as [`program`] says.
 
-use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use dra_live::say::is_obeyed;
+pub use dra_live::say::{escaped, one_line, say};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -90,43 +91,6 @@ pub fn put_styled(text: &str) -> Result<(), OutputError> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(OutputError::Write)
 }
 
-/// Returns a text with control characters escaped, which a terminal would obey. Line feeds and tabs stay.
-///
-/// ```
-/// use examples::output::escaped;
-/// assert_eq!(escaped("a\u{1b}[31mRED\u{7}\n"), "a\\u{1b}[31mRED\\u{7}\n");
-/// ```
-#[must_use]
-pub fn escaped(text: &str) -> Cow<'_, str> {
-    escape(text, |character| is_obeyed(character) && !matches!(character, '\n' | '\t'))
-}
-
-/// Returns a text of somebody else as one line, with all control characters escaped.
-#[must_use]
-pub fn one_line(text: &str) -> Cow<'_, str> {
-    escape(text, is_obeyed)
-}
-
-/// Returns true for control characters, and for those that change the direction of a text.
-fn is_obeyed(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_escaped) {
-        return Cow::Borrowed(text);
-    }
-    let mut written = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_escaped(character) {
-            written.extend(character.escape_default());
-        } else {
-            written.push(character);
-        }
-    }
-    Cow::Owned(written)
-}
-
 /// Returns an object as indented JSON, in which all control characters are escaped.
 ///
 /// # Errors
@@ -185,9 +149,4 @@ pub fn as_yaml(objects: &[Value]) -> Result<String, OutputError> {
         }
     }
     Ok(text)
-}
-
-/// Writes a line to stderr, with control characters escaped. Ignores failures, which could not be reported anywhere else.
-pub fn say(line: &impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "{}", escaped(&line.to_string()));
 }

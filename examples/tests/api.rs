@@ -302,7 +302,7 @@ fn names_are_unique() {
 
 #[test]
 fn every_item_has_a_user() {
-    let programs = words_of(&["examples/src", "benches"]);
+    let programs = words_of(&["examples/src", "examples/live/src", "benches"]);
     let pages = words_of_pages();
     let libraries: BTreeMap<&str, BTreeSet<String>> =
         LIBRARIES.iter().map(|(library, folder)| (*library, words_of(&[&format!("{folder}/src")]))).collect();

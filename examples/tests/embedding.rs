@@ -32,9 +32,17 @@ fn a_driver_is_short() {
     let program = program(EMBEDDING, "A DRA driver on its node");
     let count = lines(program).len();
     assert!((100..MAX_LINES).contains(&count), "{count} lines");
-    for import in program.lines().filter(|line| line.contains("examples::")) {
-        assert_eq!(import, "use examples::state_file::{FileLock, StateFile};", "nothing else is copied");
-    }
+    assert!(!program.contains("examples::"), "nothing is copied");
+}
+
+#[test]
+fn a_whole_driver_is_short_and_the_one_that_is_tested() {
+    let (_, chapter) = EMBEDDING.split_once("## A whole DRA driver\n").unwrap();
+    let (_, shown) = chapter.split_once("```rust,ignore\n").unwrap();
+    let (shown, _) = shown.split_once("\n```").unwrap();
+    assert_eq!(shown, include_str!("../live/src/bin/gpu_driver/main.rs").trim_end());
+    let count = lines(shown).len();
+    assert!((50..MAX_LINES).contains(&count), "{count} lines");
 }
 
 #[test]

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use examples::live::cluster_view::ClusterView as Objects;
+use dra_live::cluster_view::ClusterView as Objects;
+use dra_live::watching::Change;
 use examples::live::kept_list::{Changed, KeptList};
-use examples::live::watching::Change;
 use examples::random::Random;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};

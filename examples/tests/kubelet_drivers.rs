@@ -12,8 +12,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use examples::grpc_api::dra::{NodePrepareResourceResponse, NodePrepareResourcesResponse};
-use examples::grpc_api::registration::PluginInfo;
+use dra_live::grpc::api::dra::{NodePrepareResourceResponse, NodePrepareResourcesResponse};
+use dra_live::grpc::api::registration::PluginInfo;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use kube::Api;

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::pods::PodExplanation;
+use dra_live::touched::Nodes;
 use examples::live::kinds::{KindName, Kinds};
-use examples::live::touched::Nodes;
 use examples::placing::{NoNode, NodeVerdict, Rank};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{from_value, json};

@@ -20,7 +20,7 @@ use dra_alloc::Profile;
 use dra_alloc::claim_controller::ClaimController;
 use dra_alloc::driver::Ledger;
 use dra_alloc::pods::PodOptions;
-use examples::live::controller_calls::finish;
+use dra_live::controller_calls::finish;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;

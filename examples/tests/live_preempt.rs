@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use dra_alloc::claim_controller::ClaimController;
 use dra_alloc::pods::PodOptions;
 use dra_attrs::Profile;
-use examples::live::controller_calls::finish;
+use dra_live::controller_calls::finish;
 use examples::random::Random;
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;

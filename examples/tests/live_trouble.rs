@@ -5,6 +5,7 @@
 mod recorder;
 mod stand_in;
 
+use examples::live::cluster::connect;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -12,10 +13,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use dra_live::failure::LiveError;
+use dra_live::lease::work_alone;
 use examples::cluster_args::{ClusterArgs, ClusterPlace, LeaseArgs};
-use examples::live::connect::Cluster;
-use examples::live::failure::LiveError;
-use examples::live::lease::work_alone;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
@@ -172,7 +172,7 @@ async fn a_lease_is_renewed_while_decisions_take_all_threads() {
     let server = server().await;
     let mut place = ClusterPlace::default();
     place.server = Some(server.url.clone());
-    let cluster = Cluster::connect("test", &ClusterArgs::from(place)).await.unwrap();
+    let cluster = connect("test", &ClusterArgs::from(place)).await.unwrap();
     let flags = LeaseFlags::parse_from(["test", "--lease-seconds", "1"]);
     let mut renewed = 0;
     let work = async || {
@@ -181,7 +181,7 @@ async fn a_lease_is_renewed_while_decisions_take_all_threads() {
         renewed = counted.join().unwrap();
         Ok::<(), LiveError>(())
     };
-    work_alone(&cluster, &flags.lease, "test", work).await.unwrap();
+    work_alone(&cluster, &flags.lease.terms(), "test", work).await.unwrap();
     assert!(renewed >= 4, "{renewed} renewals in three seconds");
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use program::Run;
 
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 13] = [
     env!("CARGO_BIN_EXE_apiserver"),
     env!("CARGO_BIN_EXE_autoscaler"),
     env!("CARGO_BIN_EXE_driver"),
@@ -19,6 +19,7 @@ const PROGRAMS: [&str; 12] = [
     env!("CARGO_BIN_EXE_kubelet"),
     env!("CARGO_BIN_EXE_node-agent"),
     env!("CARGO_BIN_EXE_nominate"),
+    env!("CARGO_BIN_EXE_playground"),
     env!("CARGO_BIN_EXE_pool-status"),
     env!("CARGO_BIN_EXE_replay"),
     env!("CARGO_BIN_EXE_scheduler"),
@@ -99,7 +100,7 @@ fn each_metric_is_in_the_sources() {
     let (_, table) = page.split_once("\n| program | metrics |\n").unwrap();
     let rows = table.split("\n\n").next().unwrap();
     let mut sources = String::new();
-    for folder in ["examples/src", "poolstatus/src", "readiness/src", "dra-alloc/node/src"] {
+    for folder in ["examples/src", "examples/live/src", "poolstatus/src", "readiness/src", "dra-alloc/node/src"] {
         add_sources(&root().join(folder), &mut sources);
     }
     let is_metric = |code: &&str| code.contains('_') && code.chars().all(|c| c.is_ascii_lowercase() || c == '_');

@@ -14,6 +14,7 @@ fuzz_target!(|text: &str| {
     let owner = MetadataOwner {
         driver: "gpu.example.com",
         plugin_dir: "/plugins",
+        cdi_dir: "/var/run/cdi",
         namespace: "ns",
         claim: text,
         uid: "u",

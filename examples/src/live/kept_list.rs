@@ -10,9 +10,9 @@ use k8s_openapi::jiff::Timestamp;
 use nnn::PodKey;
 use nnn::view::{AutoscalerNode, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, PodClass};
 
-use super::cluster_view::{ClusterView as Objects, place};
-use super::touched::{Nodes, Place, Touched};
 use crate::candidates::claims_of;
+use dra_live::cluster_view::{ClusterView as Objects, place};
+use dra_live::touched::{Nodes, Place, Touched};
 
 /// List that is kept.
 #[derive(Debug)]

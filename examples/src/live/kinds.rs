@@ -20,8 +20,8 @@ use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimSpec};
 use nnn::memory::PodUsage;
 use serde::Serialize;
 
-use super::touched::Nodes;
 use crate::placing::{NoNode, NodeVerdict, Rank};
+use dra_live::touched::Nodes;
 
 /// Largest number of kinds that are remembered. The one that was not asked about for longest goes first.
 const MOST: usize = 32;

@@ -10,9 +10,9 @@ use poolstatus::{kep, validate_status};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::failure::{Trouble, text, trouble};
-use super::retry::answered;
 use crate::manifest::PoolStatusRequest;
+use dra_live::failure::{Trouble, text, trouble};
+use dra_live::retry::answered;
 
 /// Outcome of the write of a status.
 #[derive(Clone, Debug, PartialEq)]

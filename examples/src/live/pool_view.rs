@@ -11,12 +11,12 @@ use kube::Resource;
 use kube::runtime::watcher::{Config, Event};
 use poolstatus::{InputKind, PoolIndex, PoolIndexEvent, kep};
 
-use super::connect::Cluster;
-use super::failure::LiveError;
-use super::lists::{List, Step};
-use super::watching::{Change, Watches};
 use crate::manifest::PoolStatusRequest;
 use crate::output::say;
+use dra_live::connect::Cluster;
+use dra_live::failure::LiveError;
+use dra_live::lists::{List, Step};
+use dra_live::watching::{Change, Watches};
 
 /// Kinds from which a status is computed.
 const INPUTS: [InputKind; 3] = [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules];

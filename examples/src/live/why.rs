@@ -11,14 +11,14 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::Serialize;
 
-use super::cluster_view::ClusterView;
-use super::now;
 use crate::candidates::{candidates, claims_of, is_pending};
 use crate::manifest::name_of;
 use crate::output::{Format, OutputError, as_json, as_yaml};
 use crate::placing::{NoNode, Preference, best_node, with_deadline};
 use crate::plan::{Devices, TermAnswer, terms_of_claims};
 use crate::preempt::{RuledRoom, Who, WhoGoes};
+use dra_live::cluster_view::ClusterView;
+use dra_live::now;
 
 /// Scheduler that is asked, before it knows about what.
 #[derive(Debug)]

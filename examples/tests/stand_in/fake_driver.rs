@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use examples::grpc_api::dra::dra_plugin_server::{DraPlugin, DraPluginServer};
-use examples::grpc_api::dra::{
+use dra_live::grpc::api::dra::dra_plugin_server::{DraPlugin, DraPluginServer};
+use dra_live::grpc::api::dra::{
     Claim, Device, NodePrepareResourceResponse, NodePrepareResourcesRequest, NodePrepareResourcesResponse,
     NodeUnprepareResourceResponse, NodeUnprepareResourcesRequest, NodeUnprepareResourcesResponse,
 };

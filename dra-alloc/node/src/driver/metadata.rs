@@ -19,12 +19,11 @@ use serde_json::Value;
 
 use super::cdi::{CdiDevice, CdiEdits, CdiError, CdiKind, CdiMount, CdiSpec};
 use super::claim::base_request;
+use super::ledger::HeldDevice;
 
 const KIND: &str = "DeviceMetadata";
 /// Directory of the files in a container.
 const IN_CONTAINER: &str = "/var/run/kubernetes.io/dra-device-attributes";
-/// Directory of the files in the driver's plugin directory.
-const ON_HOST: &str = "dra-device-metadata";
 const CDI_CLASS: &str = "metadata";
 /// First minor version of Kubernetes with [`MetadataVersion::V1beta1`].
 const V1BETA1_SINCE: u32 = 37;
@@ -162,17 +161,47 @@ fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(val
 impl MetadataRequest {
     /// Returns the requests of a claim with the devices of its results, without attributes, in the order of the results.
     pub fn from_results<'a>(results: impl IntoIterator<Item = &'a DeviceRequestAllocationResult>) -> Vec<Self> {
-        let mut requests: Vec<Self> = Vec::new();
-        for result in results {
+        Self::of_devices(results.into_iter().map(|result| {
             let device = MetadataDevice {
                 driver: result.driver.clone(),
                 pool: result.pool.clone(),
                 name: result.device.clone(),
                 ..MetadataDevice::default()
             };
-            match requests.iter_mut().find(|request| request.name == result.request) {
+            (result.request.clone(), device)
+        }))
+    }
+
+    /// Returns the requests of a claim with the devices that `driver` holds for it, without attributes, in their order.
+    ///
+    /// ```
+    /// use dra_node::driver::MetadataRequest;
+    /// use serde_json::{from_value, json};
+    /// let held = from_value::<Vec<_>>(json!([{"request": "gpu", "pool": "node-1", "device": "gpu-0"}]))?;
+    /// let requests = MetadataRequest::from_held("gpu.example.com", &held);
+    /// assert_eq!(requests[0].devices[0].name, "gpu-0");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn from_held(driver: &str, devices: &[HeldDevice]) -> Vec<Self> {
+        Self::of_devices(devices.iter().map(|held| {
+            let device = MetadataDevice {
+                driver: driver.to_owned(),
+                pool: held.pool.clone(),
+                name: held.device.clone(),
+                ..MetadataDevice::default()
+            };
+            (held.request.clone(), device)
+        }))
+    }
+
+    /// Collects devices by their requests, in the order in which these come first.
+    fn of_devices(devices: impl IntoIterator<Item = (String, MetadataDevice)>) -> Vec<Self> {
+        let mut requests: Vec<Self> = Vec::new();
+        for (name, device) in devices {
+            match requests.iter_mut().find(|request| request.name == name) {
                 Some(request) => request.devices.push(device),
-                None => requests.push(Self { name: result.request.clone(), devices: vec![device] }),
+                None => requests.push(Self { name, devices: vec![device] }),
             }
         }
         requests
@@ -281,6 +310,8 @@ pub struct MetadataOwner<'a> {
     pub driver: &'a str,
     /// Plugin directory of the driver on the host.
     pub plugin_dir: &'a str,
+    /// Directory of CDI specs: [`CdiSpec::DIRECTORY`], unless the runtime reads another one.
+    pub cdi_dir: &'a str,
     /// Namespace of the claim.
     pub namespace: &'a str,
     /// Name of the claim.
@@ -334,7 +365,7 @@ impl MetadataOwner<'_> {
     /// ```
     /// use dra_node::driver::MetadataOwner;
     /// let owner = MetadataOwner {
-    ///     driver: "gpu.example.com", plugin_dir: "/var/lib/kubelet/plugins/gpu.example.com",
+    ///     driver: "gpu.example.com", plugin_dir: "/var/lib/kubelet/plugins/gpu.example.com", cdi_dir: "/var/run/cdi",
     ///     namespace: "default", claim: "train-x7k2p", uid: "5f1c", pod_claim_name: Some("train"),
     /// };
     /// let file = owner.file("gpu/large")?;
@@ -347,7 +378,7 @@ impl MetadataOwner<'_> {
     /// # Errors
     /// A name is not one of CDI, or can't be part of a path.
     pub fn file(&self, request: &str) -> Result<MetadataFile, MetadataPathError> {
-        let Self { driver, plugin_dir, namespace, claim, uid, pod_claim_name } = *self;
+        let Self { driver, plugin_dir, cdi_dir, namespace, claim, uid, pod_claim_name } = *self;
         let request = base_request(request);
         let names = [
             ("driver", driver),
@@ -367,10 +398,13 @@ impl MetadataOwner<'_> {
             None => format!("resourceclaims/{claim}"),
         };
         Ok(MetadataFile {
-            host_path: format!("{plugin_dir}/{ON_HOST}/{namespace}_{claim}_{uid}/{request}/metadata.json"),
+            host_path: format!(
+                "{plugin_dir}/{}/{namespace}_{claim}_{uid}/{request}/metadata.json",
+                MetadataFile::HOST_DIRECTORY
+            ),
             container_path: format!("{IN_CONTAINER}/{claim_dir}/{request}/{driver}-metadata.json"),
             cdi_id: cdi_kind.device_id(&cdi_device)?,
-            cdi_file: format!("{}/{driver}_{CDI_CLASS}_{cdi_device}.json", CdiSpec::DIRECTORY),
+            cdi_file: format!("{cdi_dir}/{driver}_{CDI_CLASS}_{cdi_device}.json"),
             cdi_kind,
             cdi_device,
         })
@@ -387,6 +421,52 @@ impl MetadataOwner<'_> {
         let names = with_devices.map(|request| base_request(&request.name)).filter(|name| seen.insert(*name));
         names.map(|name| self.file(name)).collect()
     }
+
+    /// Returns the files of a claim, each with its document: that of one request, in generation 1. Requests without devices of
+    /// the driver have none.
+    ///
+    /// ```
+    /// use dra_node::driver::{MetadataOwner, MetadataRequest};
+    /// use serde_json::{from_value, json};
+    /// let owner = MetadataOwner {
+    ///     driver: "gpu.example.com", plugin_dir: "/plugins", cdi_dir: "/var/run/cdi",
+    ///     namespace: "default", claim: "train", uid: "5f1c", pod_claim_name: None,
+    /// };
+    /// let request = |name| json!({"name": name, "devices": [{"driver": "gpu.example.com", "pool": "p", "name": name}]});
+    /// let requests: Vec<MetadataRequest> = from_value(json!([request("gpu"), request("more")]))?;
+    /// let documents = owner.documents(&requests)?;
+    /// assert_eq!(documents.len(), 2);
+    /// assert_eq!(documents[1].1.requests, requests[1..], "a container sees the devices of its request");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A name is not one of CDI, or can't be part of a path.
+    pub fn documents(
+        &self,
+        requests: &[MetadataRequest],
+    ) -> Result<Vec<(MetadataFile, DeviceMetadata)>, MetadataPathError> {
+        let own_devices = |request: &MetadataRequest| MetadataRequest {
+            name: request.name.clone(),
+            devices: request.devices.iter().filter(|device| device.driver == self.driver).cloned().collect(),
+        };
+        let document = |file: &MetadataFile| DeviceMetadata {
+            metadata: ClaimMetadata {
+                name: self.claim.to_owned(),
+                namespace: self.namespace.to_owned(),
+                uid: self.uid.to_owned(),
+                generation: DeviceMetadata::next_generation(None),
+            },
+            pod_claim_name: self.pod_claim_name.map(str::to_owned),
+            requests: requests
+                .iter()
+                .filter(|request| file.cdi_device == format!("{}_{}", self.uid, base_request(&request.name)))
+                .map(own_devices)
+                .filter(|request| !request.devices.is_empty())
+                .collect(),
+        };
+        Ok(self.files(requests)?.into_iter().map(|file| (file.clone(), document(&file))).collect())
+    }
 }
 
 fn is_path_part(name: &str) -> bool {
@@ -394,6 +474,37 @@ fn is_path_part(name: &str) -> bool {
 }
 
 impl MetadataFile {
+    /// Directory of the files in the driver's plugin directory. It has a folder for each claim.
+    pub const HOST_DIRECTORY: &str = "dra-device-metadata";
+
+    /// Returns the UID of the claim that a folder in [`MetadataFile::HOST_DIRECTORY`] belongs to, so that files are removed also
+    /// when nothing else of the claim is known any more.
+    ///
+    /// ```
+    /// use dra_node::driver::MetadataFile;
+    /// assert_eq!(MetadataFile::claim_of_folder("default_train_5f1c"), Some("5f1c"));
+    /// assert_eq!(MetadataFile::claim_of_folder("lost+found"), None);
+    /// ```
+    #[must_use]
+    pub fn claim_of_folder(name: &str) -> Option<&str> {
+        let (_, rest) = name.split_once('_')?;
+        rest.split_once('_').map(|(_, uid)| uid).filter(|uid| !uid.is_empty())
+    }
+
+    /// Returns the UID of the claim that a file in the CDI directory belongs to; `None` for a file of other kinds.
+    ///
+    /// ```
+    /// use dra_node::driver::MetadataFile;
+    /// let claim_of = |name| MetadataFile::claim_of_cdi_file("gpu.example.com", name);
+    /// assert_eq!(claim_of("gpu.example.com_metadata_5f1c_gpu.json"), Some("5f1c"));
+    /// assert_eq!(claim_of("nic.example.com_metadata_5f1c_nic.json"), None);
+    /// ```
+    #[must_use]
+    pub fn claim_of_cdi_file<'a>(driver: &str, name: &'a str) -> Option<&'a str> {
+        let rest = name.strip_prefix(driver)?.strip_prefix('_')?.strip_prefix(CDI_CLASS)?.strip_prefix('_')?;
+        rest.strip_suffix(".json")?.split_once('_').map(|(uid, _)| uid)
+    }
+
     /// Returns the CDI spec that mounts the file into containers, read-only.
     ///
     /// # Errors

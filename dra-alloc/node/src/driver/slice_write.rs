@@ -1,5 +1,7 @@
 //! One write of a reconciliation.
 
+use std::fmt;
+
 use dra_attrs::Index;
 use dra_device::internal::name_of;
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -48,6 +50,20 @@ impl SliceWrite {
         match self {
             Self::Delete { .. } => None,
             Self::Update { slice, .. } | Self::Create { slice, .. } => Some(slice),
+        }
+    }
+}
+
+/// Shows the write for people: `create s-1 (generation 2)`.
+impl fmt::Display for SliceWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let with_generation = |verb: &str, slice: &ResourceSlice| {
+            format!("{verb} {} (generation {})", name_of(slice), slice.spec.pool.generation)
+        };
+        match self {
+            Self::Delete { name, .. } => write!(f, "delete {name}"),
+            Self::Update { slice, .. } => f.write_str(&with_generation("update", slice)),
+            Self::Create { slice, .. } => f.write_str(&with_generation("create", slice)),
         }
     }
 }

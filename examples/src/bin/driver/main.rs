@@ -5,16 +5,11 @@
 //! `--stored`, only slices that must be written are printed, and each write is a line on stderr. With `--check`, slices
 //! that the API server would reject or change are not printed; their problems go to stderr.
 
-#[cfg(feature = "live")]
-mod live;
-#[cfg(not(feature = "live"))]
-#[path = "no_live.rs"]
-mod live;
 mod migrate;
 mod node;
 mod publish;
+mod survey;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,19 +18,13 @@ use clap::{ArgGroup, Parser, ValueEnum};
 use dra_alloc::DroppedField;
 use dra_alloc::driver::SliceWrite;
 use dra_alloc::validate::{ApiServer, PublishError, Write};
-use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
-use dra_attrs::{
-    Component, FieldErrors, FullyQualifiedName, GateError, NameFormat, PciAddress, PciAddressError, Profile, Scalar,
-    StandardAttribute, Sysfs, SysfsError, VendorDriver, check_device_attributes,
-};
+use dra_attrs::{Component, FieldErrors, FullyQualifiedName, GateError, NameFormat, Profile, VendorDriver};
+use dra_live::slice_lines::slice_lines;
 use examples::feature_gates::{DEVICE_GATES, feature_gates};
-use examples::machine::{Machine, MachineError};
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use examples::release_args::ReleaseArgs;
-use examples::sysfs::SysfsDir;
-use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
-
-const KIND: &str = "kind";
+use k8s_openapi::api::resource::v1::ResourceSlice;
+use survey::{KIND, Survey};
 
 /// Prints the resource slices that a DRA driver would publish for the PCI devices of a machine
 #[derive(Debug, Parser)]
@@ -106,31 +95,12 @@ enum Output {
     Json,
 }
 
-/// Kind of device that the driver publishes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Gpu,
-    Accelerator,
-    Nic,
-    Nvme,
-}
-
-/// Devices found on a machine, with remarks.
-#[derive(Debug, Default)]
-struct Survey {
-    devices: Vec<Device>,
-    others: usize,
-    notes: Vec<String>,
-}
-
 #[derive(Debug, thiserror::Error)]
 enum DriverError {
     #[error(transparent)]
-    Machine(#[from] MachineError),
+    Machine(#[from] survey::SurveyError),
     #[error(transparent)]
     Slices(#[from] publish::PublishingError),
-    #[error("no PCI bus: {place}/{}: {}", error.path, error.reason)]
-    NoBus { place: String, error: SysfsError },
     #[error("objects of the manifests that can't be read: {0}")]
     Unread(usize),
     #[error("--feature-gates: {0}")]
@@ -187,7 +157,7 @@ fn run(args: &Args) -> Result<(), DriverError> {
         pass.writes.iter().try_for_each(|write| check(write, &stored.slices, server, args.all_problems))?;
     }
     if !args.stored.is_empty() {
-        publish::lines(&pass).iter().for_each(note);
+        slice_lines(&pass).iter().for_each(note);
     }
     let slices: Vec<&ResourceSlice> = pass.writes.iter().filter_map(SliceWrite::slice).collect();
     for slice in &slices {
@@ -259,139 +229,6 @@ fn node_name(text: &str) -> Result<String, String> {
 fn driver_name(text: &str) -> Result<String, String> {
     let attribute = format!("{text}/{KIND}");
     FullyQualifiedName::parse(&attribute).map(|name| name.domain().to_owned()).map_err(|error| error.to_string())
-}
-
-impl MachineArgs {
-    /// Returns the name of the machine that is read.
-    fn place(&self) -> String {
-        self.capture.clone().unwrap_or_else(|| self.sysfs.display().to_string())
-    }
-
-    const fn form(&self) -> NumaForm {
-        if self.list { NumaForm::LocalNodes } else { NumaForm::Scalar }
-    }
-}
-
-impl Kind {
-    /// Returns the kind for a base class and, for storage, subclass.
-    const fn of_class(class: u32) -> Option<Self> {
-        match (class >> 16, (class >> 8) & 0xff) {
-            (0x01, 0x08) => Some(Self::Nvme),
-            (0x02, _) => Some(Self::Nic),
-            (0x03, _) => Some(Self::Gpu),
-            (0x12, _) => Some(Self::Accelerator),
-            _ => None,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Gpu => "gpu",
-            Self::Accelerator => "accel",
-            Self::Nic => "nic",
-            Self::Nvme => "nvme",
-        }
-    }
-}
-
-impl Survey {
-    /// Surveys the machine of the flags.
-    ///
-    /// # Errors
-    /// There is no such machine, or its bus can't be read: a slice without devices would withdraw those of the node.
-    fn of_machine(args: &MachineArgs) -> Result<Self, DriverError> {
-        let survey = match &args.capture {
-            Some(capture) => match Machine::load(capture)? {
-                // Files and links can't tell a bus without functions.
-                machine if machine.devices.is_empty() => Ok(Self::default()),
-                machine => Self::of(&machine.sysfs(), args.form()),
-            },
-            None => Self::of(&SysfsDir { root: args.sysfs.clone() }, args.form()),
-        };
-        survey.map_err(|error| DriverError::NoBus { place: args.place(), error })
-    }
-
-    /// Surveys a machine.
-    ///
-    /// # Errors
-    /// The machine has no PCI bus, or it can't be read.
-    fn of(machine: &impl Sysfs, form: NumaForm) -> Result<Self, SysfsError> {
-        let mut survey = Self::default();
-        machine.list("bus/pci/devices")?.iter().for_each(|name| survey.visit(machine, name, form));
-        Ok(survey)
-    }
-
-    /// Returns the notes on devices, then those on the survey as a whole.
-    fn notes(&self) -> impl Iterator<Item = String> {
-        let others = (self.others > 0).then(|| format!("PCI functions of other classes: {}", self.others));
-        let empty = self.devices.is_empty().then(|| "no device to publish: the slice is empty".to_owned());
-        self.notes.iter().cloned().chain(others).chain(empty)
-    }
-
-    fn visit(&mut self, machine: &impl Sysfs, name: &str, form: NumaForm) {
-        let kind = address(name).and_then(|address| Ok((address, kind(machine, address)?)));
-        match kind {
-            Err(reason) => self.notes.push(format!("{name:?} left out: {reason}")),
-            Ok((_, None)) => self.others = self.others.saturating_add(1),
-            Ok((address, Some(kind))) => {
-                let attributes = self.attributes(machine, address, kind, form);
-                let name = device_name(kind, address);
-                self.devices.push(Device { name, attributes: Some(attributes), ..Device::default() });
-            }
-        }
-    }
-
-    fn attributes(
-        &mut self,
-        machine: &impl Sysfs,
-        address: PciAddress,
-        kind: Kind,
-        form: NumaForm,
-    ) -> BTreeMap<String, DeviceAttribute> {
-        let mut attributes = BTreeMap::from([(KIND.to_owned(), Scalar::String(kind.name()).to_attribute())]);
-        address.attribute().insert_into(&mut attributes);
-        match address.pcie_root_attribute(machine) {
-            Ok(root) => root.insert_into(&mut attributes),
-            Err(error) => self.notes.push(format!("{address}: no pcieRoot: {error}")),
-        }
-        match publish(&mut attributes, numa_node_attribute(machine, NumaPlace::Pci(address), form)) {
-            Ok(diagnostics) => self.notes.extend(diagnostics.iter().map(|found| format!("{address}: {found}"))),
-            Err(error) => self.notes.push(format!("{address}: no numaNode: {error}")),
-        }
-        self.fit(address, &mut attributes);
-        attributes
-    }
-
-    /// Removes numaNode if the attributes exceed the device limits only because of it, and notes the reason.
-    fn fit(&mut self, address: PciAddress, attributes: &mut BTreeMap<String, DeviceAttribute>) {
-        let Err(errors) = check_device_attributes(attributes, 0) else { return };
-        let numa = attributes.remove(StandardAttribute::NUMA_NODE);
-        let prefix = if check_device_attributes(attributes, 0).is_ok() {
-            "no numaNode: "
-        } else {
-            attributes.extend(numa.map(|value| (StandardAttribute::NUMA_NODE.to_owned(), value)));
-            ""
-        };
-        self.notes.extend(errors.iter().map(|error| format!("{address}: {prefix}{error}")));
-    }
-}
-
-/// Parses an address in the kernel's spelling. Another spelling would name other files.
-fn address(name: &str) -> Result<PciAddress, String> {
-    let parsed = PciAddress::parse(name).or_else(|_| PciAddress::parse_extended(name));
-    let address = parsed.map_err(|error: PciAddressError| error.to_string())?;
-    if address.to_string() == name { Ok(address) } else { Err(format!("the address is spelt {address}")) }
-}
-
-fn kind(machine: &impl Sysfs, address: PciAddress) -> Result<Option<Kind>, String> {
-    let text = machine.read(&format!("bus/pci/devices/{address}/class")).map_err(|error| error.to_string())?;
-    let digits = text.trim().strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    digits.map(Kind::of_class).ok_or_else(|| format!("{:?} is not a PCI class", text.trim()))
-}
-
-/// Returns the device's name, a DNS label: `gpu-0000-c1-00-0`.
-fn device_name(kind: Kind, address: PciAddress) -> String {
-    format!("{}-{}", kind.name(), address.to_string().replace([':', '.'], "-"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use dra_alloc::driver::{
     Memory, NodeChoice, PlanError, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents, SliceLimits,
-    SliceWrite, SyncPlan, reconcile, split_into_slices,
+    SyncPlan, reconcile, split_into_slices,
 };
 use dra_attrs::{Component, Profile, ServerVersionError};
 use examples::manifest::Manifests;
@@ -67,27 +67,4 @@ pub(crate) fn writes(
     };
     let plan = split_into_slices(&pool, &limits, Some(&layout))?;
     Ok(reconcile(&scope, stored, Some(&plan), &mut memory, &ReconcileOptions::default())?)
-}
-
-/// Returns a line for each write and each remark of a pass over stored slices.
-pub(crate) fn lines(pass: &SyncPlan) -> Vec<String> {
-    let clashes = pass.clashes.iter().map(|name| format!("{name} is of the same pool, and not of this node"));
-    let waiting = pass.terminating.iter().map(|name| format!("{name} is being deleted: nothing is written before"));
-    let rest = (pass.writes.is_empty() && pass.terminating.is_empty()).then(|| "nothing to write".to_owned());
-    pass.writes.iter().map(line).chain(clashes).chain(waiting).chain(rest).collect()
-}
-
-/// Returns a line for a write.
-pub(crate) fn line(write: &SliceWrite) -> String {
-    let name = |slice: &ResourceSlice| slice.metadata.name.clone().unwrap_or_default();
-    match write {
-        SliceWrite::Delete { name, .. } => format!("delete {name}"),
-        SliceWrite::Update { slice, .. } => {
-            format!("update {} (generation {})", name(slice), slice.spec.pool.generation)
-        }
-        SliceWrite::Create { slice, .. } => {
-            format!("create {} (generation {})", name(slice), slice.spec.pool.generation)
-        }
-        _ => "a write of another kind".to_owned(),
-    }
 }

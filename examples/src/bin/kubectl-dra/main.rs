@@ -8,6 +8,7 @@ mod check;
 mod numa;
 mod plan;
 
+use examples::live::cluster::{connect, say_other_release};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -16,13 +17,14 @@ use dra_alloc::pods::PodOptions;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, GateSet};
 use dra_attrs::{Component, GateError};
+use dra_live::cluster_view::{ClusterView, watch_cluster};
+use dra_live::connect::Cluster;
+use dra_live::failure::LiveError;
+use dra_live::listing::{list, list_if_allowed};
+use dra_live::now;
 use examples::cluster_args::ClusterPlace;
 use examples::eviction_preview::{NoRule, preview, read_rules};
-use examples::live::cluster_view::{ClusterView, watch_cluster};
-use examples::live::connect::Cluster;
-use examples::live::failure::LiveError;
-use examples::live::listing::{list, list_devices, list_devices_and_pods, list_if_allowed};
-use examples::live::now;
+use examples::live::devices::{list_devices, list_devices_and_pods};
 use examples::live::why::{GateSource, NotPending, Question as Why, shown};
 use examples::manifest::Manifests;
 use examples::objective_file::ObjectiveFileError;
@@ -230,7 +232,7 @@ impl Args {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
         let (server, url) = runtime.block_on(async {
-            let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
+            let cluster = connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
             Ok::<_, LiveError>((cluster.api_server().await, cluster.url))
         })?;
         let gates = if server.is_assumed() {
@@ -246,8 +248,8 @@ impl Args {
     async fn ask(&self) -> Result<(String, bool), DraError> {
         let gates: GateSet = self.gates()?;
         let options = PodOptions::new(Component::new(self.rules.profile, gates));
-        let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
-        cluster.say_other_release(NAME, self.rules.profile);
+        let cluster = connect(env!("CARGO_BIN_NAME"), &self.place.clone().into()).await?;
+        say_other_release(NAME, &cluster, self.rules.profile);
         let text = match &self.command {
             Command::Why { name, who, output, .. } => {
                 self.why(&cluster, gates, name.as_deref(), plan::who(*who), *output).await?

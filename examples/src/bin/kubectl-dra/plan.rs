@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use examples::live::connect::Cluster;
-use examples::live::failure::LiveError;
-use examples::live::listing::{list, list_devices_and_pods, list_if_allowed};
+use dra_live::connect::Cluster;
+use dra_live::failure::LiveError;
+use dra_live::listing::{list, list_if_allowed};
+use examples::live::devices::list_devices_and_pods;
 use examples::manifest::{Manifests, TemplatePath};
 use examples::objective_file::objective_of;
 use examples::output::{Format, OutputError, as_json, as_yaml, say};

@@ -12,7 +12,7 @@ use dra_alloc::kubelet::{
     Unprepare, UnprepareError,
 };
 use dra_attrs::Version;
-use examples::state_file::{FileLock, StateFile, StateFileError, leaves_room};
+use dra_live::state_file::{FileLock, StateFile, StateFileError, leaves_room};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 

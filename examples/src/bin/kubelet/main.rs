@@ -13,7 +13,9 @@
 //! ```
 
 mod agent;
+mod args;
 mod diagnose;
+mod error;
 #[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(not(feature = "grpc"))]
@@ -29,168 +31,27 @@ mod made;
 mod story;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use agent::{Agent, AgentError, CALL_TIMEOUT, Done};
-use clap::{Parser, Subcommand};
+use agent::{Agent, AgentError, Done};
+use args::{Args, Command, PodArgs};
 use dra_alloc::kubelet::ClaimCache;
-use dra_attrs::{Component, GateError, Version, VersionError};
-use examples::cluster_args::{ClusterArgs, VitalsArgs};
+use dra_attrs::{Component, Version};
+use dra_live::state_file::StateFile;
+use error::KubeletError;
 use examples::feature_gates::{KUBELET_GATES, feature_gates};
 use examples::manifest::{Manifests, name_of};
-use examples::output::{LineForm, OutputError, Trouble, one_line, program, put, put_line, say};
-use examples::plan::PlanError;
-use examples::release_args::ReleaseArgs;
-use examples::state_file::StateFile;
+use examples::output::{LineForm, OutputError, one_line, program, put, put_line, say};
 use examples::workload::WorkloadArgs;
-use grpc::{ServeError, block_on, listen, registered, serve};
+use grpc::{block_on, listen, registered, serve};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use line::Line;
 use made::{USED, active, ignored, made};
-use story::{StoryError, tell};
+use story::tell;
 
 /// Version of the kubelet, against which features that end with a version are compared.
 const VERSION: &str = "1.37.0";
-
-/// Prepares and unprepares the resource claims of pods like a kubelet; without a command, runs a demonstration
-#[derive(Debug, Parser)]
-#[command(name = "kubelet", version)]
-struct Args {
-    /// Serve a driver on this socket that prepares every claim, and print the calls
-    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["plugin", "registry", "state"])]
-    fake_driver: Option<PathBuf>,
-    /// Name of the served driver
-    #[arg(long, value_name = "NAME", default_value = "gpu.example.com", requires = "fake_driver")]
-    driver: String,
-    /// Registered driver, as NAME=SOCKET; may be repeated (only with a command)
-    #[arg(long, value_name = "PLUGIN", value_parser = plugin)]
-    plugin: Vec<(String, PathBuf)>,
-    /// Directory of registration sockets: each is asked, and its driver registered (only with a command)
-    #[arg(long, value_name = "DIR")]
-    registry: Option<PathBuf>,
-    /// Seconds that a driver has for a call
-    #[arg(long, value_name = "SECONDS", default_value_t = CALL_TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..=3600))]
-    call_seconds: u64,
-    /// Checkpoint file (only with a command)
-    #[arg(long, value_name = "FILE", default_value = "dra_manager_state")]
-    state: PathBuf,
-    /// Feature gates that differ from the defaults of the release, by their names in the profile
-    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
-    feature_gates: String,
-    /// Print the counters of skipped calls and of operations at the end (only with prepare and unprepare)
-    #[arg(long)]
-    metrics: bool,
-    /// Do not check that the node declares what a pod requires, like a kubelet with that feature gate off
-    #[arg(long)]
-    no_admission: bool,
-    /// Rules to follow.
-    #[command(flatten)]
-    rules: ReleaseArgs,
-    /// Go on if a manifest has fields that are unknown, as the API server does; a claim below a misspelt field is not
-    /// prepared
-    #[arg(long)]
-    ignore_unknown_fields: bool,
-    #[command(flatten)]
-    server: ClusterArgs,
-    /// Name of the node that the kubelet is an agent of
-    #[arg(long, value_name = "NAME", default_value = "node-1", requires = "live")]
-    node_name: String,
-    /// Form of the lines that tell what has happened
-    #[arg(short, long, value_enum, default_value_t, requires = "live")]
-    output: LineForm,
-    #[command(flatten)]
-    vitals: VitalsArgs,
-    #[command(subcommand)]
-    command: Option<Command>,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Prepare the claims of a pod before it starts
-    Prepare(PodArgs),
-    /// Find the likely causes of a problem with skipped node operations
-    Diagnose(diagnose::DiagnoseArgs),
-    /// Unprepare the claims of a pod after it has ended
-    Unprepare(PodArgs),
-    /// Unprepare the claims of all pods that are not in the manifests
-    Reconcile {
-        /// Manifests with all active pods, each with its UID, in whole lists: files, directories, - for stdin
-        #[arg(required_unless_present = "none_active")]
-        files: Vec<String>,
-        /// No pod is active: unprepare every claim
-        #[arg(long, conflicts_with = "files")]
-        none_active: bool,
-        #[command(flatten)]
-        workloads: WorkloadArgs,
-    },
-    /// Print the claims of the checkpoint
-    Show,
-}
-
-#[derive(Debug, clap::Args)]
-struct PodArgs {
-    /// Name of the pod, with its namespace if it is not "default"
-    pod: String,
-    /// Manifests with the pod and its claims, or with its workload, templates, classes, nodes and slices: files, directories, -
-    /// for stdin
-    #[arg(required = true)]
-    files: Vec<String>,
-    #[command(flatten)]
-    workloads: WorkloadArgs,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum KubeletError {
-    #[error(transparent)]
-    Agent(#[from] AgentError),
-    #[error(transparent)]
-    Story(#[from] StoryError),
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    #[error(transparent)]
-    Live(#[from] live::LiveError),
-    #[error(transparent)]
-    Version(#[from] VersionError),
-    #[error(transparent)]
-    Diagnose(#[from] diagnose::NoClaim),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error("--feature-gates: {0}")]
-    Gates(#[from] GateError),
-    #[error("--plugin {0}: given twice")]
-    Plugin(String),
-    #[error("{0}")]
-    Manifest(String),
-    #[error("{0}; correct the manifest, or say --ignore-unknown-fields")]
-    UnknownField(String),
-    #[error("no pod {0} in the manifests")]
-    NoPod(String),
-    #[error(
-        "no pod in {0}: with nothing active, every claim would be unprepared; if that is meant, say --none-active \
-         instead"
-    )]
-    NoActivePod(String),
-    #[error("{0}: metadata.uid: must be set; take the object from the cluster, as kubectl get -o yaml prints it")]
-    NoUid(String),
-    #[error("{0} of the pods had to stay")]
-    Stayed(usize),
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error(transparent)]
-    Runtime(io::Error),
-}
-
-impl Trouble for KubeletError {
-    fn is_usage(&self) -> bool {
-        matches!(self, Self::Gates(_) | Self::Plugin(_))
-    }
-}
 
 fn main() -> ExitCode {
     program(|args: &Args| {
@@ -270,23 +131,6 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
             Some(cache) => Ok(print(&remembered(&cache)?)?),
             None => Err(AgentError::NoCheckpoint(args.state.clone()).into()),
         },
-    }
-}
-
-impl Args {
-    const fn call_timeout(&self) -> Duration {
-        Duration::from_secs(self.call_seconds)
-    }
-
-    /// Returns the sockets of the registered drivers.
-    fn plugins(&self) -> Result<BTreeMap<String, PathBuf>, KubeletError> {
-        let mut plugins = BTreeMap::new();
-        for (driver, socket) in &self.plugin {
-            if plugins.insert(driver.clone(), socket.clone()).is_some() {
-                return Err(KubeletError::Plugin(driver.clone()));
-            }
-        }
-        Ok(plugins)
     }
 }
 
@@ -383,9 +227,4 @@ fn show(done: &Done) -> Result<(), OutputError> {
 
 fn print(text: &str) -> Result<(), OutputError> {
     put(&format!("{text}\n"))
-}
-
-fn plugin(text: &str) -> Result<(String, PathBuf), String> {
-    let parts = text.split_once('=').filter(|(driver, socket)| !driver.is_empty() && !socket.is_empty());
-    parts.map(|(driver, socket)| (driver.to_owned(), socket.into())).ok_or_else(|| "not NAME=SOCKET".to_owned())
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use dra_alloc::Component;
 use examples::cluster_args::BuiltWithoutLive;
 
-use super::Args;
+use super::args::Args;
 
 /// Reason that there is no cluster.
 pub(crate) type LiveError = BuiltWithoutLive;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::agent::{Agent, AgentError, CALL_TIMEOUT, Done};
 use super::grpc::{ServeError, listen, serve_while};
-use examples::state_file::StateFile;
+use dra_live::state_file::StateFile;
 
 const DRIVER: &str = "gpu.example.com";
 const MANIFEST: &str = include_str!("../../../data/kubelet/pods.yaml");

@@ -1,12 +1,16 @@
 //! Entry of the ledger: one claim and the devices that the driver holds for it.
 
 use dra_device::claims::ClaimKey;
-use k8s_openapi::api::resource::v1::DeviceRequestAllocationResult;
+use dra_device::skip::SkipDeclaration;
+use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::driver::claim::request_names;
 use crate::kubelet::PreparedDevice;
+
+/// Annotation of a claim from a template with its name in the pod.
+const POD_CLAIM_NAME: &str = "resource.kubernetes.io/pod-claim-name";
 
 /// State of a claim in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -37,6 +41,10 @@ pub struct HeldDevice {
     /// True for administrative access: no exclusive use, and no reset of the device.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin_access: bool,
+    /// True if the device declared that it needs no `NodePrepareResources` (`skipNodeOperations`). The call comes all the same
+    /// where another device of the claim needs it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skips_prepare: bool,
     /// Qualified CDI device names, once the claim is prepared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cdi_ids: Vec<String>,
@@ -66,6 +74,7 @@ impl From<&DeviceRequestAllocationResult> for HeldDevice {
             device: result.device.clone(),
             share_id: result.share_id.clone(),
             admin_access: result.admin_access.unwrap_or_default(),
+            skips_prepare: SkipDeclaration::from_kube(result.skip_node_operations.as_deref()).set().prepare,
             cdi_ids: Vec::new(),
             other: Map::new(),
         }
@@ -89,6 +98,9 @@ pub struct LedgerEntry {
     /// `resourceVersion` of the claim when it was prepared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
+    /// Name of the claim in its pod, if it was made from a template.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_claim_name: Option<String>,
     /// Devices of this driver, in the order of the allocation.
     #[serde(rename = "results", default)]
     pub devices: Vec<HeldDevice>,
@@ -97,18 +109,14 @@ pub struct LedgerEntry {
 }
 
 impl LedgerEntry {
-    pub(super) fn started(
-        key: &ClaimKey,
-        boot_id: &str,
-        resource_version: Option<&String>,
-        devices: Vec<HeldDevice>,
-    ) -> Self {
+    pub(super) fn started(key: &ClaimKey, boot_id: &str, stored: &ResourceClaim, devices: Vec<HeldDevice>) -> Self {
         Self {
             namespace: key.namespace.clone(),
             name: key.name.clone(),
             state: EntryState::Started,
             boot_id: Some(boot_id.to_owned()),
-            resource_version: resource_version.cloned(),
+            resource_version: stored.metadata.resource_version.clone(),
+            pod_claim_name: stored.metadata.annotations.as_ref().and_then(|all| all.get(POD_CLAIM_NAME)).cloned(),
             devices,
             other: Map::new(),
         }

@@ -13,13 +13,14 @@ pub struct NodeContext<'a> {
     driver: &'a str,
     boot_id: &'a str,
     overlaps: Option<&'a Overlaps<'a>>,
+    has_metadata: bool,
 }
 
 impl<'a> NodeContext<'a> {
     /// Creates the context of a driver in the boot with this id, which Linux has in `/proc/sys/kernel/random/boot_id`.
     #[must_use]
     pub const fn new(driver: &'a str, boot_id: &'a str) -> Self {
-        Self { driver, boot_id, overlaps: None }
+        Self { driver, boot_id, overlaps: None, has_metadata: false }
     }
 
     /// Adds which devices can't be in use together, for example a card and its partitions. The function gets two
@@ -36,6 +37,17 @@ impl<'a> NodeContext<'a> {
     #[must_use]
     pub const fn with_overlaps(self, overlaps: &'a dyn Fn(&HeldDevice, &HeldDevice) -> bool) -> Self {
         Self { overlaps: Some(overlaps), ..self }
+    }
+
+    /// Adds the steps for metadata files (KEP-5304): [`super::LedgerStep::WriteMetadata`] and
+    /// [`super::LedgerStep::RemoveMetadata`].
+    #[must_use]
+    pub const fn with_metadata(self) -> Self {
+        Self { has_metadata: true, ..self }
+    }
+
+    pub(super) const fn has_metadata(&self) -> bool {
+        self.has_metadata
     }
 
     /// Returns the name of the driver.

@@ -12,6 +12,9 @@ pub enum LedgerStep {
     WriteStarted,
     /// Set up the hardware for [`ClaimPlan::devices`].
     Setup,
+    /// Write the metadata files of the claim and the CDI specs that mount them, with the devices of its entry, unless they are
+    /// there with these contents. Only with [`super::NodeContext::with_metadata`].
+    WriteMetadata,
     /// Write the CDI spec file of the claim, with [`ClaimPlan::devices`].
     WriteCdi,
     /// Record that the claim is prepared: [`super::Ledger::complete`].
@@ -25,6 +28,9 @@ pub enum LedgerStep {
     /// Take back of the set-up of [`ClaimPlan::devices_to_undo`] only what outlives a boot. Some or all of it may not be
     /// there.
     UndoPersistent,
+    /// Remove the metadata files of the claim and their CDI specs, by its UID; they may not be there. Only with
+    /// [`super::NodeContext::with_metadata`].
+    RemoveMetadata,
     /// Remove the CDI spec file, which may not be there.
     RemoveCdi,
     /// Forget the claim: [`super::Ledger::remove`].

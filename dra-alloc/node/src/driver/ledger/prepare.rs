@@ -52,8 +52,19 @@ pub enum PrepareClaimError {
 }
 
 /// Steps that prepare a claim.
-const PREPARE: [LedgerStep; 4] =
-    [LedgerStep::WriteStarted, LedgerStep::Setup, LedgerStep::WriteCdi, LedgerStep::WriteCompleted];
+const fn prepare_steps(node: &NodeContext<'_>) -> &'static [LedgerStep] {
+    use LedgerStep::{Setup, WriteCdi, WriteCompleted, WriteMetadata, WriteStarted};
+    if node.has_metadata() {
+        &[WriteStarted, Setup, WriteMetadata, WriteCdi, WriteCompleted]
+    } else {
+        &[WriteStarted, Setup, WriteCdi, WriteCompleted]
+    }
+}
+
+/// Steps for a claim that was prepared before.
+const fn stored_steps(node: &NodeContext<'_>) -> &'static [LedgerStep] {
+    if node.has_metadata() { &[LedgerStep::WriteMetadata, LedgerStep::EnsureCdi] } else { &[LedgerStep::EnsureCdi] }
+}
 
 impl Ledger {
     /// Plans `NodePrepareResources` for one claim. `claim` is as the kubelet names it, `stored` is what the API server has
@@ -86,20 +97,20 @@ impl Ledger {
         let of_this_boot = entry.filter(|entry| entry.is_of_boot(node.boot_id()));
         if let Some(entry) = of_this_boot.filter(|entry| entry.state == EntryState::Completed) {
             return if same(&entry.devices, &wanted) {
-                let plan = ClaimPlan::new(uid, ClaimReply::Stored, &[LedgerStep::EnsureCdi]);
+                let plan = ClaimPlan::new(uid, ClaimReply::Stored, stored_steps(node));
                 Ok(ClaimPlan { stored: entry.devices.clone(), ..plan })
             } else {
                 Err(PrepareClaimError::Reallocated)
             };
         }
         self.check_free(node, uid, &wanted)?;
-        let mut plan = ClaimPlan::new(uid, ClaimReply::Prepared, &PREPARE);
+        let mut plan = ClaimPlan::new(uid, ClaimReply::Prepared, prepare_steps(node));
         if let Some(entry) = of_this_boot {
             plan.steps.insert(0, LedgerStep::Undo);
             plan.devices_to_undo = self.devices_to_undo(node, uid, entry);
         }
         plan.dropped_entries = self.in_the_way(node, uid, &wanted);
-        plan.started = Some(LedgerEntry::started(&claim.key, node.boot_id(), resource_version, wanted));
+        plan.started = Some(LedgerEntry::started(&claim.key, node.boot_id(), stored, wanted));
         Ok(plan)
     }
 

@@ -1,8 +1,8 @@
 //! Ledger: the table of decisions, the checkpoint, and start-up.
 
 use dra_node::driver::{
-    ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerError, LedgerStep, LookedUpClaim, NodeContext,
-    PrepareClaimError, StartAction,
+    ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerError, LedgerStep, LookedUpClaim, MetadataRequest,
+    NodeContext, PrepareClaimError, StartAction,
 };
 use dra_node::kubelet::ClaimRef;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -63,6 +63,53 @@ fn the_first_reason_counts() {
     let in_use = PrepareClaimError::InUse { pool: "p".to_owned(), device: "a".to_owned(), claim: "u2".to_owned() };
     assert_eq!(prepare(&held, json!([result("b"), result("a")])).unwrap_err(), in_use);
     assert_eq!(in_use.to_string(), "device p/a is in use by claim u2");
+}
+
+#[test]
+fn a_device_tells_that_it_needs_no_preparation() {
+    let skips = |operations: Value| {
+        let mut result = result("a");
+        result["skipNodeOperations"] = operations;
+        let plan = Ledger::default().plan_prepare(&node(), &asked(), Some(&claim(json!([result]))), NOW).unwrap();
+        plan.devices()[0].skips_prepare
+    };
+    for (operations, expected) in [
+        (Value::Null, false),
+        (json!([]), false),
+        (json!(["*"]), true),
+        (json!(["NodePrepareResources"]), true),
+        (json!(["NodeUnprepareResources"]), false),
+    ] {
+        assert_eq!(skips(operations.clone()), expected, "{operations}");
+    }
+}
+
+#[test]
+fn metadata_is_written_before_the_claim_is_prepared_and_removed_with_it() {
+    use LedgerStep::{
+        DeleteEntry, EnsureCdi, RemoveCdi, RemoveMetadata, Setup, Undo, WriteCdi, WriteCompleted, WriteMetadata,
+        WriteStarted, WriteUndoing,
+    };
+    let node = node().with_metadata();
+    let mut wanted = claim(json!([result("a")]));
+    let name = ("resource.kubernetes.io/pod-claim-name".to_owned(), "train".to_owned());
+    wanted.metadata.annotations = Some([name].into());
+    let mut ledger = Ledger::default();
+    let plan = ledger.plan_prepare(&node, &asked(), Some(&wanted), NOW).unwrap();
+    assert_eq!(plan.steps(), [WriteStarted, Setup, WriteMetadata, WriteCdi, WriteCompleted]);
+    ledger.start(&plan);
+    ledger.complete("u1", &[]).unwrap();
+    let entry = &ledger.entries()["u1"];
+    assert_eq!(entry.pod_claim_name.as_deref(), Some("train"), "the files can be made anew without the API server");
+    assert_eq!(
+        json!(MetadataRequest::from_held(DRIVER, &entry.devices)),
+        json!([{"name": "gpu", "devices": [{"driver": DRIVER, "pool": "p", "name": "a"}]}])
+    );
+    let again = ledger.plan_prepare(&node, &asked(), Some(&wanted), NOW).unwrap();
+    assert_eq!(again.steps(), [WriteMetadata, EnsureCdi]);
+    let steps = |ledger: &Ledger| ledger.plan_unprepare(&node, "u1").steps().to_vec();
+    assert_eq!(steps(&ledger), [WriteUndoing, Undo, RemoveMetadata, RemoveCdi, DeleteEntry]);
+    assert_eq!(steps(&Ledger::default()), [RemoveMetadata, RemoveCdi], "by the UID alone");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Device metadata: paths, versions, and the stream of documents.
 
 use dra_node::driver::{
-    DeviceMetadata, MetadataOwner, MetadataPathError, MetadataReadError, MetadataRequest, MetadataVersion,
+    DeviceMetadata, MetadataFile, MetadataOwner, MetadataPathError, MetadataReadError, MetadataRequest, MetadataVersion,
 };
 use serde_json::{Value, from_value, json};
 
@@ -11,6 +11,7 @@ const BETA: &str = "metadata.resource.k8s.io/v1beta1";
 const OWNER: MetadataOwner<'_> = MetadataOwner {
     driver: "gpu.example.com",
     plugin_dir: "/plugins/gpu.example.com",
+    cdi_dir: "/var/run/cdi",
     namespace: "ns",
     claim: "c",
     uid: "u1",
@@ -129,4 +130,34 @@ fn null_is_absent_as_in_go() {
     assert_eq!(document.requests[0].devices[0].driver, "d");
     let again = document.to_stream(&[MetadataVersion::V1alpha1]);
     assert_eq!(DeviceMetadata::from_stream(&again, &[ALPHA]).unwrap().1, document);
+}
+
+#[test]
+fn a_document_has_its_request_alone_and_a_directory_of_cdi() {
+    let requests: Vec<MetadataRequest> = from_value(json!([
+        {"name": "gpu/large", "devices": [
+            {"driver": "gpu.example.com", "pool": "p", "name": "a"}, {"driver": "nic.example.com", "pool": "p", "name": "n"}]},
+        {"name": "more", "devices": [{"driver": "gpu.example.com", "pool": "p", "name": "b"}]},
+        {"name": "nic", "devices": [{"driver": "nic.example.com", "pool": "p", "name": "n"}]},
+    ]))
+    .unwrap();
+    let owner = MetadataOwner { cdi_dir: "/run/cdi-of-a-test", pod_claim_name: Some("train"), ..OWNER };
+    let documents = owner.documents(&requests).unwrap();
+    let shown: Vec<Value> = documents.iter().map(|(_, document)| json!(document)).collect();
+    let metadata = json!({"name": "c", "namespace": "ns", "uid": "u1", "generation": 1});
+    let device = |name| json!([{"driver": "gpu.example.com", "pool": "p", "name": name}]);
+    assert_eq!(
+        shown,
+        [("gpu/large", "a"), ("more", "b")]
+            .map(|(request, name)| json!({"metadata": metadata, "podClaimName": "train",
+            "requests": [{"name": request, "devices": device(name)}]}))
+    );
+    assert_eq!(documents[0].0.cdi_file, "/run/cdi-of-a-test/gpu.example.com_metadata_u1_gpu.json");
+    for (file, _) in &documents {
+        let folder = file.host_path.split('/').nth_back(2).unwrap();
+        assert_eq!(MetadataFile::claim_of_folder(folder), Some("u1"));
+        let name = file.cdi_file.rsplit('/').next().unwrap();
+        assert_eq!(MetadataFile::claim_of_cdi_file("gpu.example.com", name), Some("u1"));
+        assert_eq!(MetadataFile::claim_of_cdi_file("gpu.example", name), None);
+    }
 }

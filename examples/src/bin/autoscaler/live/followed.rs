@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::claims::ClaimKey;
+use dra_live::cluster_view::{ClusterView, place};
+use dra_live::touched::{Nodes, Place, Touched};
 use examples::candidates::{claims_of, is_pending};
-use examples::live::cluster_view::{ClusterView, place};
-use examples::live::touched::{Nodes, Place, Touched};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 

@@ -2,18 +2,18 @@
 
 mod followed;
 
+use examples::live::cluster::{connect, say_other_release};
 use std::time::Duration;
 
-use examples::live::cluster_view::{ClusterView, watch_cluster};
-use examples::live::connect::Cluster;
-pub(crate) use examples::live::failure::LiveError;
+use dra_live::cluster_view::{ClusterView, watch_cluster};
+pub(crate) use dra_live::failure::LiveError;
+use dra_live::metrics::{Metrics, Series};
+use dra_live::now;
+use dra_live::stop::told_to_stop;
+use dra_live::touched::Touched;
+use dra_live::vitals::Vitals;
+use dra_live::watching::Watches;
 use examples::live::kept_list::{Changed, KeptList};
-use examples::live::metrics::{Metrics, Series};
-use examples::live::now;
-use examples::live::stop::told_to_stop;
-use examples::live::touched::Touched;
-use examples::live::vitals::Vitals;
-use examples::live::watching::Watches;
 use examples::output::{as_json, put};
 use serde_json::json;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -79,8 +79,8 @@ async fn show(args: &Args, question: Option<&Question<'_>>) -> Result<(), Autosc
     let vitals = Vitals::default();
     let counts = Counts::new(&vitals.metrics);
     vitals.serve(args.vitals.metrics_address).await?;
-    let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
-    cluster.say_other_release(env!("CARGO_BIN_NAME"), args.scaling.rules.profile);
+    let cluster = connect(env!("CARGO_BIN_NAME"), &args.server).await?;
+    say_other_release(env!("CARGO_BIN_NAME"), &cluster, args.scaling.rules.profile);
     let (mut view, mut watches) = (ClusterView::new(args.scaling.gates()?), watch_cluster(&cluster));
     if question.is_some_and(Question::reads_budgets) {
         view.watch_budgets(&cluster, &mut watches);

@@ -1,22 +1,20 @@
 //! Commands of the driver on its node: `prepare`, `unprepare` and `serve`.
 
-use std::fs;
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::kubelet::ClaimRef;
+use dra_live::now;
+use dra_live::prepared_claims::{ClaimSettings, LostLedger, PreparedClaims, PreparedClaimsError, boot_id};
 use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::manifest::Manifests;
 use examples::output::{LineForm, OutputError, put, say};
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use k8s_openapi::jiff::Timestamp;
 
-use super::grpc::{self, Sockets};
-use super::{LostLedger, NodeError, NodePlugin, NodeSettings};
-
-pub(super) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+use super::hardware::Hardware;
+use super::shown_devices::{ShownDevices, ShownDevicesError};
+use super::{live, serve};
 
 /// Commands of the driver on its node.
 #[derive(Debug, Subcommand)]
@@ -92,22 +90,22 @@ pub(crate) struct ServeArgs {
     pub(crate) vitals: VitalsArgs,
     /// Manifests that stand for the API server: read again at each call
     #[arg(required_unless_present = "live")]
-    files: Vec<String>,
+    pub(super) files: Vec<String>,
 }
 
 /// Reason that a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeCommandError {
-    #[error(transparent)]
-    Node(#[from] NodeError),
+    #[error("{}", with_flag(_0))]
+    Claims(#[from] PreparedClaimsError),
     #[error("{0}")]
     Manifest(String),
     #[error("{0} claims failed")]
     Failed(usize),
     #[error(transparent)]
-    Serve(#[from] grpc::ServeError),
+    Serve(#[from] serve::ServeError),
     #[error(transparent)]
-    Live(#[from] Box<crate::live::LiveError>),
+    Live(#[from] Box<live::LiveError>),
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -118,41 +116,37 @@ pub(crate) enum NodeCommandError {
 /// The reason that it failed, for some of the claims or altogether.
 pub(crate) fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
     match command {
-        NodeCommand::Prepare(args) => each(args, |plugin, asked, claim| {
-            let devices = plugin.prepare(asked, &|_| Ok(Some(claim.clone())), now())?;
+        NodeCommand::Prepare(args) => each(args, |claims, asked, claim| {
+            let devices = claims.prepare(asked, &|_| Ok(Some(claim.clone())), now())?;
             let ids: Vec<String> = devices.into_iter().flat_map(|device| device.cdi_ids).collect();
             Ok(if ids.is_empty() { "no device of this driver".to_owned() } else { ids.join(" ") })
         }),
-        NodeCommand::Unprepare(args) => each(args, |plugin, asked, _| {
-            plugin.unprepare(&asked.uid, now())?;
+        NodeCommand::Unprepare(args) => each(args, |claims, asked, _| {
+            claims.unprepare(&asked.uid, now())?;
             Ok("unprepared".to_owned())
         }),
-        NodeCommand::Serve(args) if args.server.live => Ok(crate::live::run(args).map_err(Box::new)?),
-        NodeCommand::Serve(args) => {
-            let plugin = args.node.plugin()?;
-            let api = ApiFiles(args.files.clone());
-            plugin.start(&|asked| api.find(asked), now())?;
-            Ok(grpc::serve(plugin, &args.node.driver, api, &args.sockets(), args.output)?)
-        }
+        NodeCommand::Serve(args) if args.server.live => Ok(live::run(args).map_err(Box::new)?),
+        NodeCommand::Serve(args) => Ok(serve::serve(args)?),
     }
 }
 
-type ClaimWork<'a> = &'a dyn Fn(&NodePlugin, &ClaimRef, &ResourceClaim) -> Result<String, NodeError>;
+type ClaimWork<'a> =
+    &'a dyn Fn(&PreparedClaims<Hardware>, &ClaimRef, &ResourceClaim) -> Result<String, PreparedClaimsError>;
 
 /// Does some work for each claim, and prints a line for each. A claim that fails keeps none from its turn.
 fn each(
     args: &ClaimArgs,
-    work: impl Fn(&NodePlugin, &ClaimRef, &ResourceClaim) -> Result<String, NodeError>,
+    work: impl Fn(&PreparedClaims<Hardware>, &ClaimRef, &ResourceClaim) -> Result<String, PreparedClaimsError>,
 ) -> Result<(), NodeCommandError> {
     let work: ClaimWork<'_> = &work;
-    let plugin = args.node.plugin()?;
+    let prepared = args.node.claims(None)?;
     let claims = read(&args.files).map_err(NodeCommandError::Manifest)?;
-    plugin.start(&|asked| Ok(find(&claims, asked)), now())?;
+    prepared.start(&|asked| Ok(find(&claims, asked)), now())?;
     let mut failed = 0_usize;
     for claim in &claims {
         let key = ClaimKey::from_metadata(&claim.metadata);
         let asked = ClaimRef::new(&key.namespace, &key.name, claim.metadata.uid.as_deref().unwrap_or_default());
-        let line = work(&plugin, &asked, claim).unwrap_or_else(|error| {
+        let line = work(&prepared, &asked, claim).unwrap_or_else(|error| {
             failed = failed.saturating_add(1);
             format!("error: {error}")
         });
@@ -161,42 +155,89 @@ fn each(
     if failed == 0 { Ok(()) } else { Err(NodeCommandError::Failed(failed)) }
 }
 
-impl ServeArgs {
-    pub(crate) fn sockets(&self) -> Sockets {
-        let Self { plugin_dir, registry, pod_uid, .. } = self;
-        Sockets { plugin_dir: plugin_dir.clone(), registry: registry.clone(), pod_uid: pod_uid.clone() }
+impl NodeArgs {
+    fn settings(&self) -> Result<ClaimSettings, PreparedClaimsError> {
+        let Self { driver, state, cdi, .. } = self;
+        Ok(ClaimSettings {
+            driver: driver.clone(),
+            boot_id: self.boot_id.clone().map_or_else(boot_id, Ok)?,
+            state: state.clone(),
+            cdi: cdi.clone(),
+            metadata: None,
+            lost: if self.new_ledger { LostLedger::BegunAnew } else { LostLedger::Refused },
+        })
     }
 
-    #[cfg(feature = "live")]
-    pub(crate) fn driver(&self) -> &str {
-        &self.node.driver
+    fn hardware(&self, shown: Option<ShownDevices>) -> Result<Hardware, PreparedClaimsError> {
+        Ok(Hardware::new(self.state.join("hardware"), &self.settings()?.boot_id, shown)?)
     }
 
-    /// Returns the driver on its node.
-    ///
-    /// # Errors
-    /// A directory can't be created, or the boot has no id.
-    #[cfg(feature = "live")]
-    pub(crate) fn plugin(&self) -> Result<NodePlugin, NodeError> {
-        self.node.plugin()
+    fn claims(&self, shown: Option<ShownDevices>) -> Result<PreparedClaims<Hardware>, PreparedClaimsError> {
+        PreparedClaims::new(self.hardware(shown)?, self.settings()?)
     }
 }
 
-impl NodeArgs {
-    fn plugin(&self) -> Result<NodePlugin, NodeError> {
-        let boot_id = match &self.boot_id {
-            Some(id) => id.clone(),
-            None => fs::read_to_string(BOOT_ID).map_err(NodeError::BootId)?.trim().to_owned(),
-        };
-        let Self { driver, state, cdi, .. } = self;
-        let lost = if self.new_ledger { LostLedger::BegunAnew } else { LostLedger::Refused };
-        NodePlugin::new(NodeSettings { driver: driver.clone(), boot_id, state: state.clone(), cdi: cdi.clone(), lost })
+#[cfg(feature = "grpc")]
+impl ServeArgs {
+    pub(super) fn driver(&self) -> &str {
+        &self.node.driver
+    }
+
+    pub(super) fn sockets(&self) -> dra_live::grpc::Sockets {
+        let Self { plugin_dir, registry, pod_uid, .. } = self;
+        dra_live::grpc::Sockets { plugin_dir: plugin_dir.clone(), registry: registry.clone(), pod_uid: pod_uid.clone() }
+    }
+
+    /// Returns the claims of a driver that publishes nothing.
+    ///
+    /// # Errors
+    /// A directory can't be created, or the boot has no id.
+    pub(super) fn claims(&self) -> Result<PreparedClaims<Hardware>, PreparedClaimsError> {
+        self.node.claims(None)
+    }
+}
+
+#[cfg(feature = "live")]
+impl ServeArgs {
+    /// Returns the directories and the boot.
+    ///
+    /// # Errors
+    /// The boot has no id.
+    pub(super) fn claim_settings(&self) -> Result<ClaimSettings, PreparedClaimsError> {
+        self.node.settings()
+    }
+
+    /// Returns the hardware with the devices that are published.
+    ///
+    /// # Errors
+    /// The directory can't be created, or the boot has no id.
+    pub(super) fn hardware(&self, shown: Option<ShownDevices>) -> Result<Hardware, PreparedClaimsError> {
+        self.node.hardware(shown)
+    }
+
+    /// Finds the devices to publish: those of a file, or those of the machine.
+    ///
+    /// # Errors
+    /// The file or the machine can't be read.
+    pub(super) fn shown_devices(&self) -> Result<ShownDevices, ShownDevicesError> {
+        match &self.devices {
+            Some(file) => ShownDevices::of_file(file, &self.node_name),
+            None => ShownDevices::of_machine(&self.machine, &self.node_name),
+        }
+    }
+}
+
+/// Returns the text of an error, with the flag that helps.
+fn with_flag(error: &PreparedClaimsError) -> String {
+    match error {
+        PreparedClaimsError::LedgerGone { .. } => format!("{error} (--new-ledger)"),
+        error => error.to_string(),
     }
 }
 
 /// Manifests that stand for the API server.
 #[derive(Clone, Debug)]
-pub(crate) struct ApiFiles(Vec<String>);
+pub(super) struct ApiFiles(pub(super) Vec<String>);
 
 impl ApiFiles {
     /// Returns the claim that has the name now.
@@ -222,9 +263,4 @@ fn read(files: &[String]) -> Result<Vec<ResourceClaim>, String> {
         Some(problem) => Err(problem.to_string()),
         None => Ok(manifests.claims),
     }
-}
-
-/// Returns the time. A clock before 1970 counts as 1970.
-pub(crate) fn now() -> Timestamp {
-    Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
 }

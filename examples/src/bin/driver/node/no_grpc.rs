@@ -1,20 +1,6 @@
-//! Door of `grpc` in a program that was built without the feature: it says what to add.
+//! Stands in for `serve` in a program that was built without the feature: it says what to add.
 
-use std::path::PathBuf;
-
-use examples::output::LineForm;
-
-use super::NodePlugin;
-use super::command::ApiFiles;
-
-/// Directories of the sockets, and the pod that they are named after.
-#[derive(Debug)]
-#[expect(dead_code, reason = "nothing is served")]
-pub(crate) struct Sockets {
-    pub(super) plugin_dir: PathBuf,
-    pub(super) registry: PathBuf,
-    pub(super) pod_uid: Option<String>,
-}
+use super::command::ServeArgs;
 
 /// Reason that nothing is served.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +8,6 @@ pub(crate) struct Sockets {
 pub(crate) struct ServeError;
 
 /// Refuses to serve.
-pub(super) fn serve(_: NodePlugin, _: &str, _: ApiFiles, _: &Sockets, _: LineForm) -> Result<(), ServeError> {
+pub(super) const fn serve(_: &ServeArgs) -> Result<(), ServeError> {
     Err(ServeError)
 }

@@ -9,8 +9,8 @@ use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status};
 
-use super::api::dra_plugin_server::{DraPlugin, DraPluginServer};
-use super::api::{
+use dra_live::grpc::api::dra::dra_plugin_server::{DraPlugin, DraPluginServer};
+use dra_live::grpc::api::dra::{
     Claim, Device, NodePrepareResourceResponse, NodePrepareResourcesRequest, NodePrepareResourcesResponse,
     NodeUnprepareResourceResponse, NodeUnprepareResourcesRequest, NodeUnprepareResourcesResponse,
 };

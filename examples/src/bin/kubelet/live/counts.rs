@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dra_alloc::kubelet::{Operation, SkipCounts};
 use dra_attrs::Profile;
-use examples::live::metrics::{Histogram, Metrics, Series};
+use dra_live::metrics::{Histogram, Metrics, Series};
 
 use super::super::agent::Agent;
 

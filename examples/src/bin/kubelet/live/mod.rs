@@ -9,6 +9,7 @@ mod node;
 mod plugins;
 mod pods;
 
+use examples::live::cluster::{connect, say_other_release};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,12 +22,12 @@ use dra_alloc::claims::ClaimKey;
 use dra_alloc::declared_features::DeclaredFeature;
 use dra_alloc::kubelet::ClaimCache;
 use dra_attrs::{Version, VersionError};
-use examples::live::connect::Cluster;
-use examples::live::events::Events;
-use examples::live::failure::LiveError as ClusterError;
-use examples::live::stop::told_to_stop;
-use examples::live::vitals::Vitals;
-use examples::live::watching::{Change, Watches};
+use dra_live::connect::Cluster;
+use dra_live::events::Events;
+use dra_live::failure::LiveError as ClusterError;
+use dra_live::stop::told_to_stop;
+use dra_live::vitals::Vitals;
+use dra_live::watching::{Change, Watches};
 use examples::output::{LineForm, OutputError, put_line, say};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -39,10 +40,10 @@ use plugins::Plugins;
 use pods::Subject;
 use tokio::time::Instant;
 
-use super::Args;
 use super::agent::{Agent, AgentError};
+use super::args::Args;
 use super::line::Line;
-use examples::state_file::StateFile;
+use dra_live::state_file::StateFile;
 
 /// Time between two looks, if nothing changes.
 const LOOK: Duration = Duration::from_millis(300);
@@ -116,8 +117,8 @@ struct View {
 pub(crate) async fn run(args: &Args, options: Component, plugins: BTreeMap<String, PathBuf>) -> Result<(), LiveError> {
     let file = StateFile::new(args.state.clone());
     let agent = Agent::start(file, options, plugins.clone(), args.call_timeout())?;
-    let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
-    cluster.say_other_release(env!("CARGO_BIN_NAME"), options.profile());
+    let cluster = connect(env!("CARGO_BIN_NAME"), &args.server).await?;
+    say_other_release(env!("CARGO_BIN_NAME"), &cluster, options.profile());
     let vitals = Vitals::default();
     vitals.serve(args.vitals.metrics_address).await?;
     let version: Version = super::VERSION.parse()?;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use dra_alloc::declared_features::DeclaredFeature;
 use dra_attrs::Profile;
-use examples::live::connect::Cluster;
-use examples::live::failure::{LiveError, Trouble, text, trouble};
-use examples::live::now;
-use examples::live::retry::{answered, once};
+use dra_live::connect::Cluster;
+use dra_live::failure::{LiveError, Trouble, text, trouble};
+use dra_live::now;
+use dra_live::retry::{answered, once};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{Node, NodeSpec, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use dra_alloc::kubelet::{ClaimCache, Operation};
-use examples::live::failure::{Trouble, text, trouble};
-use examples::live::now;
-use examples::live::retry::answered;
+use dra_live::failure::{Trouble, text, trouble};
+use dra_live::now;
+use dra_live::retry::answered;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};

@@ -1,6 +1,6 @@
 //! Metrics of the evaluator.
 
-use examples::live::metrics::{Metrics, Series};
+use dra_live::metrics::{Metrics, Series};
 use readiness::ReadinessCounters;
 
 /// Metrics of an evaluator: what happened to gates, with the names of KEP-5233, and how much work it was.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use examples::state_file::{FileLock, StateFile, StateFileError};
+use dra_live::state_file::{FileLock, StateFile, StateFileError};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::{ClockReading, NodeState};
 use serde::{Deserialize, Serialize};

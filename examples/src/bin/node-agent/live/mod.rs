@@ -10,16 +10,17 @@ mod line;
 mod memory;
 mod timers;
 
+use examples::live::cluster::connect;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use examples::live::connect::Cluster;
-use examples::live::events::Events;
-use examples::live::failure::{LiveError as ClusterError, text};
-use examples::live::lease::work_alone;
-use examples::live::node_calls::carry_out;
-use examples::live::vitals::Vitals;
-use examples::live::watching::{Change, Watches};
+use dra_live::connect::Cluster;
+use dra_live::events::Events;
+use dra_live::failure::{LiveError as ClusterError, text};
+use dra_live::lease::work_alone;
+use dra_live::node_calls::carry_out;
+use dra_live::vitals::Vitals;
+use dra_live::watching::{Change, Watches};
 use examples::manifest::ReadinessManifests;
 use examples::output::{LineForm, OutputError, put_line, say};
 use futures_util::StreamExt;
@@ -106,7 +107,7 @@ pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) ->
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
-        let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
+        let cluster = connect(env!("CARGO_BIN_NAME"), &args.server).await?;
         let vitals = Vitals::default();
         vitals.serve(args.vitals.metrics_address).await?;
         let mut evaluator = Evaluator {
@@ -132,7 +133,7 @@ pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) ->
             evaluator.tell(&Line::Evaluates { role: args.role.name(), server: &cluster.url })?;
             evaluator.work(args, &vitals).await
         };
-        work_alone(&cluster, &args.lease, &lease_name(args), evaluate).await
+        work_alone(&cluster, &args.lease.terms(), &lease_name(args), evaluate).await
     })
 }
 

@@ -4,13 +4,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use dra_attrs::{Component, Gate, GateSet, Profile};
-use examples::live::connect::Cluster;
-use examples::live::lease::work_alone;
-use examples::live::now;
+use dra_live::connect::Cluster;
+use dra_live::lease::work_alone;
+use dra_live::now;
+use dra_live::vitals::Vitals;
+use dra_live::watching::{Change, Watches};
 use examples::live::pool_request_calls::{StatusWritten, delete, write_status};
 use examples::live::pool_view::{PoolView, Seen, watch_pools, watch_requests};
-use examples::live::vitals::Vitals;
-use examples::live::watching::{Change, Watches};
 use examples::manifest::PoolStatusRequest;
 use examples::output::{Format, LineForm, put_line, say};
 use examples::pool_question::Question;
@@ -83,7 +83,7 @@ impl<'a> Controller<'a> {
             put_line(self.form, &Line::Answers { server: cluster.url.clone() })?;
             self.work(&mut watches).await
         };
-        work_alone(cluster, &args.lease, LEASE, answer).await
+        work_alone(cluster, &args.lease.terms(), LEASE, answer).await
     }
 
     async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dra_attrs::Profile;
-use examples::live::metrics::{Histogram, Metrics, Series};
+use dra_live::metrics::{Histogram, Metrics, Series};
 use poolstatus::metrics::{Metric, MetricIncrements};
 
 /// Metrics of a controller, with the names of KEP-5677.

@@ -5,15 +5,16 @@ mod counts;
 mod line;
 mod pending;
 
+use examples::live::cluster::{connect, say_other_release};
 use std::time::Duration;
 
-use examples::live::connect::Cluster;
-use examples::live::failure::LiveError as ClusterError;
-use examples::live::listing::list_devices;
-use examples::live::now;
+use dra_live::connect::Cluster;
+use dra_live::failure::LiveError as ClusterError;
+use dra_live::now;
+use dra_live::stop::told_to_stop;
+use dra_live::vitals::Vitals;
+use examples::live::devices::list_devices;
 use examples::live::pool_view::{PoolView, watch_pools};
-use examples::live::stop::told_to_stop;
-use examples::live::vitals::Vitals;
 use examples::output::{OutputError, put};
 use examples::pool_question::Question;
 use tokio::time::timeout;
@@ -44,8 +45,8 @@ pub(crate) enum LiveError {
 pub(crate) fn run(args: &Args, question: &Question) -> Result<(), LiveError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
-        let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
-        cluster.say_other_release(env!("CARGO_BIN_NAME"), question.profile);
+        let cluster = connect(env!("CARGO_BIN_NAME"), &args.server).await?;
+        say_other_release(env!("CARGO_BIN_NAME"), &cluster, question.profile);
         match (args.controller, args.watch) {
             (true, _) => Controller::new(&cluster, question, args).run(args).await,
             (_, true) => tokio::select! {

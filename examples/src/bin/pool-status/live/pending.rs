@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use examples::live::retry::Pauses;
+use dra_live::retry::Pauses;
 use examples::output::say;
 use tokio::time::Instant;
 

@@ -1,7 +1,7 @@
 //! The operations `driver.metadata`, `driver.health` and `driver.h2`: files for containers, and talks with the kubelet.
 
 use dra_alloc::driver::{
-    AuthorityRewriter, CdiError, DeviceHealth, DeviceMetadata, HealthReporter, HealthStatus, MetadataFile,
+    AuthorityRewriter, CdiError, CdiSpec, DeviceHealth, DeviceMetadata, HealthReporter, HealthStatus, MetadataFile,
     MetadataOwner, MetadataPathError, MetadataReadError, MetadataRequest, MetadataVersion,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -112,7 +112,7 @@ fn owner<'a>(
     pod_claim_name: Option<&'a str>,
 ) -> MetadataOwner<'a> {
     let NamedClaim { namespace, name, uid } = claim;
-    MetadataOwner { driver, plugin_dir, namespace, claim: name, uid, pod_claim_name }
+    MetadataOwner { driver, plugin_dir, cdi_dir: CdiSpec::DIRECTORY, namespace, claim: name, uid, pod_claim_name }
 }
 
 fn paths(file: &MetadataFile, request: &str) -> Value {

@@ -11,12 +11,12 @@ use dra_alloc::pods::{
 use dra_alloc::preemption::Holds;
 use dra_alloc::queue::{QueueAttempt, Refusal, Remedy};
 use dra_alloc::{Gate, allocated_devices};
+use dra_live::claim_calls::carry_out;
+use dra_live::failure::text;
+use dra_live::touched::Nodes;
+use dra_live::{now, pod_calls};
 use examples::candidates::foreign_wish;
-use examples::live::claim_calls::carry_out;
-use examples::live::failure::text;
 use examples::live::kinds::KindName;
-use examples::live::touched::Nodes;
-use examples::live::{now, pod_calls};
 use examples::placing::{NoNode, NodeVerdict, Rank, take_in, with_deadline};
 use examples::room::usage_with_devices;
 use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};

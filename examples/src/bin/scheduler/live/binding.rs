@@ -2,7 +2,7 @@
 
 use dra_alloc::pods::{Binding, BindingMemory, BindingStep, UnboundError};
 use dra_alloc::queue::{QueueAttempt, Remedy};
-use examples::live::now;
+use dra_live::now;
 use tokio::time::Instant;
 
 use super::calls::{Answer, Asker, Call, written_claim};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{ApiResponse, BindingCall, BindingRequest, ClaimWrite};
-use examples::live::claim_calls::carry_out;
-use examples::live::pod_calls;
+use dra_live::claim_calls::carry_out;
+use dra_live::pod_calls;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Client, Error};
 use nnn::{Command, NominatingInfo, PodKey, ScheduledCondition};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use examples::live::metrics::{Histogram, Metrics, Series};
+use dra_live::metrics::{Histogram, Metrics, Series};
 
 /// Upper bounds of the durations, in milliseconds.
 const BOUNDS: [u64; 14] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16_384, 65_536];

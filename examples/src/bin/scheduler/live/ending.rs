@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dra_alloc::pods::ClaimCalls;
 use dra_alloc::queue::{QueueAttempt, Refusal};
-use examples::live::failure::text;
+use dra_live::failure::text;
 
 use super::calls::{Answer, Asker, Call, claim_of};
 use super::{LiveScheduler, note};

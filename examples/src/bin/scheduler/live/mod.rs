@@ -10,6 +10,7 @@ mod line;
 mod preempt;
 mod queue;
 
+use examples::live::cluster::{connect, say_other_release};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -21,17 +22,17 @@ use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::PodOptions;
 use dra_alloc::selector::SelectorCache;
 use dra_attrs::Component;
+use dra_live::cluster_view::{ClusterView, watch_cluster};
+use dra_live::connect::Cluster;
+use dra_live::events::{EventQueue, Events};
+use dra_live::failure::LiveError as ClusterError;
+use dra_live::lease::work_alone;
+use dra_live::listing::list_if_allowed;
+use dra_live::touched::{Nodes, Place, Touched};
+use dra_live::vitals::Vitals;
+use dra_live::watching::{Change, Watches};
 use ending::Ending;
-use examples::live::cluster_view::{ClusterView, watch_cluster};
-use examples::live::connect::Cluster;
-use examples::live::events::{EventQueue, Events};
-use examples::live::failure::LiveError as ClusterError;
 use examples::live::kinds::Kinds;
-use examples::live::lease::work_alone;
-use examples::live::listing::list_if_allowed;
-use examples::live::touched::{Nodes, Place, Touched};
-use examples::live::vitals::Vitals;
-use examples::live::watching::{Change, Watches};
 use examples::live::why::{GateSource, NotPending, Question, shown};
 use examples::output::{Format, LineForm, OutputError, put, put_line, say};
 use examples::preempt::Who;
@@ -110,8 +111,8 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
-        let cluster = Cluster::connect(env!("CARGO_BIN_NAME"), &args.server).await?;
-        cluster.say_other_release(env!("CARGO_BIN_NAME"), settings.profile);
+        let cluster = connect(env!("CARGO_BIN_NAME"), &args.server).await?;
+        say_other_release(env!("CARGO_BIN_NAME"), &cluster, settings.profile);
         let scheduler = LiveScheduler::new(&cluster, settings, args);
         match &args.command {
             Some(Command::Why { name }) => scheduler.why(name.as_deref(), args).await,
@@ -187,7 +188,7 @@ impl<'a> LiveScheduler<'a> {
             self.tell(&Line::Binds { scheduler: self.names.join(", "), server: cluster.url.clone() })?;
             self.work().await
         };
-        Box::pin(work_alone(cluster, &args.lease, &lease, bind)).await
+        Box::pin(work_alone(cluster, &args.lease.terms(), &lease, bind)).await
     }
 
     /// Forgets what was seen: after a time without the lease it may be otherwise.

@@ -11,10 +11,10 @@ use dra_alloc::preemption::{
     Room, VictimDevices, may_preempt,
 };
 use dra_alloc::{Allocator, Budget};
+use dra_live::failure::text;
+use dra_live::listing::list;
+use dra_live::{now, pod_calls};
 use examples::candidates::{claims_of, is_pending};
-use examples::live::failure::text;
-use examples::live::listing::list;
-use examples::live::{now, pod_calls};
 use examples::placing::with_deadline;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;

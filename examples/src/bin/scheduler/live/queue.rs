@@ -7,8 +7,8 @@ use std::time::Duration;
 use dra_alloc::queue::{
     ClusterEvent, ObjectChange, Place, PrioritySort, QueueAttempt, QueueOptions, Refusal, Remedy, SchedulingQueue,
 };
-use examples::live::cluster_view::ClusterView;
-use examples::live::now;
+use dra_live::cluster_view::ClusterView;
+use dra_live::now;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
