@@ -8,6 +8,7 @@ mod extended_resources;
 pub(crate) mod inventory;
 pub(crate) mod node_state;
 pub(crate) mod scope;
+pub(crate) mod set_uses;
 pub(crate) mod stamp;
 pub(crate) mod state;
 pub(crate) mod trie;

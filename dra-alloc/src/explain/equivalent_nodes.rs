@@ -24,6 +24,7 @@ use crate::cluster::inventory::pool_devices::PoolDevices;
 use crate::cluster::inventory::shape::KnownLens;
 use crate::cluster::inventory::sight::Sight;
 use crate::cluster::node_state::{NodeState, SharedUse};
+use crate::cluster::set_uses::SetUses;
 use crate::search::budget::{Effort, Meter};
 use crate::search::context::Context;
 use crate::search::request::Plan;
@@ -36,6 +37,7 @@ const MOST_STATES: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct EquivalentNodes {
     lens: OnceLock<KnownLens>,
+    uses: SetUses,
     known: Mutex<Vec<Known>>,
     /// Number of explanations that were found.
     #[cfg(test)]
@@ -115,7 +117,7 @@ impl EquivalentNodes {
         }
         let lens = self.lens.get_or_init(|| inventory.shapes().lens(lens_of(context, plan)));
         let first = own_words(context.profile, node, weight);
-        let state = NodeState::read(first, inventory, &view, lens, context.state, SharedUse::Compared)?;
+        let state = NodeState::read(first, inventory, &view, lens, context.state, SharedUse::Compared(&self.uses))?;
         let devices = view.pools().map(|pool| Arc::clone(pool.devices())).collect();
         Some(NodeKind { state, devices, is_plain: view.pools().all(Pool::is_plain) })
     }
