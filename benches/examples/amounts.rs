@@ -15,6 +15,7 @@ use std::time::Instant;
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Inventory, Profile};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use k8s_openapi::serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 
 const GPU: &str = "gpu.example.com";
@@ -99,7 +100,7 @@ impl Case {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
+fn read<T: DeserializeOwned>(value: Value) -> T {
     from_value(value).expect("an object")
 }
 

@@ -30,11 +30,12 @@ fn note(case: &mut Case, allocation: &AllocationResult) {
     let results = allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten());
     for DeviceRequestAllocationResult { driver, pool, device, admin_access, share_id, consumed_capacity, .. } in results
     {
+        if *admin_access == Some(true) {
+            continue;
+        }
         let id = DeviceId::new(driver, pool, device);
         let Some(share) = share_id else {
-            if *admin_access != Some(true) {
-                case.allocated.devices.insert(id);
-            }
+            case.allocated.devices.insert(id);
             continue;
         };
         case.allocated.shared.insert((id.clone(), share.clone()));
