@@ -1,5 +1,5 @@
 //! Many small pools of partitions that differ in few things: what is in use, the numbers of their counters, compatibility groups,
-//! capacities with policies, and now and then a value that is an error.
+//! capacities with policies, and now and then an attribute that a selector misses.
 
 use serde_json::{Map, Value, json};
 
@@ -96,15 +96,13 @@ fn policy(random: &mut Random) -> Value {
     }
 }
 
-/// Adds an error, or something that refuses a device. No device in use has an error, which no cluster could have allocated.
+/// Adds an error, or something that refuses a device. Amounts stay quantities: no cluster has other ones.
 fn spoil(random: &mut Random, device: &mut Value) {
     match random.below(400) {
-        0 => device["consumesCounters"] = json!([{"counterSet": "s", "counters": {"x": {"value": "none"}}}]),
-        1 => drop(device["attributes"].as_object_mut().unwrap().remove("kind")),
-        2 => device["capacity"] = json!({"m": {"value": "much"}}),
-        3..8 => device["taints"] = json!([{"key": "unhealthy", "effect": "NoSchedule"}]),
-        8..11 => device["bindingConditions"] = json!(["ready"]),
-        11..16 => drop(device["attributes"].as_object_mut().unwrap().remove("slice")),
+        0..4 => drop(device["attributes"].as_object_mut().unwrap().remove("kind")),
+        4..9 => device["taints"] = json!([{"key": "unhealthy", "effect": "NoSchedule"}]),
+        9..12 => device["bindingConditions"] = json!(["ready"]),
+        12..17 => drop(device["attributes"].as_object_mut().unwrap().remove("slice")),
         _ => {}
     }
 }
