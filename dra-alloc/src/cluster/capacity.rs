@@ -112,25 +112,33 @@ impl<'a> Amount<'a> {
     }
 }
 
-/// One capacity of a device, with parsed quantities.
+/// Quantities of one capacity of a device and of its request policy, read from their texts.
 #[derive(Clone, Debug)]
+pub(crate) struct CapacityAmounts {
+    value: Quantity,
+    default: Option<Quantity>,
+    valid: Valid,
+}
+
+/// Amounts that a request policy permits.
+#[derive(Clone, Debug)]
+enum Valid {
+    Anything,
+    Range {
+        min: Option<Quantity>,
+        max: Option<Quantity>,
+        /// Steps from the least amount on, in whole units and, if all numbers are multiples of 0.001, in thousandths.
+        steps: Option<(Steps, Option<Steps>)>,
+    },
+    Values(Box<[Quantity]>),
+}
+
+/// One capacity of a device: its name, its texts, and the quantities read from them.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Capacity<'a> {
     pub(crate) name: &'a str,
-    pub(crate) value: Amount<'a>,
-    policy: Policy<'a>,
-}
-
-#[derive(Clone, Debug)]
-struct Policy<'a> {
-    default: Option<Amount<'a>>,
-    valid: Valid<'a>,
-}
-
-#[derive(Clone, Debug)]
-enum Valid<'a> {
-    Anything,
-    Range { min: Option<Amount<'a>>, max: Option<Quantity>, step: Option<Quantity> },
-    Values(Vec<Amount<'a>>),
+    object: &'a DeviceCapacity,
+    read: &'a CapacityAmounts,
 }
 
 /// Returns true if a capacity has no request policy and a simple value that is surely valid: 1 to 15 digits with at
@@ -143,104 +151,132 @@ pub(crate) fn is_plain(capacity: &DeviceCapacity) -> bool {
 }
 
 /// A field of a capacity that is not a quantity.
+#[derive(Clone, Debug)]
 pub(crate) struct InvalidCapacity {
     pub(crate) field: &'static str,
     pub(crate) error: QuantityError,
 }
 
-impl<'a> Capacity<'a> {
-    /// Reads a capacity. `parse` is called for each quantity, with its field, in a fixed order; see [`parsed`].
-    pub(crate) fn read(
-        name: &'a str,
-        capacity: &'a DeviceCapacity,
-        mut parse: impl FnMut(&'static str, &'a KubeQuantity) -> Result<Quantity, InvalidCapacity>,
-    ) -> Result<Self, InvalidCapacity> {
-        let mut amount = |field, text| parse(field, text).map(|quantity| Amount { quantity, text: Some(text) });
-        let value = amount("value", &capacity.value)?;
+impl CapacityAmounts {
+    /// Reads a capacity.
+    ///
+    /// # Errors
+    /// The first field that is not a quantity.
+    pub(crate) fn new(capacity: &DeviceCapacity) -> Result<Self, InvalidCapacity> {
+        let value = parsed("value", &capacity.value)?;
         let policy = capacity.request_policy.as_ref();
         let default = policy.and_then(|policy| policy.default.as_ref());
-        let default = default.map(|default| amount("requestPolicy.default", default)).transpose()?;
-        let valid = policy.map_or(Ok(Valid::Anything), |policy| Valid::read(policy, amount))?;
-        Ok(Self { name, value, policy: Policy { default, valid } })
+        let default = default.map(|default| parsed("requestPolicy.default", default)).transpose()?;
+        let valid = policy.map_or(Ok(Valid::Anything), Valid::read)?;
+        Ok(Self { value, default, valid })
+    }
+}
+
+impl<'a> Capacity<'a> {
+    pub(crate) const fn new(name: &'a str, object: &'a DeviceCapacity, read: &'a CapacityAmounts) -> Self {
+        Self { name, object, read }
+    }
+
+    /// Returns the amount that the device has.
+    pub(crate) const fn value(self) -> Quantity {
+        self.read.value
     }
 
     /// Returns the amount of this capacity that a request consumes, after the request policy.
-    pub(crate) fn consumed(
-        &self,
-        request: Option<Amount<'a>>,
-        rounding: Rounding,
-    ) -> Result<Amount<'a>, CapacityError> {
+    pub(crate) fn consumed(self, request: Option<Amount<'a>>, rounding: Rounding) -> Result<Amount<'a>, CapacityError> {
         let amount = match request {
-            None => self.policy.default.unwrap_or(self.value),
-            Some(request) => self.policy.valid.round(request, rounding)?,
+            None => self.unasked(),
+            Some(request) => self.round(request, rounding)?,
         };
         if amount.quantity < Quantity::ZERO { Err(CapacityError::Negative) } else { Ok(amount) }
     }
 
+    /// Returns the amount of a request that names none: the default, or all.
+    fn unasked(self) -> Amount<'a> {
+        match self.read.default {
+            Some(quantity) => Amount { quantity, text: self.policy().and_then(|policy| policy.default.as_ref()) },
+            None => Amount { quantity: self.read.value, text: Some(&self.object.value) },
+        }
+    }
+
+    fn policy(self) -> Option<&'a CapacityRequestPolicy> {
+        self.object.request_policy.as_ref()
+    }
+
+    fn round(self, request: Amount<'a>, rounding: Rounding) -> Result<Amount<'a>, CapacityError> {
+        match &self.read.valid {
+            Valid::Range { min: Some(min), .. } if request.quantity < *min => {
+                let range = self.policy().and_then(|policy| policy.valid_range.as_ref());
+                Ok(Amount { quantity: *min, text: range.map(|range| &range.min) })
+            }
+            Valid::Range { steps: Some(steps), .. } => {
+                rounding.steps(steps).round_up(request.quantity).map(Amount::computed)
+            }
+            Valid::Values(values) => {
+                let sufficient = values.iter().enumerate().filter(|(_, value)| **value >= request.quantity);
+                let least = sufficient.min_by_key(|(_, value)| **value);
+                Ok(least.map_or(request, |(number, quantity)| {
+                    let texts = self.policy().and_then(|policy| policy.valid_values.as_deref());
+                    Amount { quantity: *quantity, text: texts.and_then(|texts| texts.get(number)) }
+                }))
+            }
+            Valid::Anything | Valid::Range { .. } => Ok(request),
+        }
+    }
+
     /// Returns true if the request policy of the capacity allows a request to consume `amount`.
-    pub(crate) fn permits(&self, amount: Quantity, rounding: Rounding) -> bool {
-        let is_default = self.policy.default.is_some_and(|default| default.quantity == amount);
-        is_default || self.policy.valid.permits(amount, rounding)
+    pub(crate) fn permits(self, amount: Quantity, rounding: Rounding) -> bool {
+        self.read.default == Some(amount)
+            || match &self.read.valid {
+                Valid::Anything => true,
+                Valid::Values(values) => values.contains(&amount),
+                Valid::Range { max, steps, .. } => {
+                    steps.as_ref().is_none_or(|steps| rounding.steps(steps).reach(amount))
+                        && max.is_none_or(|max| amount <= max)
+                }
+            }
     }
 }
 
-impl<'a> Valid<'a> {
-    fn read(
-        policy: &'a CapacityRequestPolicy,
-        mut amount: impl FnMut(&'static str, &'a KubeQuantity) -> Result<Amount<'a>, InvalidCapacity>,
-    ) -> Result<Self, InvalidCapacity> {
+impl Rounding {
+    /// Returns the steps in the unit in which they are counted.
+    fn steps(self, (whole, fractional): &(Steps, Option<Steps>)) -> &Steps {
+        match self {
+            Self::Whole => whole,
+            Self::Fractional => fractional.as_ref().unwrap_or(whole),
+        }
+    }
+}
+
+impl Valid {
+    fn read(policy: &CapacityRequestPolicy) -> Result<Self, InvalidCapacity> {
         if let Some(CapacityRequestPolicyRange { min, max, step }) = &policy.valid_range {
             // `min` is not optional in the API type: an absent one is the empty text, and disables rounding.
-            let min = (!min.0.is_empty()).then(|| amount("requestPolicy.validRange.min", min)).transpose()?;
-            let mut bound = |field, bound: &'a Option<KubeQuantity>| {
-                bound.as_ref().map(|bound| amount(field, bound).map(|amount| amount.quantity)).transpose()
-            };
-            return Ok(Self::Range {
-                min,
-                max: bound("requestPolicy.validRange.max", max)?,
-                // A step of zero or less is ignored; the API server rejects it.
-                step: bound("requestPolicy.validRange.step", step)?.filter(|step| *step > Quantity::ZERO),
+            let min = (!min.0.is_empty()).then(|| parsed("requestPolicy.validRange.min", min)).transpose()?;
+            let max = max.as_ref().map(|max| parsed("requestPolicy.validRange.max", max)).transpose()?;
+            let step = step.as_ref().map(|step| parsed("requestPolicy.validRange.step", step)).transpose()?;
+            // A step of zero or less is ignored; the API server rejects it.
+            let step = step.filter(|step| *step > Quantity::ZERO);
+            let steps = min.zip(step).map(|(min, step)| {
+                let is_milli = |quantity: Quantity| Unit::Milli.count(quantity).is_some();
+                let has_milli = [min, step, max.unwrap_or(step)].into_iter().all(is_milli);
+                let fractional = has_milli.then(|| Steps::new(min, step, Unit::Milli));
+                (Steps::new(min, step, Unit::Whole), fractional)
             });
+            return Ok(Self::Range { min, max, steps });
         }
         match policy.valid_values.as_deref() {
             None | Some([]) => Ok(Self::Anything),
             Some(values) => {
-                let values = values.iter().map(|value| amount("requestPolicy.validValues", value));
+                let values = values.iter().map(|value| parsed("requestPolicy.validValues", value));
                 values.collect::<Result<_, _>>().map(Self::Values)
-            }
-        }
-    }
-
-    fn round(&self, request: Amount<'a>, rounding: Rounding) -> Result<Amount<'a>, CapacityError> {
-        match self {
-            Self::Range { min: Some(min), .. } if request.quantity < min.quantity => Ok(*min),
-            Self::Range { min: Some(min), max, step: Some(step) } => {
-                let steps = Steps::new(min.quantity, *max, *step, rounding);
-                steps.round_up(request.quantity).map(Amount::computed)
-            }
-            Self::Values(values) => {
-                let sufficient = values.iter().filter(|value| value.quantity >= request.quantity);
-                Ok(sufficient.min_by_key(|value| value.quantity).copied().unwrap_or(request))
-            }
-            Self::Anything | Self::Range { .. } => Ok(request),
-        }
-    }
-
-    fn permits(&self, amount: Quantity, rounding: Rounding) -> bool {
-        match self {
-            Self::Anything => true,
-            Self::Values(values) => values.iter().any(|value| value.quantity == amount),
-            Self::Range { min, max, step } => {
-                let mut steps = min.iter().zip(step).map(|(min, step)| Steps::new(min.quantity, *max, *step, rounding));
-                let on_step = steps.all(|steps| steps.reach(amount));
-                on_step && max.is_none_or(|max| amount <= max)
             }
         }
     }
 }
 
 /// Unit in which the steps of a `validRange` are counted: whole numbers, or thousandths.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Unit {
     Whole,
     Milli,
@@ -285,6 +321,7 @@ fn fits(number: i128) -> Option<i128> {
 }
 
 /// Permitted amounts of a `validRange` (`min`, `min + step`, …), as integers of one common unit.
+#[derive(Clone, Copy, Debug)]
 struct Steps {
     min: i128,
     step: i128,
@@ -293,11 +330,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn new(min: Quantity, max: Option<Quantity>, step: Quantity, rounding: Rounding) -> Self {
-        let is_milli = |quantity: Quantity| Unit::Milli.count(quantity).is_some();
-        let is_fractional =
-            rounding == Rounding::Fractional && [min, step, max.unwrap_or(step)].into_iter().all(is_milli);
-        let unit = if is_fractional { Unit::Milli } else { Unit::Whole };
+    fn new(min: Quantity, step: Quantity, unit: Unit) -> Self {
         let in_units = |quantity: Quantity| div_ceil(quantity.nanos(), unit.nanos());
         Self { min: in_units(min), step: in_units(step).max(1), unit, format: step.format() }
     }
@@ -315,13 +348,15 @@ impl Steps {
     }
 }
 
-/// Returns `value / unit`, rounded towards positive infinity.
+/// Returns `value / unit`, rounded towards positive infinity. The unit is above zero.
 const fn div_ceil(value: i128, unit: i128) -> i128 {
-    value.div_euclid(unit) + if value.rem_euclid(unit) == 0 { 0 } else { 1 }
+    // Rounded towards zero, which is up for a negative value. A second division would take as long.
+    let quotient = value / unit;
+    if value > quotient * unit { quotient + 1 } else { quotient }
 }
 
 /// Parses a quantity of a field.
-pub(crate) fn parsed(field: &'static str, text: &KubeQuantity) -> Result<Quantity, InvalidCapacity> {
+fn parsed(field: &'static str, text: &KubeQuantity) -> Result<Quantity, InvalidCapacity> {
     Quantity::from_kube(text).map_err(|error| InvalidCapacity { field, error })
 }
 
@@ -358,8 +393,8 @@ impl Rounding {
         };
         let read = |text| parsed("request", text).map(|quantity| Amount { quantity, text: Some(text) });
         let request = request.map(read).transpose().map_err(invalid)?;
-        let capacity = Capacity::read("", capacity, parsed).map_err(invalid)?;
-        Ok(capacity.consumed(request, self)?.quantity)
+        let read = CapacityAmounts::new(capacity).map_err(invalid)?;
+        Ok(Capacity::new("", capacity, &read).consumed(request, self)?.quantity)
     }
 }
 
@@ -375,6 +410,7 @@ impl Rounding {
             source: invalid.error,
         };
         let amount = parsed("amount", amount).map_err(invalid)?;
-        Ok(Capacity::read("", capacity, parsed).map_err(invalid)?.permits(amount, self))
+        let read = CapacityAmounts::new(capacity).map_err(invalid)?;
+        Ok(Capacity::new("", capacity, &read).permits(amount, self))
     }
 }

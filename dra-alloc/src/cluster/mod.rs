@@ -9,6 +9,7 @@ pub(crate) mod inventory;
 pub(crate) mod known_states;
 pub(crate) mod node_state;
 pub(crate) mod scope;
+pub(crate) mod set_uses;
 pub(crate) mod stamp;
 pub(crate) mod state;
 pub(crate) mod trie;

@@ -26,6 +26,7 @@ use crate::cluster::inventory::sight::Sight;
 use crate::cluster::inventory::view::View;
 use crate::cluster::known_states::KnownStates;
 use crate::cluster::node_state::{NodeState, SharedUse};
+use crate::cluster::set_uses::SetUses;
 use crate::search::budget::{Effort, Meter};
 use crate::search::context::Context;
 use crate::search::request::Plan;
@@ -38,6 +39,7 @@ const MOST_STATES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct ExplainedStates {
     lens: OnceLock<KnownLens>,
+    uses: SetUses,
     known: KnownStates<Known>,
     /// Number of explanations that were found.
     #[cfg(test)]
@@ -66,6 +68,7 @@ impl Default for ExplainedStates {
     fn default() -> Self {
         Self {
             lens: OnceLock::new(),
+            uses: SetUses::default(),
             known: KnownStates::new(MOST_STATES),
             #[cfg(test)]
             found: AtomicUsize::new(0),
@@ -136,7 +139,7 @@ impl ExplainedStates {
         }
         let lens = self.lens.get_or_init(|| inventory.shapes().lens(lens_of(context, plan)));
         let first = own_words(context.profile, node, weight);
-        let state = NodeState::read(first, inventory, &view, lens, context.state, SharedUse::Compared)?;
+        let state = NodeState::read(first, inventory, &view, lens, context.state, SharedUse::Compared(&self.uses))?;
         Some(ExplainedNode { state, view })
     }
 }

@@ -246,7 +246,7 @@ impl<'g, 't, 's> Reader<'g, 't, 's> {
         for consumed in consumption {
             facts.label(sets(consumed.set.into()));
             facts.number(wide(consumed.amounts.len()));
-            for (counter, amount) in consumed.amounts {
+            for (counter, amount) in &consumed.amounts {
                 facts.label(amounts((*counter).into()));
                 let left = counters.left.at(*counter).copied().unwrap_or_default();
                 facts.amount(*amount);

@@ -11,9 +11,9 @@ use super::ground::Ground;
 use super::measure::{Facts, Measure, wide};
 use super::partial::Partial;
 use super::term::Unit;
+use crate::cluster::inventory::pool_counters::Consumed;
 use crate::cluster::state::{AllocatedState, ClaimId, DeviceUsage};
 use crate::search::capacity_check::CapacityCheck;
-use crate::search::counters::Consumption;
 use crate::search::ix::{DeviceIx, PoolIx};
 use crate::search::table::Table;
 
@@ -81,7 +81,7 @@ pub(super) struct Displaced<'a, 't, 's> {
     /// Uses of each unit.
     uses: Vec<Vec<Use<'a>>>,
     /// Consumption of each device in use by a unit; nothing if others use it, too.
-    consumption: BTreeMap<Place, Vec<Consumption<'s>>>,
+    consumption: BTreeMap<Place, &'s [Consumed]>,
     /// Work of trying a set of units.
     work: usize,
     is_rough: Cell<bool>,
@@ -162,28 +162,28 @@ impl<'a, 't, 's> Displaced<'a, 't, 's> {
         let (mut left, mut groups) = (counters.left.clone(), counters.groups.clone());
         let in_use: BTreeSet<Place> = stays().map(|use_| use_.place).filter(|place| place.0 == pool).collect();
         let shared: BTreeSet<Place> = stays().filter(|use_| use_.share.is_some()).map(|use_| use_.place).collect();
-        let of_units = in_use.iter().filter_map(|place| self.consumption.get(place)).flatten();
+        let of_units = in_use.iter().filter_map(|place| self.consumption.get(place)).copied().flatten();
         for consumed in of_units {
-            for (counter, amount) in consumed.amounts {
+            for (counter, amount) in &consumed.amounts {
                 if let Some(left) = left.at_mut(*counter) {
                     *left = left.saturating_sub(*amount);
                 }
             }
             if let Some(known) = groups.at_mut(consumed.set) {
-                *known = known.joined_by(consumed.groups);
+                *known = known.joined_by(&consumed.groups);
             }
         }
         for consumed in taken.consumption(pool, &shared) {
-            for (counter, amount) in consumed.amounts {
+            for (counter, amount) in &consumed.amounts {
                 if let Some(left) = left.at_mut(*counter) {
                     *left = left.saturating_sub(*amount);
                 }
             }
             if let Some(known) = groups.at_mut(consumed.set) {
-                if !known.admits(consumed.groups) {
+                if !known.admits(&consumed.groups) {
                     return false;
                 }
-                *known = known.joined_by(consumed.groups);
+                *known = known.joined_by(&consumed.groups);
             }
         }
         left.iter().all(|left| *left >= 0)
@@ -237,7 +237,7 @@ impl<'p, 't, 's> Taken<'p, 't, 's> {
 
     /// Returns what the devices of a pool take, those with admin access, too. A device that has a share already, or gets a
     /// second one, takes nothing more.
-    fn consumption(&self, pool: PoolIx, shared: &BTreeSet<Place>) -> impl Iterator<Item = &'t Consumption<'s>> {
+    fn consumption(&self, pool: PoolIx, shared: &BTreeSet<Place>) -> impl Iterator<Item = &'s Consumed> {
         let table = self.table;
         let mut seen: BTreeSet<DeviceIx> = BTreeSet::new();
         let mut is_new = |device: DeviceIx| {
@@ -277,7 +277,7 @@ impl<'p, 't, 's> Taken<'p, 't, 's> {
                     _ => 0,
                 });
                 let before = self.table.consumed(device, capacity.name).nanos();
-                others.chain(own).fold(before, i128::saturating_add) <= capacity.value.quantity.nanos()
+                others.chain(own).fold(before, i128::saturating_add) <= capacity.value().nanos()
             })
         })
     }
@@ -303,14 +303,14 @@ fn places<'s>(table: &Table<'s>) -> BTreeMap<[&'s str; 3], Place> {
 }
 
 /// Returns what a device consumes, by its place; nothing if its slice is not sound.
-fn consumed<'s>(table: &Table<'s>, (pool, number): Place) -> Vec<Consumption<'s>> {
+fn consumed<'s>(table: &Table<'s>, (pool, number): Place) -> &'s [Consumed] {
     let object = table.candidates.pool(pool);
     let mut devices =
         object.all_slices().flat_map(|slice| slice_devices(slice).iter().map(move |device| (slice, device)));
-    let (Some((slice, device)), Ok(counters)) = (devices.nth(number), table.counters(pool)) else { return Vec::new() };
+    let (Some((slice, device)), Ok(counters)) = (devices.nth(number), table.counters(pool)) else { return &[] };
     let is_used = table.candidates.pool_use(pool).is_some_and(|used| used.device(&device.name).is_some());
     if is_used || name_of(slice).is_empty() {
-        return Vec::new();
+        return &[];
     }
     counters.consumption(slice, device, number).unwrap_or_default()
 }

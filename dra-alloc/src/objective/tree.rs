@@ -266,7 +266,7 @@ impl<'a, 't, 's> Tree<'a, 't, 's> {
             Ok(Some(_)) => return Ok(None),
             Err(error) => return refused(error),
         }
-        match self.assignment.place(alternative, device) {
+        match self.assignment.place_fitting(alternative, device) {
             Ok(placed) => Ok(Some(placed)),
             Err(Refusal::Rejected(_)) => Ok(None),
             Err(Refusal::Failed(error)) => refused(error),

@@ -76,7 +76,7 @@ fn belongs(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) -> R
         FullDevices::LeftOut => {
             let mut capacities = table.capacities(device)?.iter().zip(amounts);
             Ok(capacities.all(|(capacity, amount)| {
-                let left = capacity.value.quantity.checked_sub(table.consumed(device, capacity.name));
+                let left = capacity.value().checked_sub(table.consumed(device, capacity.name));
                 left.is_some_and(|left| amount.quantity <= left)
             }))
         }

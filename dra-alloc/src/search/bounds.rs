@@ -123,7 +123,7 @@ impl Bounds {
         let shares = capacities.zip(&self.least_shares[device]).filter(|(_, least)| **least > 0);
         let shares = shares.map(|((capacity, consumed), least)| {
             let before = query.table.consumed(device, capacity.name).nanos();
-            let left = capacity.value.quantity.nanos().saturating_sub(before).saturating_sub(consumed);
+            let left = capacity.value().nanos().saturating_sub(before).saturating_sub(consumed);
             usize::try_from(left.checked_div(*least).unwrap_or(0).max(0)).unwrap_or(usize::MAX)
         });
         shares.min().unwrap_or(usize::MAX)

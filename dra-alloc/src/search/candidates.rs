@@ -24,7 +24,7 @@ use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::device::{DeviceFacts, Facts};
 use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::cluster::inventory::view::View;
-use crate::cluster::state::{AllocatedState, Occupancy, PoolUse};
+use crate::cluster::state::{AllocatedState, DeviceUsage, Occupancy, PoolUse};
 
 /// Number of devices and of pools from which, and up to which, all pools are entered at once: the number of devices with a
 /// position is then known, and tables are no larger than needed.
@@ -42,6 +42,8 @@ pub(crate) struct Candidate<'s> {
     pub(crate) is_used: bool,
     /// True if a claim holds the device exclusively.
     pub(crate) is_held: bool,
+    /// Shares of a device that no claim holds exclusively.
+    pub(super) shares: Option<&'s DeviceUsage>,
     /// Number of the device in its pool.
     number: u32,
     known: &'s DeviceFacts,
@@ -100,6 +102,7 @@ struct Entered<'s> {
     ix: PoolIx,
     pool: &'s Pool,
     range: IxRange<Device>,
+    used: Option<&'s PoolUse>,
     occupancy: Option<Arc<Occupancy>>,
     /// Devices from the start of the range on.
     devices: Vec<Candidate<'s>>,
@@ -258,6 +261,7 @@ impl<'s> Candidates<'s> {
                     ix,
                     pool,
                     range,
+                    used: None,
                     occupancy: None,
                     devices: Vec::new(),
                     rest: Rest::default(),
@@ -271,14 +275,15 @@ impl<'s> Candidates<'s> {
     }
 
     fn enter(&self, seen: &mut Seen<'s>, ix: PoolIx, pool: &'s Pool) {
-        let occupancy = self.use_of(pool).map(|used| used.occupancy(pool.devices()));
+        let used = self.use_of(pool);
+        let occupancy = used.map(|used| used.occupancy(pool.devices()));
         let count = match &occupancy {
             Some(occupancy) if !self.keeps_held => occupancy.open_count(),
             _ => pool.len(),
         };
         let range = IxRange::new(seen.end, DeviceIx::from(usize::from(seen.end) + count));
         seen.end = range.end;
-        seen.pools.push(Entered { ix, pool, range, occupancy, devices: Vec::new(), rest: Rest::default() });
+        seen.pools.push(Entered { ix, pool, range, used, occupancy, devices: Vec::new(), rest: Rest::default() });
     }
 
     /// Returns true if a request may get a device of the pool.
@@ -303,7 +308,8 @@ impl<'s> Entered<'s> {
     fn at_once(&self, number: usize) -> Option<Candidate<'s>> {
         let (slice, None) = (self.pool.only_slice()?, &self.occupancy) else { return None };
         let (device, known) = (slice_devices(slice).get(number)?, self.pool.facts(number)?);
-        Some(Candidate { pool: self.ix, slice, device, is_used: false, is_held: false, number: short(number), known })
+        let number = short(number);
+        Some(Candidate { pool: self.ix, slice, device, is_used: false, is_held: false, shares: None, number, known })
     }
 
     /// Reads the devices up to a number, counted from the first device with a position.
@@ -317,12 +323,14 @@ impl<'s> Entered<'s> {
             let Some((slice, device, known)) = self.rest.device_at(self.pool, position) else { return };
             let is_used = self.occupancy.as_ref().is_some_and(|occupancy| occupancy.is_used(position));
             let is_held = is_used && self.occupancy.as_ref().is_some_and(|occupancy| occupancy.is_held(position));
+            let shares = self.used.filter(|_| is_used && !is_held).and_then(|used| used.device(&device.name));
             self.devices.push(Candidate {
                 pool: self.ix,
                 slice,
                 device,
                 is_used,
                 is_held,
+                shares,
                 number: short(position),
                 known,
             });

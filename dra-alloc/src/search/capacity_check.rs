@@ -1,6 +1,7 @@
 //! Answer to the question if a device has the capacities that an alternative asks for.
 
 use dra_attrs::Quantity;
+use smallvec::SmallVec;
 
 use crate::cluster::capacity::Amount;
 
@@ -10,7 +11,7 @@ use crate::cluster::capacity::Amount;
 pub(crate) enum CapacityCheck<'s> {
     /// A capacity can't serve the alternative, even if nothing else uses the device.
     Never(CapacityMiss<'s>),
-    Takes(Vec<Amount<'s>>),
+    Takes(SmallVec<[Amount<'s>; 1]>),
 }
 
 /// Reason why a device can't serve the requested capacities, even if nothing else uses it.

@@ -43,15 +43,6 @@ pub(crate) enum Groups<'i> {
     Common(Vec<&'i str>),
 }
 
-/// Consumption of one counter set by a device.
-#[derive(Debug)]
-pub(crate) struct Consumption<'i> {
-    pub(crate) set: SetIx,
-    pub(crate) groups: &'i [String],
-    /// Consumed amounts in billionths of a unit, each with its counter.
-    pub(crate) amounts: &'i [(CounterIx, i128)],
-}
-
 impl<'i> Groups<'i> {
     pub(crate) fn admits(&self, groups: &[String]) -> bool {
         match self {
@@ -159,17 +150,17 @@ impl<'i> CounterSets<'i> {
         device: &'i Device,
         number: usize,
     ) -> Result<(), InvalidCounter<'i>> {
-        for consumption in self.consumption(slice, device, number)? {
-            for (counter, amount) in consumption.amounts {
+        for consumed in self.consumption(slice, device, number)? {
+            for (counter, amount) in &consumed.amounts {
                 if let Some(left) = self.left.at_mut(*counter) {
                     *left = left.saturating_sub(*amount);
                 }
             }
-            if let Some(groups) = self.groups.at_mut(consumption.set) {
-                *groups = groups.joined_by(consumption.groups);
+            if let Some(groups) = self.groups.at_mut(consumed.set) {
+                *groups = groups.joined_by(&consumed.groups);
             }
-            if !consumption.groups.is_empty() {
-                self.grouped.insert(consumption.set);
+            if !consumed.groups.is_empty() {
+                self.grouped.insert(consumed.set);
             }
         }
         Ok(())
@@ -181,30 +172,19 @@ impl<'i> CounterSets<'i> {
         slice: &'i ResourceSlice,
         device: &'i Device,
         number: usize,
-    ) -> Result<Vec<Consumption<'i>>, InvalidCounter<'i>> {
-        let consumed = self.read.consumption(number, device).map_err(|bad| InvalidCounter {
+    ) -> Result<&'i [Consumed], InvalidCounter<'i>> {
+        self.read.consumption(number, device).map_err(|bad| InvalidCounter {
             slice: name_of(slice),
             field: bad.field.clone(),
             error: bad.error.clone(),
-        })?;
-        let entries = device.consumes_counters.as_deref().unwrap_or_default();
-        let groups = |consumed: &Consumed| {
-            let entry = consumed.entry.of(entries);
-            entry.and_then(|entry| entry.compatibility_groups.as_deref()).unwrap_or_default()
-        };
-        let consumption = |consumed: &'i Consumed| Consumption {
-            set: consumed.set,
-            groups: groups(consumed),
-            amounts: &consumed.amounts,
-        };
-        Ok(consumed.iter().map(consumption).collect())
+        })
     }
 
     /// Returns the first counter of which less is left than a device consumes: set, counter, amount left and amount
     /// consumed, in billionths of a unit.
-    pub(crate) fn shortage(&self, device: &[Consumption<'_>]) -> Option<(&'i str, &'i str, i128, i128)> {
+    pub(crate) fn shortage(&self, device: &[Consumed]) -> Option<(&'i str, &'i str, i128, i128)> {
         let wanted = |counter: CounterIx| {
-            let amounts = device.iter().flat_map(|consumed| consumed.amounts);
+            let amounts = device.iter().flat_map(|consumed| &consumed.amounts);
             amounts.filter(|(other, _)| *other == counter).fold(0_i128, |sum, (_, amount)| sum.saturating_add(*amount))
         };
         self.read.counters().find_map(|(set, name, counter)| {
@@ -224,9 +204,9 @@ impl<'i> CounterSets<'i> {
     }
 
     /// Returns the amount that a device consumes of the counters of each name.
-    pub(crate) fn by_name(&self, device: &[Consumption<'_>]) -> ByCounterName<i128> {
+    pub(crate) fn by_name(&self, device: &[Consumed]) -> ByCounterName<i128> {
         let mut sums = self.zeros();
-        for (counter, amount) in device.iter().flat_map(|consumed| consumed.amounts) {
+        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
             if let Some(name) = self.read.name_of().get(usize::from(*counter)) {
                 sums[*name] = sums[*name].saturating_add((*amount).max(0));
             }
@@ -246,25 +226,24 @@ impl<'i> CounterSets<'i> {
 
     /// Returns false if a device can't be allocated even before any other choice: a counter of the pool is overcommitted,
     /// or less is left of one than the device consumes.
-    pub(crate) fn may_serve(&self, device: &[Consumption<'_>]) -> bool {
-        let mut amounts = device.iter().flat_map(|consumed| consumed.amounts);
+    pub(crate) fn may_serve(&self, device: &[Consumed]) -> bool {
+        let mut amounts = device.iter().flat_map(|consumed| &consumed.amounts);
         !self.is_overcommitted
             && amounts.all(|(counter, amount)| self.left.at(*counter).is_none_or(|left| amount <= left))
     }
 
     /// Returns true if a device is refused for its counters before any other choice, as [`Ledger::reserve`] would. False says
     /// nothing: a device may consume a counter twice, or a negative amount of it.
-    pub(crate) fn refuse(&self, device: &[Consumption<'_>]) -> bool {
-        let admits = |consumed: &Consumption<'_>| {
-            self.groups.at(consumed.set).is_none_or(|groups| groups.admits(consumed.groups))
-        };
-        let amounts = || device.iter().flat_map(|consumed| consumed.amounts);
+    pub(crate) fn refuse(&self, device: &[Consumed]) -> bool {
+        let admits =
+            |consumed: &Consumed| self.groups.at(consumed.set).is_none_or(|groups| groups.admits(&consumed.groups));
+        let amounts = || device.iter().flat_map(|consumed| &consumed.amounts);
         device.iter().all(admits) && amounts().all(|(_, amount)| *amount >= 0) && !self.may_serve(device)
     }
 
     /// Returns true if the gate `DRADeviceCompatibilityGroups` must be on to allocate a device: the device has groups,
     /// or shares a counter set with an allocated device that has groups.
-    pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {
+    pub(crate) fn needs_groups(&self, consumption: &[Consumed]) -> bool {
         consumption.iter().any(|consumed| !consumed.groups.is_empty() || self.is_grouped(consumed.set))
     }
 }
@@ -309,9 +288,9 @@ impl<'i> Ledger<'i> {
     }
 
     /// Subtracts the consumption of a device. Changes nothing if it returns an error.
-    pub(crate) fn reserve(&mut self, device: &[Consumption<'i>]) -> Result<Reserved<'i>, Shortage> {
+    pub(crate) fn reserve(&mut self, device: &'i [Consumed]) -> Result<Reserved<'i>, Shortage> {
         let reserved = self.join(device)?;
-        for (counter, amount) in device.iter().flat_map(|consumed| consumed.amounts) {
+        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
             self.change(*counter, amount.wrapping_neg());
         }
         if self.short == 0 {
@@ -322,22 +301,22 @@ impl<'i> Ledger<'i> {
     }
 
     /// Adds back the consumption of a device, and restores the compatibility groups in `reserved`.
-    pub(crate) fn release(&mut self, device: &[Consumption<'i>], reserved: Reserved<'i>) {
-        for (counter, amount) in device.iter().flat_map(|consumed| consumed.amounts) {
+    pub(crate) fn release(&mut self, device: &'i [Consumed], reserved: Reserved<'i>) {
+        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
             self.change(*counter, *amount);
         }
         self.restore(reserved);
     }
 
-    fn join(&mut self, device: &[Consumption<'i>]) -> Result<Reserved<'i>, Shortage> {
+    fn join(&mut self, device: &'i [Consumed]) -> Result<Reserved<'i>, Shortage> {
         let mut reserved = Reserved(Vec::new());
         for consumed in device {
             let Some(groups) = self.groups.at_mut(consumed.set) else { continue };
-            if !groups.admits(consumed.groups) {
+            if !groups.admits(&consumed.groups) {
                 self.restore(reserved);
                 return Err(Shortage::Groups);
             }
-            let joined = groups.joined_by(consumed.groups);
+            let joined = groups.joined_by(&consumed.groups);
             reserved.0.push((consumed.set, std::mem::replace(groups, joined)));
         }
         Ok(reserved)

@@ -1,8 +1,9 @@
 //! Sets of devices.
 
+use k8s_openapi::api::resource::v1::Device;
 use smallvec::{SmallVec, smallvec};
 
-use super::ix::DeviceIx;
+use super::ix::{DeviceIx, IxRange};
 
 /// Set of devices below a fixed position, as bits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +19,15 @@ impl DeviceSet {
     pub(crate) fn insert(&mut self, device: DeviceIx) {
         let (word, bit) = place(device);
         self.0[word] |= bit;
+    }
+
+    /// Adds those of some devices whose like are in the set. `first` is like the first of them, the one behind it like the second.
+    pub(crate) fn repeat(&mut self, first: DeviceIx, devices: IxRange<Device>) {
+        for (offset, device) in devices.into_iter().enumerate() {
+            if self.contains(DeviceIx::from(usize::from(first) + offset)) {
+                self.insert(device);
+            }
+        }
     }
 
     pub(crate) fn remove(&mut self, device: DeviceIx) {

@@ -10,14 +10,15 @@ use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
 use super::capacity_check::CapacityCheck;
 use super::column_values::ColumnValues;
-use super::counters::Consumption;
 use super::device_set::DeviceSet;
 use super::elisions::Elision;
 use super::ix::{AlternativeIx, ByAlternative, ByColumn, DeviceIx, IxRange};
+use super::like_pools::LikePool;
 use super::request::Alternative;
 use super::table::Table;
 use crate::cluster::capacity::Amount;
 use crate::cluster::inventory::pool::Pool;
+use crate::cluster::inventory::pool_counters::Consumed;
 use crate::cluster::state::DeviceUsage;
 
 /// Number of devices of a pool whose look together is a unit of work.
@@ -114,7 +115,14 @@ fn looked_at(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>) -
     let none = || DeviceSet::new(table.candidates.end());
     let (mut usable, mut unsure) = (none(), none());
     let (is_admin, has_alike) = (table.alternative(alternative).admin_access, looks_at_pools(table, alternative));
-    for (pool, devices) in table.candidates.order() {
+    for LikePool { pool, devices, like } in table.like_pools().iter() {
+        if let Some(like) = like {
+            meter.step()?;
+            meter.work(devices.len() / DEVICES_OF_UNIT)?;
+            usable.repeat(like, devices);
+            unsure.repeat(like, devices);
+            continue;
+        }
         let for_all = match devices.into_iter().next() {
             Some(first) if has_alike && is_looked_at_once(table, table.candidates.pool(pool)) => {
                 meter.step()?;
@@ -149,12 +157,15 @@ fn looked_at(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>) -
 /// Returns the largest number of looks at devices for one alternative.
 pub(super) fn looks(table: &Table<'_>, alternative: AlternativeIx) -> usize {
     let has_alike = looks_at_pools(table, alternative);
-    let of_pool = |pool: &Pool| if has_alike && is_looked_at_once(table, pool) { 1 } else { pool.len() };
-    table.candidates.pools().map(of_pool).sum()
+    let of_pool = |LikePool { pool, like, .. }: LikePool| {
+        let is_one = like.is_some() || has_alike && is_looked_at_once(table, table.candidates.pool(pool));
+        if is_one { 1 } else { table.candidates.pool(pool).len() }
+    };
+    table.like_pools().iter().map(of_pool).sum()
 }
 
 /// Returns true if an alternative asks nothing that one device of a plain pool answers otherwise than another one.
-fn looks_at_pools(table: &Table<'_>, alternative: AlternativeIx) -> bool {
+pub(super) fn looks_at_pools(table: &Table<'_>, alternative: AlternativeIx) -> bool {
     let asked = table.alternative(alternative);
     table.context.elisions.has(Elision::PoolsAtOnce)
         && !asked.admin_access
@@ -203,7 +214,7 @@ fn has_capacity(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx)
     let CapacityCheck::Takes(amounts) = table.fit(alternative, device)? else { return Ok(false) };
     let mut capacities = table.capacities(device)?.iter().zip(amounts);
     Ok(capacities.all(|(capacity, amount)| {
-        let left = capacity.value.quantity.checked_sub(table.consumed(device, capacity.name));
+        let left = capacity.value().checked_sub(table.consumed(device, capacity.name));
         left.is_some_and(|left| amount.quantity <= left)
     }))
 }
@@ -248,7 +259,7 @@ fn columns<'s>(
 
 /// Returns true if a device consumes a negative amount of a counter or a capacity.
 fn gives_back(table: &Table<'_>, questions: &ByAlternative<AlternativeIx>) -> bool {
-    let is_negative = |consumed: &Consumption<'_>| consumed.amounts.iter().any(|(_, amount)| *amount < 0);
+    let is_negative = |consumed: &Consumed| consumed.amounts.iter().any(|(_, amount)| *amount < 0);
     let counters = |device| table.consumption(device).is_ok_and(|consumed| consumed.iter().any(is_negative));
     let capacity = |device| {
         let different = questions.enumerate().filter(|(alternative, question)| alternative == *question);
@@ -258,7 +269,8 @@ fn gives_back(table: &Table<'_>, questions: &ByAlternative<AlternativeIx>) -> bo
             table.fit(alternative, device).is_ok_and(is_negative)
         })
     };
-    table.candidates.all().into_iter().any(|device| {
+    let looked_at = table.like_pools().iter().filter(|pool| pool.like.is_none());
+    looked_at.flat_map(|pool| pool.devices).any(|device| {
         let consumes = table.candidate(device).consumes_counters();
         (table.has(Gate::PartitionableDevices) && consumes && counters(device))
             || (table.is_shareable(device) && capacity(device))

@@ -36,6 +36,8 @@ pub(crate) enum Elision {
     RefusedBefore,
     /// Looking ahead looks once at a pool whose devices are alike for a request.
     PoolsAtOnce,
+    /// Looking ahead looks once at pools with the same devices in the same use.
+    LikePools,
 }
 
 /// Set of [`Elision`]s.
@@ -44,12 +46,18 @@ pub(crate) struct Elisions(u16);
 
 impl Elisions {
     /// Number of elisions.
-    pub(crate) const COUNT: u8 = 14;
+    pub(crate) const COUNT: u8 = 15;
 
     /// Returns the set of elisions whose bits are set.
     #[cfg(test)]
     pub(crate) const fn from_bits(bits: u16) -> Self {
         Self(bits)
+    }
+
+    /// Returns the set without one of its elisions.
+    #[cfg(test)]
+    pub(crate) const fn without(self, one: Elision) -> Self {
+        Self(self.0 & !(1 << one as u16))
     }
 
     pub(crate) const fn has(self, shortcut: Elision) -> bool {

@@ -18,6 +18,7 @@ use super::ordered::ordered_devices;
 use super::request::Mode;
 use super::risk::{Risk, Risks};
 use super::table::{DevicesOfAll, Table};
+use crate::cluster::inventory::pool_counters::Consumed;
 use crate::cluster::state::DeviceUsage;
 
 /// Number of a kind of devices in their groups.
@@ -234,7 +235,7 @@ impl<'r, 's> Reader<'r, 's> {
         })
     }
 
-    fn consumption(&self, device: DeviceIx) -> (PoolIx, &[super::counters::Consumption<'s>]) {
+    fn consumption(&self, device: DeviceIx) -> (PoolIx, &'s [Consumed]) {
         let candidate = self.table.candidate(device);
         let consumption = if candidate.consumes_counters() && self.table.has(Gate::PartitionableDevices) {
             self.table.consumption(device).unwrap_or_default()
@@ -247,7 +248,7 @@ impl<'r, 's> Reader<'r, 's> {
     /// Returns the names of the compatibility groups of all devices, as numbers.
     fn names(&self) -> BTreeMap<&'s str, u32> {
         let devices = self.different.iter().flat_map(|(usable, unsure)| usable.iter().chain(unsure.iter()));
-        let groups = devices.flat_map(|device| self.consumption(device).1).flat_map(|consumed| consumed.groups);
+        let groups = devices.flat_map(|device| self.consumption(device).1).flat_map(|consumed| &consumed.groups);
         let mut names = BTreeMap::new();
         for name in groups {
             let next = u32::try_from(names.len()).unwrap_or(u32::MAX);
@@ -295,7 +296,7 @@ impl<'r, 's> Reader<'r, 's> {
         let (pool, consumption) = self.consumption(device);
         let consumption = consumption.iter().map(|consumed| {
             let amounts = consumed.amounts.iter().map(|(counter, amount)| (counters.of((pool, *counter)), *amount));
-            (sets.of((pool, consumed.set)), consumed.groups, amounts.collect())
+            (sets.of((pool, consumed.set)), &*consumed.groups, amounts.collect())
         });
         Kind {
             domains: self.in_domains(device),
@@ -313,7 +314,7 @@ impl<'r, 's> Reader<'r, 's> {
         }
         let capacities = self.table.capacities(device).unwrap_or_default();
         let left = capacities.iter().map(|capacity| {
-            capacity.value.quantity.nanos().saturating_sub(self.table.consumed(device, capacity.name).nanos())
+            capacity.value().nanos().saturating_sub(self.table.consumed(device, capacity.name).nanos())
         });
         let questions = self.domains.questions.enumerate().filter(|(alternative, question)| alternative == *question);
         let takes = questions.map(|(alternative, _)| match self.table.fit(alternative, device) {

@@ -8,7 +8,8 @@
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search, which ends with a [`solution`]
 //! - [`prune`] rules that cut branches without a solution, of three kinds: [`bounds`], [`kinds`] of devices that can be
-//!   exchanged, and [`failed_states`]; they read [`domains`], [`column_values`], [`demand`] and [`risk`]
+//!   exchanged, and [`failed_states`]; they read [`domains`], [`column_values`], [`demand`] and [`risk`];
+//!   [`like_pools`] are looked at once
 //! - [`ix`] typed positions of all these
 
 pub(crate) mod all_devices;
@@ -30,6 +31,7 @@ mod grid;
 pub(crate) mod ix;
 mod kinds;
 mod known_results;
+mod like_pools;
 pub(crate) mod node_search;
 #[cfg(test)]
 mod oracle_case;

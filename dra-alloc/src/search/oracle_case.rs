@@ -14,6 +14,7 @@ use super::request::Plan;
 use super::searched_states::SearchedStates;
 use crate::cluster::expression::Compiler;
 use crate::cluster::inventory::Inventory;
+use crate::cluster::state::AllocatedState;
 use crate::oracle::Case;
 use crate::oracle::compare::{classes, numbered, state};
 
@@ -28,18 +29,30 @@ pub(super) fn allocate(
     like: Option<&SearchedStates>,
     budget: Budget<'_>,
 ) -> Searched {
-    let (classes, state, selectors) = (classes(case), state(case), SelectorCache::default());
+    allocate_beside(case, inventory, &state(case), (pruning, Elisions::default()), like, budget)
+}
+
+/// Searches a case, whose index and state are given, with some of the rules and elisions.
+pub(super) fn allocate_beside(
+    case: &Case,
+    inventory: &Inventory,
+    state: &AllocatedState,
+    (pruning, elisions): (PruningRules, Elisions),
+    like: Option<&SearchedStates>,
+    budget: Budget<'_>,
+) -> Searched {
+    let (classes, selectors) = (classes(case), SelectorCache::default());
     let compiler = Compiler::new(&selectors, case.profile, case.gates);
     let context = Context {
         inventory,
         classes: &classes,
-        state: &state,
+        state,
         selectors: compiler,
         share_ids: &numbered,
         gates: case.gates,
         profile: case.profile,
         pruning,
-        elisions: Elisions::default(),
+        elisions,
         failing: FailingSelectors::End,
     };
     let claims: SmallVec<[_; 4]> = case.claims.iter().collect();

@@ -295,7 +295,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         let shared = consumed.chain(std::iter::repeat(Quantity::ZERO));
         let mut short = capacities.zip(shared).filter_map(|((capacity, amount), shared)| {
             let before = self.table.consumed(device, capacity.name);
-            let left = capacity.value.quantity.checked_sub(before).and_then(|left| left.checked_sub(shared));
+            let left = capacity.value().checked_sub(before).and_then(|left| left.checked_sub(shared));
             let (left, wanted) = (left.unwrap_or(Quantity::ZERO), amount.quantity);
             (wanted > left).then_some(Insufficient::Now { name: capacity.name, left, wanted })
         });
@@ -304,17 +304,27 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 
     /// Gives a device to an alternative, or returns the reason why it can't.
     pub(crate) fn place(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<Placed<'s>, Refusal<'s>> {
-        if !self.table.may_skip(device) {
-            return Err(Rejection::SkipsOperations.into());
-        }
-        let reserved = self.reserve(device)?;
-        if let Err(refusal) = self.admit(alternative, device) {
-            match self.table.variant.refused_counters {
-                RefusedCounters::Released => self.release(device, reserved),
-                RefusedCounters::Reserved => {}
+        let reserved = self.admit(alternative, device)?;
+        if self.short_capacity(alternative, device)?.is_some() {
+            let asked = self.table.alternative(alternative);
+            for (constraint, _) in &asked.constraints {
+                self.claims[asked.claim].constraints[*constraint].pop(asked.request);
             }
-            return Err(refusal);
+            self.refuse(device, reserved);
+            return Err(Rejection::NoCapacity.into());
         }
+        self.enter(alternative, device)?;
+        Ok(Placed { chosen: Chosen { alternative, device }, reserved })
+    }
+
+    /// Gives a device to an alternative for which its capacities suffice ([`Self::short_capacity`]), or returns the reason why
+    /// it can't.
+    pub(crate) fn place_fitting(
+        &mut self,
+        alternative: AlternativeIx,
+        device: DeviceIx,
+    ) -> Result<Placed<'s>, Refusal<'s>> {
+        let reserved = self.admit(alternative, device)?;
         self.enter(alternative, device)?;
         Ok(Placed { chosen: Chosen { alternative, device }, reserved })
     }
@@ -384,20 +394,30 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         self.table.is_shareable(device) && (self.shares.get(&device).is_some_and(|shares| shares.count > 0) || in_use())
     }
 
-    /// Checks taints, constraints and capacities of a device, and adds its values to the state of the constraints.
-    fn admit(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<(), Refusal<'s>> {
-        if let Some(taint) = self.table.taint(alternative, device) {
-            return Err(Rejection::Tainted(taint).into());
+    /// Checks counters, taints and constraints of a device, reserves the counters, and adds its values to the state of the
+    /// constraints.
+    fn admit(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<Option<Reserved<'s>>, Refusal<'s>> {
+        if !self.table.may_skip(device) {
+            return Err(Rejection::SkipsOperations.into());
         }
-        self.constrain(alternative, device)?;
-        if self.short_capacity(alternative, device)?.is_some() {
-            let asked = self.table.alternative(alternative);
-            for (constraint, _) in &asked.constraints {
-                self.claims[asked.claim].constraints[*constraint].pop(asked.request);
-            }
-            return Err(Rejection::NoCapacity.into());
+        let reserved = self.reserve(device)?;
+        let refusal = match self.table.taint(alternative, device) {
+            Some(taint) => Rejection::Tainted(taint).into(),
+            None => match self.constrain(alternative, device) {
+                Ok(()) => return Ok(reserved),
+                Err(refusal) => refusal,
+            },
+        };
+        self.refuse(device, reserved);
+        Err(refusal)
+    }
+
+    /// Gives back the counters of a device that was refused, as the release does.
+    fn refuse(&mut self, device: DeviceIx, reserved: Option<Reserved<'s>>) {
+        match self.table.variant.refused_counters {
+            RefusedCounters::Released => self.release(device, reserved),
+            RefusedCounters::Reserved => {}
         }
-        Ok(())
     }
 
     #[inline(never)]

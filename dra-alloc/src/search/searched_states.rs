@@ -21,11 +21,11 @@ use super::request::{Alternative, Plan};
 use super::solution::{Selected, Solution};
 use super::table::Table;
 use crate::cluster::inventory::lens::Lens;
-use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::shape::KnownLens;
 use crate::cluster::inventory::view::View;
 use crate::cluster::known_states::KnownStates;
 use crate::cluster::node_state::{NodeState, SharedUse};
+use crate::cluster::set_uses::SetUses;
 
 /// Largest number of searches that are remembered.
 const MOST_SEARCHES: usize = 1_024;
@@ -36,6 +36,7 @@ const LEAST_WORK: (u64, u64) = (64, 1);
 #[derive(Debug)]
 pub(crate) struct SearchedStates {
     lens: OnceLock<KnownLens>,
+    uses: SetUses,
     known: KnownStates<Search>,
     /// Number of devices that may still be read in vain.
     credit: AtomicU64,
@@ -53,7 +54,7 @@ pub(crate) struct Search {
 impl Default for SearchedStates {
     fn default() -> Self {
         let (known, credit) = (KnownStates::new(MOST_SEARCHES), AtomicU64::new(0));
-        Self { lens: OnceLock::new(), known, credit, least_work: LEAST_WORK }
+        Self { lens: OnceLock::new(), uses: SetUses::default(), known, credit, least_work: LEAST_WORK }
     }
 }
 
@@ -81,7 +82,7 @@ impl SearchedStates {
         let lens = self.lens.get_or_init(|| context.inventory.shapes().lens(lens_of(context, table.plan)));
         let passes_over = context.failing == FailingSelectors::PassOver;
         let first = [table.skips_allowed(), passes_over].map(u64::from);
-        NodeState::read(first, context.inventory, view, lens, context.state, SharedUse::Compared)
+        NodeState::read(first, context.inventory, view, lens, context.state, SharedUse::Compared(&self.uses))
     }
 
     /// Returns the search that was made on a node in a state.
@@ -124,20 +125,17 @@ impl Search {
     }
 }
 
-/// Returns the number of pools and devices that are read for the state of a node. Of pools that many nodes see no device is read.
+/// Returns the number of pools and devices that are read for the state of a node. Of pools that many nodes see no device is read,
+/// and a set of them is read once for all nodes.
 fn price(view: &View<'_>) -> u64 {
-    let of_pool = |(position, pool)| if view.is_shared(position) { 1 } else { 1 + Pool::len(pool) };
-    u64::try_from(view.pools().enumerate().map(of_pool).sum::<usize>()).unwrap_or(u64::MAX)
+    let (own, devices) = view.own_pools().fold((0, 0), |(pools, devices), (_, pool)| (pools + 1, devices + pool.len()));
+    let shared = if view.set().is_some() { 1 } else { view.len() - own };
+    u64::try_from(own + devices + shared).unwrap_or(u64::MAX)
 }
 
 /// Returns the lens that shows the attributes that selectors and constraints of a plan read.
 pub(crate) fn lens_of(context: &Context<'_>, plan: &Plan<'_>) -> Lens {
-    let mut names = BTreeSet::new();
-    for selector in plan.alternatives.iter().flat_map(Alternative::selectors) {
-        let Some(Ok(selector)) = selector.compile(context.selectors) else { return Lens::ALL };
-        let Some(read) = selector.attributes_read() else { return Lens::ALL };
-        names.extend(read.iter().map(|(domain, id)| (domain.as_str(), id.as_str())));
-    }
+    let Some(mut names) = read_by_selectors(context, plan) else { return Lens::ALL };
     for column in &plan.columns {
         match column.attribute.split_once('/') {
             Some(name) if column.derived.is_none() => drop(names.insert(name)),
@@ -145,6 +143,21 @@ pub(crate) fn lens_of(context: &Context<'_>, plan: &Plan<'_>) -> Lens {
         }
     }
     Lens::of(names)
+}
+
+/// Returns the lens that shows the attributes that selectors of a plan read.
+pub(super) fn lens_of_selectors(context: &Context<'_>, plan: &Plan<'_>) -> Lens {
+    read_by_selectors(context, plan).map_or(Lens::ALL, Lens::of)
+}
+
+/// Returns the attributes that selectors of a plan read, by domain and id; `None` if they are not known.
+fn read_by_selectors<'p>(context: &Context<'p>, plan: &'p Plan<'_>) -> Option<BTreeSet<(&'p str, &'p str)>> {
+    let mut names = BTreeSet::new();
+    for selector in plan.alternatives.iter().flat_map(Alternative::selectors) {
+        let Some(Ok(selector)) = selector.compile(context.selectors) else { return None };
+        names.extend(selector.attributes_read()?.iter().map(|(domain, id)| (domain.as_str(), id.as_str())));
+    }
+    Some(names)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
+use std::cell::OnceCell;
+
 use dra_attrs::internal::release::{AllocatorVariant, CountersOfAll, FurtherShare, Rules, SkipGateOff};
 use dra_attrs::{Gate, GateSet, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
 use dra_device::DeviceId;
@@ -12,23 +14,27 @@ use dra_selector::internal::{Bound, Searched};
 use dra_selector::{EvaluationError, Selector, SelectorInput};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
+use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
 use super::budget::Meter;
 use super::candidates::{Candidate, Candidates, may_admit};
 use super::capacity_check::{CapacityCheck, CapacityMiss};
 use super::context::{Context, FailingSelectors};
-use super::counters::{Consumption, CounterSets};
+use super::counters::CounterSets;
 use super::elisions::Elision;
 use super::grid::Grid;
 use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
 use super::known_results::{Known, KnownResults};
+use super::like_pools::LikePools;
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
-use crate::cluster::capacity::{Capacity, Rounding, parsed};
+use crate::cluster::capacity::{Amount, Rounding};
 use crate::cluster::expression::{Expression, Owner};
 use crate::cluster::inventory::device::first_list;
 use crate::cluster::inventory::is_for_one_node;
 use crate::cluster::inventory::pool::{InvalidCounter, Pool};
+use crate::cluster::inventory::pool_capacities::{BadCapacity, Capacities};
+use crate::cluster::inventory::pool_counters::Consumed;
 use crate::cluster::inventory::view::SliceError;
 use crate::cluster::scope::Scope;
 use crate::cluster::state::DeviceUsage;
@@ -70,11 +76,11 @@ pub(crate) struct Table<'s> {
     counters: Grid<(), Pool, CounterSets<'s>>,
     /// For alternatives and pools: true if the selectors may admit devices of the pool's driver.
     admitting: Grid<Alternatives, Pool, bool>,
-    consumption: Grid<(), Device, Vec<Consumption<'s>>>,
-    capacities: Grid<(), Device, Vec<Capacity<'s>>>,
     selection: Grid<Alternatives, Device, Selection>,
     fits: Grid<Alternatives, Device, CapacityCheck<'s>>,
     values: Grid<Columns, Device, ValueSet<'s>>,
+    /// Pools that are looked at once, compared when looking ahead.
+    like_pools: OnceCell<LikePools>,
     skips_allowed: bool,
     lists: ListTypes,
     rounding: Rounding,
@@ -97,11 +103,10 @@ impl<'s> Table<'s> {
         Self {
             counters: Grid::new(one, pools),
             admitting: Grid::new(alternatives, pools),
-            consumption: Grid::new(one, devices),
-            capacities: Grid::new(one, devices),
             selection: Grid::new(alternatives, devices),
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.end(), devices),
+            like_pools: OnceCell::new(),
             skips_allowed: skips_allowed(context.gates, rules, node),
             lists: if has(Gate::ListTypeAttributes) { rules.allocator.lists_on } else { rules.allocator.lists_off },
             rounding: if has(Gate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
@@ -138,6 +143,11 @@ impl<'s> Table<'s> {
     pub(crate) fn id(&self, device: DeviceIx) -> DeviceId {
         let Candidate { slice, device, .. } = self.candidate(device);
         DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, &device.name)
+    }
+
+    /// Returns all pools in search order, each with an earlier one that is like it.
+    pub(super) fn like_pools(&self) -> &LikePools {
+        self.like_pools.get_or_init(|| LikePools::new(self))
     }
 
     /// Returns the alternative in whose place facts about devices are kept: the first that asks the same of a device.
@@ -206,8 +216,8 @@ impl<'s> Table<'s> {
     /// Returns the use of a device by claims allocated before this call; `None` if the device is free.
     pub(crate) fn in_use(&self, device: DeviceIx) -> Option<&'s DeviceUsage> {
         let candidate = self.candidate(device);
-        if !candidate.is_used {
-            return None;
+        if !candidate.is_used || candidate.shares.is_some() {
+            return candidate.shares;
         }
         self.candidates.pool_use(candidate.pool)?.device(&candidate.device.name)
     }
@@ -429,23 +439,15 @@ impl<'s> Table<'s> {
     }
 
     /// Returns the capacities of a device, sorted by name.
-    pub(crate) fn capacities(&self, device: DeviceIx) -> Result<&[Capacity<'s>], AllocateError> {
+    pub(crate) fn capacities(&self, device: DeviceIx) -> Result<Capacities<'s>, AllocateError> {
         let candidate = self.candidate(device);
-        let (slice, object) = (candidate.slice, candidate.device);
-        let read = || {
-            let known = self.candidates.pool(candidate.pool).capacities(candidate.number(), object).unwrap_or_default();
-            let mut known = known.iter().copied();
-            let mut quantity = |field, text| known.next().map_or_else(|| parsed(field, text), Ok);
-            let capacities = object.capacity.iter().flatten().map(|(name, capacity)| {
-                Capacity::read(name, capacity, &mut quantity).map_err(|invalid| AllocateError::SliceQuantity {
-                    slice: name_of(slice).to_owned(),
-                    field: format!("spec.devices[{}].capacity[{name}].{}", object.name, invalid.field),
-                    source: invalid.error,
-                })
-            });
-            capacities.collect::<Result<Vec<_>, _>>()
-        };
-        self.capacities.get_or_try(Index::FIRST, device, read).map(Vec::as_slice)
+        let Candidate { pool, slice, device, .. } = candidate;
+        let known = self.candidates.pool(pool).capacities(candidate.number(), device);
+        known.map_err(|BadCapacity { name, invalid }| AllocateError::SliceQuantity {
+            slice: name_of(slice).to_owned(),
+            field: format!("spec.devices[{}].capacity[{name}].{}", device.name, invalid.field),
+            source: invalid.error.clone(),
+        })
     }
 
     /// Returns the amounts that an alternative consumes of a device's capacities, or the reason why the capacities do
@@ -466,8 +468,8 @@ impl<'s> Table<'s> {
         }
         self.meter.add(capacities.len().saturating_sub(1));
         // Computes all amounts before comparing any, so that an error does not depend on the order of the names.
-        let mut amounts = Vec::with_capacity(capacities.len());
-        for capacity in capacities {
+        let mut amounts: SmallVec<[Amount<'s>; 1]> = SmallVec::with_capacity(capacities.len());
+        for capacity in capacities.iter() {
             let amount = capacity.consumed(asked.capacity.get(capacity.name).copied(), self.rounding);
             amounts.push(amount.map_err(|error| AllocateError::Capacity {
                 claim: self.claim_name(asked),
@@ -478,7 +480,7 @@ impl<'s> Table<'s> {
             })?);
         }
         let misfit = capacities.iter().zip(&amounts).find_map(|(capacity, amount)| {
-            let (name, wanted, value) = (capacity.name, amount.quantity, capacity.value.quantity);
+            let (name, wanted, value) = (capacity.name, amount.quantity, capacity.value());
             if !capacity.permits(wanted, self.rounding) {
                 return Some(CapacityMiss::Policy { name, wanted });
             }
@@ -528,11 +530,10 @@ impl<'s> Table<'s> {
     }
 
     /// Returns the device's consumption of its pool's counters.
-    pub(crate) fn consumption(&self, device: DeviceIx) -> Result<&[Consumption<'s>], AllocateError> {
+    pub(crate) fn consumption(&self, device: DeviceIx) -> Result<&'s [Consumed], AllocateError> {
         let candidate = self.candidate(device);
         let counters = self.counters(candidate.pool)?;
-        let read = || counters.consumption(candidate.slice, candidate.device, candidate.number());
-        Ok(self.consumption.get_or_try(Index::FIRST, device, read)?)
+        Ok(counters.consumption(candidate.slice, candidate.device, candidate.number())?)
     }
 }
 

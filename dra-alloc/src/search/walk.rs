@@ -508,7 +508,7 @@ impl<'t, 's> Walk<'t, 's> {
             Some(Insufficient::Never(_)) => return Ok(Err(Lasting::Stays)),
             Some(Insufficient::Now { .. }) => return Ok(Err(Lasting::Unknown)),
         }
-        match self.assignment.place(alternative, device) {
+        match self.assignment.place_fitting(alternative, device) {
             Ok(placed) => Ok(Ok(placed)),
             Err(Refusal::Rejected(rejection)) => Ok(Err(rejection.lasting())),
             Err(Refusal::Failed(error)) => Err(error.into()),

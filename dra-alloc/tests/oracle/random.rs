@@ -2,6 +2,7 @@
 
 mod claims;
 mod expressions;
+mod partitioned;
 mod racks;
 mod risky;
 mod slices;
@@ -126,6 +127,16 @@ pub fn case(seed: u64) -> Case {
 /// Returns the case of a seed in which devices and requests are nearly interchangeable.
 pub fn tight(seed: u64) -> Case {
     Case::from_json(tight::json(seed))
+}
+
+/// Returns the case of a seed with many small pools of partitions that are nearly alike.
+pub fn partitioned(seed: u64) -> Case {
+    Case::from_json(partitioned::json(seed))
+}
+
+/// Returns one more claim for such a case.
+pub fn partitioned_claim(random: &mut Random, index: usize) -> Value {
+    partitioned::claim(random, index)
 }
 
 /// Returns the case of a seed with equal groups of devices.

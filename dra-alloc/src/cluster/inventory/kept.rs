@@ -1,12 +1,13 @@
 //! Pools and lists of pools that an inventory keeps for nodes that see shared slices.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use hashbrown::HashTable;
 
 use super::lists::Positions;
 use super::pool::Pool;
 use super::sight::Sight;
+use crate::cluster::stamp::Stamp;
 use crate::cluster::trie::hash;
 
 /// Pools by the slices that make them, and lists of pools by the shared slices that a node sees. Hash tables are never
@@ -45,6 +46,10 @@ pub(crate) struct SharedSet {
     pub(super) pools: Vec<SharedPool>,
     /// Number of devices in all pools; `None` if slices that are not in the set decide about one of them.
     devices: Option<usize>,
+    /// Mark that no other set, and nothing else, has.
+    stamp: Stamp,
+    /// True if no device of the pools chooses nodes.
+    is_for_its_nodes: OnceLock<bool>,
 }
 
 /// One pool of a set of shared slices.
@@ -59,7 +64,17 @@ pub(super) struct SharedPool {
 impl SharedSet {
     pub(super) fn new(sight: Sight, beside: Positions, pools: Vec<SharedPool>) -> Self {
         let devices = pools.iter().map(|shared| shared.pool.as_ref().map(|pool| pool.len())).sum();
-        Self { sight, beside, pools, devices }
+        Self { sight, beside, pools, devices, stamp: Stamp::next(), is_for_its_nodes: OnceLock::new() }
+    }
+
+    /// Returns the mark of the set.
+    pub(crate) const fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Returns true if the slices choose the nodes of all pools, and no device does.
+    pub(crate) fn is_for_its_nodes(&self) -> bool {
+        *self.is_for_its_nodes.get_or_init(|| self.known().all(|pool| pool.is_for_its_nodes()))
     }
 
     /// Returns the number of devices in all pools; `None` if slices that are not in the set decide about one of them.
@@ -68,7 +83,7 @@ impl SharedSet {
     }
 
     /// Returns the pools that the slices of the set decide about.
-    pub(super) fn known(&self) -> impl Iterator<Item = &Arc<Pool>> {
+    pub(crate) fn known(&self) -> impl Iterator<Item = &Arc<Pool>> {
         self.pools.iter().filter_map(|shared| shared.pool.as_ref())
     }
 }

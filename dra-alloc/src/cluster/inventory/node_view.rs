@@ -51,7 +51,7 @@ impl Inventory {
     #[inline]
     fn weighed_view(&self, node: &Node, sight: Sight, weight: &mut usize) -> Result<View<'_>, Box<SliceError<'_>>> {
         let (own, cell) = self.own_slices(node.metadata.name.as_deref().unwrap_or_default());
-        let only_own = |kept: Option<_>| kept.map_or_else(|| View::mixed(self.made(own, sight)), View::Own);
+        let only_own = |kept: Option<_>| kept.map_or_else(|| View::mixed(self.made(own, sight), None), View::Own);
         if self.shared().is_empty() {
             return Ok(only_own(self.own_pools(own, cell, sight)));
         }
@@ -67,11 +67,11 @@ impl Inventory {
             return Ok(view);
         }
         if let Some(kept) = kept {
-            return Ok(View::mixed(self.merged(&kept.pools, own, &set)));
+            return Ok(self.merged(&kept.pools, own, &set));
         }
         let shared = set.pools.iter().flat_map(|pool| &pool.positions).copied();
         let all: Positions = own.iter().copied().chain(shared).collect();
-        Ok(View::mixed(self.made(&all, sight)))
+        Ok(View::mixed(self.made(&all, sight), None))
     }
 
     /// Returns the shared slices that a node sees beside those for all nodes.
@@ -181,8 +181,9 @@ impl Inventory {
     }
 
     /// Merges the pools of a node's own slices and of the shared slices that it sees.
-    fn merged<'i>(&self, own_pools: &'i [Pool], own: &[SliceIndex], set: &SharedSet) -> Vec<PoolRef<'i>> {
+    fn merged<'i>(&self, own_pools: &'i [Pool], own: &[SliceIndex], set: &Arc<SharedSet>) -> View<'i> {
         let mut merged = Vec::with_capacity(own_pools.len() + set.pools.len());
+        let mut is_whole = true;
         let mut own_pools = own_pools.iter().peekable();
         for shared in &set.pools {
             let Some(name) = shared.positions.first().and_then(|index| self.slice(*index)).map(|slice| pool_of(slice))
@@ -197,13 +198,14 @@ impl Inventory {
                 merged.push(PoolRef::Shared(Arc::clone(pool)));
                 continue;
             }
+            is_whole = false;
             let is_its = |index: &SliceIndex| self.slice(*index).is_some_and(|slice| pool_of(slice) == name);
             let own = own.iter().copied().filter(is_its);
             let all: Positions = own.chain(shared.positions.iter().copied()).collect();
             merged.extend(self.kept_pool(&self.known(&all, set.sight), set.sight).map(PoolRef::Shared));
         }
         merged.extend(own_pools.map(PoolRef::Own));
-        merged
+        View::mixed(merged, is_whole.then(|| Arc::clone(set)))
     }
 
     /// Compares two pools, of which slices are given.

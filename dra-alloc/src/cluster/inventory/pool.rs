@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use dra_attrs::{Quantity, QuantityError};
+use dra_attrs::QuantityError;
 use dra_device::internal::{counter_problem, name_of};
 use dra_device::pool::{PoolProblem, slice_devices};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
@@ -15,7 +15,7 @@ use super::device::DeviceFacts;
 use super::facts::Facts;
 use super::flags::{Flags, bit};
 use super::lens::Lens;
-use super::pool_capacities::PoolCapacities;
+use super::pool_capacities::{BadCapacity, Capacities, PoolCapacities};
 use super::pool_counters::{BadAmount, PoolCounters};
 use super::pool_devices::PoolDevices;
 use super::shape::{KnownLens, Shapes, ShapesOfPool};
@@ -269,10 +269,17 @@ impl Pool {
         self.counters.iter().map(|slice| &**slice)
     }
 
-    /// Returns the quantities of the capacities of a device, by its number among all devices of the pool that the node can use;
-    /// `None` if one is not a quantity. Reads them when they are first asked for.
-    pub(crate) fn capacities(&self, number: usize, device: &Device) -> Option<&[Quantity]> {
-        self.capacities.quantities(self.len(), number, device)
+    /// Returns the capacities of a device, by its number among all devices of the pool that the node can use. Reads them when
+    /// they are first asked for.
+    ///
+    /// # Errors
+    /// The first field that is not a quantity.
+    pub(crate) fn capacities<'p>(
+        &'p self,
+        number: usize,
+        device: &'p Device,
+    ) -> Result<Capacities<'p>, &'p BadCapacity> {
+        self.capacities.of_device(self.len(), number, device)
     }
 
     /// Returns the counters of the pool. Reads them on first use, and what a device consumes when it is asked for.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use dra_attrs::{Index, Quantity, QuantityError};
-use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSlice};
+use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, ResourceSlice};
 
 /// Kind of position: names of counters in a pool.
 pub(crate) enum CounterNames {}
@@ -43,8 +43,8 @@ struct Set {
 #[derive(Clone, Debug)]
 pub(crate) struct Consumed {
     pub(crate) set: SetIx,
-    /// Entry of the device's `consumesCounters`.
-    pub(crate) entry: Index<DeviceCounterConsumption>,
+    /// Compatibility groups of the device on the set.
+    pub(crate) groups: Box<[String]>,
     /// Consumed amounts in billionths of a unit, each with its counter.
     pub(crate) amounts: Box<[(CounterIx, i128)]>,
 }
@@ -162,7 +162,8 @@ impl PoolCounters {
                     let amount = amount(counter).map_err(|error| BadAmount { field: field(), error });
                     Some(amount.map(|amount| (position, amount)))
                 });
-                Ok(Consumed { set: set.ix, entry: entry.into(), amounts: amounts.collect::<Result<_, _>>()? })
+                let groups = consumed.compatibility_groups.clone().unwrap_or_default();
+                Ok(Consumed { set: set.ix, groups: groups.into(), amounts: amounts.collect::<Result<_, _>>()? })
             })
             .collect()
     }

@@ -38,6 +38,8 @@ pub(crate) enum View<'i> {
     /// Pools of which some are shared with other nodes.
     Mixed {
         pools: Vec<PoolRef<'i>>,
+        /// The set of shared slices that makes all shared pools, and whose pools are all there.
+        set: Option<Arc<SharedSet>>,
         /// Number of devices in all pools.
         devices: usize,
     },
@@ -67,9 +69,9 @@ impl OwnPools {
 }
 
 impl<'i> View<'i> {
-    pub(super) fn mixed(pools: Vec<PoolRef<'i>>) -> Self {
+    pub(super) fn mixed(pools: Vec<PoolRef<'i>>, set: Option<Arc<SharedSet>>) -> Self {
         let devices = pools.iter().map(|pool| pool.pool().len()).sum();
-        Self::Mixed { pools, devices }
+        Self::Mixed { pools, set, devices }
     }
 
     /// Returns the view of a set of shared slices; `None` if other slices decide about one of the pools.
@@ -86,6 +88,29 @@ impl<'i> View<'i> {
         };
         let shared = shared.into_iter().flat_map(|set| set.known()).map(|pool| &**pool);
         own.iter().chain(shared).chain(mixed.iter().map(PoolRef::pool))
+    }
+
+    /// Returns the set of shared slices that makes all shared pools of the view, and whose pools are all there, if it is known.
+    pub(crate) const fn set(&self) -> Option<&Arc<SharedSet>> {
+        match self {
+            Self::Own(_) => None,
+            Self::Shared { set, .. } => Some(set),
+            Self::Mixed { set, .. } => set.as_ref(),
+        }
+    }
+
+    /// Returns the pools that no other node sees, each with its position.
+    pub(crate) fn own_pools(&self) -> impl Iterator<Item = (usize, &Pool)> {
+        let (own, mixed) = match self {
+            Self::Own(own) => (&*own.pools, &[][..]),
+            Self::Shared { .. } => (&[][..], &[][..]),
+            Self::Mixed { pools, .. } => (&[][..], &**pools),
+        };
+        let of_mixed = mixed.iter().enumerate().filter_map(|(position, pool)| match pool {
+            PoolRef::Own(pool) => Some((position, *pool)),
+            PoolRef::Shared(_) => None,
+        });
+        own.iter().enumerate().chain(of_mixed)
     }
 
     /// Returns true if other nodes may see the very pool at a position.

@@ -361,6 +361,11 @@ impl AllocatedState {
         claims.into_iter()
     }
 
+    /// Returns the last change of the state. Two states with one stamp are equal.
+    pub(crate) const fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
     /// Returns the use of all pools, as it is now: a copy shares everything with the state.
     pub(crate) fn uses(&self) -> PoolUses {
         PoolUses(self.pools.clone())
