@@ -5,7 +5,7 @@
 //! Printed is one JSON object a line: for each case the nanoseconds of a node, the least of the repeats, and the steps of all nodes.
 //! Everything is prepared before a repeat begins, but for `state-of-7200`, which builds the state. Under a profiler, the difference of
 //! two runs with different repeats is the instructions of the repeats alone.
-#![allow(clippy::expect_used, clippy::print_stdout, reason = "a measurement, run by hand")]
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::print_stdout, reason = "a measurement, run by hand")]
 
 use std::error::Error;
 use std::hint::black_box;
@@ -251,8 +251,11 @@ fn plain(nodes: usize, gpus: usize, held: u64, requests: &Value, constraints: &V
     case
 }
 
+/// Builds a case.
+type Make = fn() -> Case;
+
 /// Cases by name. The numbers of the published workload are pools; the others are as their functions say.
-const CASES: [(&str, fn() -> Case); 14] = [
+const CASES: [(&str, Make); 14] = [
     ("partitionable-200", || partitionable(20, 200)),
     ("partitionable-1000", || partitionable(20, 1_000)),
     ("partitionable-1000-one-node", || partitionable(1, 1_000)),

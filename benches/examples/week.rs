@@ -189,7 +189,9 @@ impl Week<'_> {
             let _ = state.forget(claim);
         }
         self.set_free(node, self.free[node] + KINDS[kind].0);
-        self.news.iter_mut().flatten().for_each(|news| drop(news.insert(node)));
+        self.news.iter_mut().flatten().for_each(|news| {
+            news.insert(node);
+        });
         Some(left)
     }
 
@@ -214,16 +216,13 @@ impl Week<'_> {
     fn place(&mut self, job: usize, now: u64) -> bool {
         let Job { kind, ref claim, .. } = self.jobs[job];
         let wanted = KINDS[kind].0;
-        let found = match &self.news[kind] {
-            Some(news) => {
-                let mut open: Vec<_> = news.iter().filter(|node| self.free[**node] >= wanted).copied().collect();
-                open.sort_unstable_by_key(|node| (self.free[*node], *node));
-                self.questions.first(&self.states[0], claim, open.into_iter())
-            }
-            None => {
-                let open = self.by_free.range((wanted, 0)..).map(|(_, node)| *node);
-                self.questions.first(&self.states[0], claim, open)
-            }
+        let found = if let Some(news) = &self.news[kind] {
+            let mut open: Vec<_> = news.iter().filter(|node| self.free[**node] >= wanted).copied().collect();
+            open.sort_unstable_by_key(|node| (self.free[*node], *node));
+            self.questions.first(&self.states[0], claim, open.into_iter())
+        } else {
+            let open = self.by_free.range((wanted, 0)..).map(|(_, node)| *node);
+            self.questions.first(&self.states[0], claim, open)
         };
         let Some((node, allocation)) = found else {
             self.news[kind] = Some(BTreeSet::new());

@@ -227,7 +227,7 @@ fn cycles() {
         }
         cycle.record(name, verdict);
         cycle.reserve(name, &mut tracker, &mut round).unwrap();
-        if number % 5 == 0 {
+        if number.is_multiple_of(5) {
             drop(cycle.unreserve(&mut tracker));
             return;
         }
@@ -236,7 +236,7 @@ fn cycles() {
         stored.status.get_or_insert_default().allocation = allocation;
         tracker.end_allocation(stored.metadata.uid.as_deref().unwrap());
         tracker.observe(stored).unwrap();
-        if number % 3 == 0 {
+        if number.is_multiple_of(3) {
             tracker.observe(claim(number, 3 * number + 3)).unwrap();
         }
     });
@@ -283,8 +283,8 @@ fn nominations() {
             tracker.handle(input).unwrap();
         }
         tracker.handle(answer(&pod.key.uid)).unwrap();
-        if number % 2 == 0 {
-            tracker.handle(TrackerInput::Bound { pod: pod.key.clone() }).unwrap();
+        if number.is_multiple_of(2) {
+            tracker.handle(TrackerInput::Bound { pod: pod.key }).unwrap();
         }
         if let Some(gone) = gone(number) {
             tracker.handle(TrackerInput::PodDeleted { uid: pending(gone).key.uid }).unwrap();
@@ -366,7 +366,7 @@ fn pools() {
             let (namespace, name) = ("ns".to_owned(), format!("claim-{gone}"));
             index.apply(PoolIndexEvent::ClaimDeleted { namespace, name, uid: None }).unwrap();
         }
-        if number % 64 == 0 {
+        if number.is_multiple_of(64) {
             assert!(!index.report(&Query::new(GPU), at(number)).pools.is_empty());
         }
     });
@@ -400,11 +400,11 @@ fn gates() {
     let policy = Policy::kep();
     play("gates of a node", |number| {
         let gate = |number: u64| {
-            let failure = if number % 2 == 0 { "BypassWithWarning" } else { "KeepUnschedulable" };
+            let failure = if number.is_multiple_of(2) { "BypassWithWarning" } else { "KeepUnschedulable" };
             json!({"conditionType": format!("gate-{number}.example.com/Ready"), "timeoutSeconds": 60, "failureAction": failure})
         };
         let condition = |number: u64| {
-            let status = if number % 3 == 0 { "True" } else { "False" };
+            let status = if number.is_multiple_of(3) { "True" } else { "False" };
             json!({"type": format!("gate-{number}.example.com/Ready"), "status": status})
         };
         let alive = number.saturating_sub(8)..=number;

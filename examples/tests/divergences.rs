@@ -58,8 +58,8 @@ fn cited(row: &str) -> Vec<(Option<&str>, &str)> {
             found.push((package, part));
             continue;
         }
-        let words = part.split(|character: char| !character.is_alphanumeric() && character != '-');
-        package = words.filter(|word| PACKAGES.iter().any(|(name, _)| name == word)).last().or(package);
+        let mut words = part.split(|character: char| !character.is_alphanumeric() && character != '-');
+        package = words.rfind(|word| PACKAGES.iter().any(|(name, _)| name == word)).or(package);
     }
     found
 }

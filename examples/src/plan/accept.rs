@@ -138,7 +138,7 @@ pub(super) fn unknown_claim(pod: &Pod) -> Option<String> {
     containers.into_iter().find_map(|container| {
         let used = container.resources.iter().flat_map(|resources| resources.claims.iter().flatten());
         let unknown = used.into_iter().find(|used| !known.contains(used.name.as_str()))?;
-        let known = match Vec::from_iter(known.iter().copied()).as_slice() {
+        let known = match known.iter().copied().collect::<Vec<_>>().as_slice() {
             [] => "none".to_owned(),
             known => known.join(", "),
         };

@@ -72,8 +72,7 @@ fn a_template_of_pods_makes_claims_whose_names_nobody_knows_yet() {
     spec["resourceClaims"] = json!([{"name": "gpu", "resourceClaimTemplateName": "t"}]);
     let labels = json!({"app": "a"});
     let template = json!({"metadata": {"labels": labels}, "spec": spec});
-    let body =
-        json!({"metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": labels}, "template": template.clone()}});
+    let body = json!({"metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": labels}, "template": template}});
     let deployments = "/apis/apps/v1/namespaces/default/deployments";
     assert_eq!(ask(&server, "POST", deployments, &body).code, 201);
     // The name in the template is still looked at.

@@ -115,7 +115,6 @@ fn assert_agrees(clusters: u64) {
         && counts.failed > asked / 50
         && counts.fewer_steps > asked / 20;
     assert!(is_mixed, "{counts:?} of {asked}");
-    println!("{counts:?} of {asked}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ struct Args {
     /// Command of a driver of your own, in which SERVER stands for the address of the API server
     #[arg(long, value_name = "COMMAND", requires = "driver_folder")]
     driver_command: Option<String>,
-    /// Folder in which that driver runs, with its sockets below plugins_registry
+    /// Folder in which that driver runs, with its sockets below `plugins_registry`
     #[arg(long, value_name = "DIR", requires = "driver_command")]
     driver_folder: Option<PathBuf>,
     /// Release of the API server, the kubelet and the scheduler

@@ -57,19 +57,15 @@ impl Node {
         let kubelet = [&on_cluster[..], &["--registry", &registry, "--state", &state]].concat();
         node.run("kubelet", &mut command("kubelet", &kubelet)?)?;
         node.run("scheduler", &mut command("scheduler", &[&on_cluster[..], &["--bind"]].concat())?)?;
-        match own {
-            Some((line, home)) => {
-                let mut shell = Command::new("sh");
-                shell.current_dir(home).args(["-c", &format!("exec {}", line.replace("SERVER", url))]);
-                node.run("driver", &mut shell)?;
-            }
-            None => {
-                let [plugin, state, cdi] = ["plugins", "state", "cdi"].map(|name| text(&node.at(name)));
-                let args =
-                    ["serve", "--live", "--server", url, "--driver", "gpu.example.com", "--devices", &text(&boards)];
-                let folders = ["--registry", &registry, "--plugin-dir", &plugin, "--state", &state, "--cdi", &cdi];
-                node.run("driver", &mut command("driver", &[&args[..], &folders].concat())?)?;
-            }
+        if let Some((line, home)) = own {
+            let mut shell = Command::new("sh");
+            shell.current_dir(home).args(["-c", &format!("exec {}", line.replace("SERVER", url))]);
+            node.run("driver", &mut shell)?;
+        } else {
+            let [plugin, state, cdi] = ["plugins", "state", "cdi"].map(|name| text(&node.at(name)));
+            let args = ["serve", "--live", "--server", url, "--driver", "gpu.example.com", "--devices", &text(&boards)];
+            let folders = ["--registry", &registry, "--plugin-dir", &plugin, "--state", &state, "--cdi", &cdi];
+            node.run("driver", &mut command("driver", &[&args[..], &folders].concat())?)?;
         }
         Ok(node)
     }

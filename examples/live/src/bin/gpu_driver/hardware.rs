@@ -13,7 +13,7 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// Cards, each with its NUMA node and PCIe root.
+/// Cards, each with its NUMA node and PCI Express root.
 const CARDS: [(&str, i64, &str); 5] = [
     ("gpu-0", 0, "pci0000:15"),
     ("gpu-1", 1, "pci0000:37"),

@@ -116,6 +116,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let machine = Machine(settings.state.with_file_name("machine"));
     machine.build()?;
     let cluster = Cluster::connect("gpu-driver/1.0", &place).await?;
-    run(GpuDriver { node: node.to_owned(), machine }, &settings, &cluster, |happening| println!("{happening}")).await?;
+    let driver = GpuDriver { node: node.to_owned(), machine };
+    Box::pin(run(driver, &settings, &cluster, |happening| println!("{happening}"))).await?;
     Ok(())
 }

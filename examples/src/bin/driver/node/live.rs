@@ -35,7 +35,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), LiveError> {
         let cluster = connect(env!("CARGO_BIN_NAME"), &args.server).await?;
         if args.withdraw {
             let names = withdraw(&cluster, args.driver(), &args.node_name).await?;
-            names.iter().for_each(|name| note(&format_args!("deleted {name}")));
+            for name in names {
+                note(&format_args!("deleted {name}"));
+            }
             return Ok(());
         }
         let mut settings = DriverSettings::new(args.driver(), &args.node_name);
@@ -46,6 +48,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), LiveError> {
         settings.boot_id = Some(claims.boot_id);
         let form = args.output;
         // A closed output is no reason to reject claims.
-        Ok(run_driver(hardware, &settings, &cluster, move |happening| drop(Line::put(form, happening))).await?)
+        let told = move |happening| drop(Line::put(form, happening));
+        Ok(Box::pin(run_driver(hardware, &settings, &cluster, told)).await?)
     })
 }
