@@ -62,6 +62,8 @@
 //! # Features
 //!
 //! `schemars` adds `JsonSchema` to the types of [`skip`] and to device IDs. The crate needs the Kubernetes types of 1.37.
+//!
+//! Tests: `tests/it`.
 
 pub mod autoscaler;
 pub mod claim_controller;

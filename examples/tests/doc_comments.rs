@@ -48,3 +48,41 @@ fn doc_comments_begin_with_a_statement() {
     }
     assert!(refused.is_empty(), "{} lines:\n{}", refused.len(), refused.join("\n"));
 }
+
+/// Returns the paths of tests in the last line of a module's documentation, or the reason that it has none.
+fn tests_of(text: &str) -> Result<Vec<&str>, &'static str> {
+    let last = text.lines().take_while(|line| line.starts_with("//!")).last().ok_or("no documentation")?;
+    let named = last.strip_prefix("//! Tests: ").ok_or("the last line names no tests")?;
+    Ok(named.split('`').skip(1).step_by(2).collect())
+}
+
+#[test]
+fn the_documentation_of_a_module_ends_with_its_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for folder in ["dra-attrs", "dra-alloc", "nnn", "readiness", "poolstatus"] {
+        sources(&root.join(folder), &mut files);
+    }
+    let is_module = |file: &PathBuf| {
+        let text = file.to_string_lossy();
+        text.contains("/src/")
+            && !text.contains("/src/tests/")
+            && (file.ends_with("mod.rs") || file.ends_with("lib.rs"))
+    };
+    files.retain(is_module);
+    let mut wrong = Vec::new();
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap();
+        let package = PathBuf::from(file.to_string_lossy().split("/src/").next().unwrap());
+        match tests_of(&text) {
+            Err(reason) => wrong.push(format!("{}: {reason}", file.display())),
+            Ok(tests) => wrong.extend(
+                tests
+                    .iter()
+                    .filter(|test| !package.join(test).exists())
+                    .map(|test| format!("{}: no {test}", file.display())),
+            ),
+        }
+    }
+    assert!(files.len() > 50 && wrong.is_empty(), "{} modules:\n{}", files.len(), wrong.join("\n"));
+}

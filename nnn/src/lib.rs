@@ -49,6 +49,8 @@
 //!
 //! None. The binary that uses this crate chooses the Kubernetes version of its `k8s-openapi` dependency, 1.37 or newer
 //! (`k8s-openapi/v1_37` or `latest`).
+//!
+//! Tests: `tests/it`.
 
 pub mod binding;
 pub mod external;

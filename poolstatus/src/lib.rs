@@ -56,6 +56,8 @@
 //! # Features
 //!
 //! `schemars` adds `JsonSchema` to the objects of [`kep`]. The crate needs the Kubernetes types of 1.37.
+//!
+//! Tests: `tests/it`.
 
 pub mod kep;
 pub mod lifecycle;

@@ -29,6 +29,8 @@
 //! # Features
 //!
 //! `schemars` adds `JsonSchema` to the types of [`skip`] and to device IDs. The crate needs the Kubernetes types of 1.37.
+//!
+//! Tests: `tests/it`.
 
 pub mod claims;
 pub mod pool;

@@ -22,6 +22,8 @@
 //! # Features
 //!
 //! `schemars` adds `JsonSchema` to the types that `dra-device` has. The crate needs the Kubernetes types of 1.37.
+//!
+//! Tests: `tests/it`.
 
 pub mod declared_features;
 pub mod driver;

@@ -22,6 +22,8 @@
 //! Loops over maps use the sorted keys; in Kubernetes their order is random.
 //!
 //! Source: `dynamic-resource-allocation/cel` of Kubernetes 1.37, with cel-go 0.27.
+//!
+//! Tests: `tests/it`, `tests/naive`.
 #![expect(clippy::unnecessary_box_returns, reason = "answers hold faults boxed, to be small")]
 #![expect(clippy::match_same_arms, reason = "tables have a row for each")]
 

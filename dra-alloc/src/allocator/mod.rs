@@ -5,6 +5,8 @@
 //! their order, pools by driver and name, slices by name, devices in the order of their slice.
 //!
 //! Source: KEP-4381 and its successors, and the experimental allocator of `k8s.io/dynamic-resource-allocation`, 1.37.
+//!
+//! Tests: `tests/it/allocate.rs`, `tests/it/attempts.rs`, `tests/it/nodes.rs`, `tests/it/node_verdicts.rs`.
 
 mod attempt;
 mod by_state;

@@ -34,6 +34,8 @@
 //! ```
 //!
 //! Source of the rules: `simulator/dynamicresources` and `processors/customresources` of Cluster Autoscaler.
+//!
+//! Tests: `tests/it/autoscaler.rs`, `tests/it/scale_up.rs`, `tests/it/scale_down.rs`.
 
 mod cluster_snapshot;
 mod copied_claims;

@@ -38,6 +38,8 @@
 //! ```
 //!
 //! Source of the rules: `pkg/controller/resourceclaim` of Kubernetes 1.36.
+//!
+//! Tests: `tests/it/claim_controller.rs`.
 
 mod call;
 mod clean;

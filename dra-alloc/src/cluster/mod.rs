@@ -1,4 +1,6 @@
 //! Objects of a cluster, indexed: slices, taint rules, classes and allocated devices. Imports nothing of this crate.
+//!
+//! Tests: `tests/it/inventory.rs`, `tests/it/state.rs`, `tests/it/cluster.rs`.
 
 pub(crate) mod bits;
 pub mod capacity;

@@ -12,6 +12,8 @@
 //! Nobody but the scheduler chooses the new node, so that a plan holds under its guards ([`MovePlan::guards`]).
 //!
 //! Which pods may move, and at which cost, is data of the caller: [`MoveRules`].
+//!
+//! Tests: `tests/consolidation`.
 
 mod consolidate;
 mod joint_places;

@@ -37,6 +37,8 @@
 //! Source of the rules: `pkg/controller/devicetainteviction` of Kubernetes 1.36.
 //!
 //! [`DeviceTaintRule`]: k8s_openapi::api::resource::v1::DeviceTaintRule
+//!
+//! Tests: `tests/it/eviction.rs`.
 
 mod evict;
 mod evictions;

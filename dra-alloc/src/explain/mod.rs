@@ -38,6 +38,8 @@
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Tests: `tests/it/explain.rs`, `tests/it/explain_laws.rs`, `tests/it/headlines.rs`.
 
 mod bottleneck;
 mod device_list;

@@ -25,6 +25,8 @@
 //! assert!(!misfits(&usage)?[0].is_unresolvable());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Tests: `tests/it/fit.rs`, `../examples/tests/scheduling_rules.rs`.
 
 mod allocatable;
 mod gates;

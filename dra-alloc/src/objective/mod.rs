@@ -6,6 +6,8 @@
 //!
 //! - data: [`Objective`], [`Term`] and what they are made of; [`ObjectiveError`]
 //! - answers: [`Score`] with its [`Proof`], [`node_scores`]
+//!
+//! Tests: `tests/it/objective`.
 
 mod alike;
 mod alternative;

@@ -83,6 +83,8 @@
 //! ```
 //!
 //! Source of the rules: `pkg/scheduler/framework/plugins/dynamicresources` of kube-scheduler 1.36 and 1.37.
+//!
+//! Tests: `tests/it/pods`.
 
 mod best_fit;
 mod binding;

@@ -11,6 +11,8 @@
 //! The answer is a plan as data: evictions, deallocations, the node to nominate. The `nnn` crate announces it.
 //!
 //! Source: `pkg/scheduler/framework/preemption` of kube-scheduler 1.36 and 1.37, KEP-5690.
+//!
+//! Tests: `tests/it/preemption.rs`, `tests/it/preemption_rules.rs`, `tests/it/preemption_gangs.rs`.
 
 mod answer;
 mod asked;

@@ -67,6 +67,8 @@
 //! that are under way.
 //!
 //! Source of the rules: `pkg/scheduler/backend/queue` of kube-scheduler, KEP-4247 and KEP-5142.
+//!
+//! Tests: `tests/queue`.
 
 mod attempt;
 mod event;

@@ -11,6 +11,8 @@
 //!   exchanged, and [`failed_states`]; they read [`domains`], [`column_values`], [`demand`] and [`risk`];
 //!   [`like_pools`] are looked at once
 //! - [`ix`] typed positions of all these
+//!
+//! Tests: `tests/it/search_random.rs`, `tests/it/search_steps.rs`, `src/search/oracle_case.rs`.
 
 pub(crate) mod all_devices;
 pub(crate) mod allocate_error;

@@ -28,6 +28,8 @@
 //!
 //! Source of the rules: `pkg/apis/resource/validation` and `pkg/registry/resource` of Kubernetes 1.37, the declarations
 //! in its types, and KEP-5945.
+//!
+//! Tests: `tests/it`.
 
 mod admin_access;
 mod allocation;

@@ -5,6 +5,8 @@
 //! The texts are those of the API server, so that a message can be looked up in its documentation and issues.
 //!
 //! Source of the rules: `k8s.io/apimachinery/pkg/util/validation/field`.
+//!
+//! Tests: `tests/it/field.rs`.
 
 mod error;
 mod error_type;

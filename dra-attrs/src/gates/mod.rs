@@ -1,4 +1,6 @@
 //! Sets of feature gates, written as Kubernetes components take them: `A=true,B=false`.
+//!
+//! Tests: `tests/it/gates.rs`.
 
 mod kubernetes;
 mod metrics;

@@ -2,6 +2,8 @@
 //!
 //! [`NumaTopology`] holds the kernel's data about a machine's nodes; [`NumaTopology::local_nodes`] is the list
 //! algorithm of the KEP; [`numa_node_attribute`] is the entry point for drivers.
+//!
+//! Tests: `tests/it/numa.rs`, `tests/it/numa_sysfs.rs`.
 
 pub(crate) mod attribute;
 mod cpu_set;

@@ -3,6 +3,8 @@
 //! A row is written in full, so that a release which lacks one decision does not build. The rest of the family reads the
 //! fields of a row, or matches on its small enums without a wildcard: a new behaviour stops every place that must decide,
 //! and a new release with known behaviours changes this module alone.
+//!
+//! Tests: `../examples/tests/release_rows.rs`, `../examples/tests/release_tables.rs`.
 
 mod allocator;
 mod behaviours;

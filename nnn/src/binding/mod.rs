@@ -6,6 +6,8 @@
 //! | `PreBind` plugins that run together | [`PreBindPlugin::group`] |
 //! | writes to pod and claims | [`Assumed::announce`](crate::Assumed::announce), [`PreBindPlugin::reservation_gap`] |
 //! | API server | [`apply_binding`] |
+//!
+//! Tests: `tests/it/binding.rs`, `tests/it/api_server.rs`.
 
 mod announce;
 mod api_server;

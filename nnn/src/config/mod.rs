@@ -1,4 +1,6 @@
 //! Configuration: profile, feature gates, and the points in which a scheduler may avoid races of kube-scheduler.
+//!
+//! Tests: `tests/it/gated.rs`.
 
 mod behavior;
 mod clearing;

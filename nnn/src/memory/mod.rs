@@ -21,6 +21,8 @@
 //! assert_eq!(memory.usage("node-1").resources.quantity("cpu"), "2".parse()?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Tests: `tests/it/memory.rs`.
 
 mod answer;
 mod host_ports;

@@ -1,4 +1,6 @@
 //! Nominations: states of a pod, the cache of nominations by node, and the node resources that they reserve.
+//!
+//! Tests: `tests/it/nominator.rs`, `tests/it/reservation.rs`.
 
 mod field_writes;
 mod nominating_info;

@@ -1,4 +1,6 @@
 //! Pod snapshots: the fields of a pod that matter to nominations, and its requested resources.
+//!
+//! Tests: `tests/it/common.rs`, `tests/it/candidate.rs`.
 
 mod claim_resources;
 mod snapshot;

@@ -7,6 +7,8 @@
 //! | preemption | [`PodSnapshot::preemption_refusal`](crate::PodSnapshot::preemption_refusal) |
 //!
 //! None reads a feature gate: nominations by preemption are older than KEP-5278.
+//!
+//! Tests: `tests/it/cycle.rs`, `tests/it/vectors.rs`.
 
 pub(crate) mod cycle_result;
 mod failure;

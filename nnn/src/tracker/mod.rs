@@ -1,4 +1,6 @@
 //! The tracker of nominations: takes events of one scheduler, returns commands.
+//!
+//! Tests: `tests/it/invariants.rs`, `tests/it/explore.rs`, `tests/it/races.rs`.
 
 mod binding_cycle;
 mod input;

@@ -22,6 +22,8 @@
 //! assert!(node.unremovable_reasons_without_nominations().is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Tests: `tests/it/view.rs`.
 
 mod claims;
 mod classify;

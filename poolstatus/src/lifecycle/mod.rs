@@ -1,4 +1,6 @@
 //! Lifecycle of a request: which requests a controller processes and deletes, and how many a user may create.
+//!
+//! Tests: `tests/it/lifecycle.rs`.
 
 use std::time::Duration;
 

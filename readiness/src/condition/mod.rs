@@ -1,4 +1,6 @@
 //! Condition types and reasons that gates use (KEP-5233).
+//!
+//! Tests: `tests/it/helpers.rs`.
 
 pub(crate) mod condition_status;
 mod condition_type;

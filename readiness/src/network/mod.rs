@@ -2,6 +2,8 @@
 //! network's state (KEP-5233, Standardized Condition Patterns and Node Admission Control).
 //!
 //! [`Aggregate`] combines gates, [`HoldDown`] waits until the result is stable, [`LocalNetwork`] decides about one pod.
+//!
+//! Tests: `tests/it/helpers.rs`.
 
 mod aggregate;
 mod hold_down;

@@ -2,6 +2,8 @@
 //!
 //! [`step`] takes the node as the API server shows it and the state of the previous step. It returns the writes, the
 //! verdict, the next state, and the instant of the next step. A step that finds nothing new returns no writes.
+//!
+//! Tests: `tests/it/actions.rs`, `tests/it/timers.rs`, `tests/it/restarts.rs`, `tests/it/laws.rs`.
 
 mod apply;
 mod clock;

@@ -5,6 +5,8 @@
 //! rule that selects a node into one gate and one condition. The caller writes the condition, as the agent of the gate. So
 //! timeouts, reboots, taints and previews work for rules as for every gate. When a rule ceases to select a node, its gate is
 //! removed, and its taint with it.
+//!
+//! Tests: `tests/it/helpers.rs`.
 
 mod error;
 mod expand;

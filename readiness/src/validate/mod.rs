@@ -1,4 +1,6 @@
 //! Validation of gates and requirements with the API server's errors and warnings (KEP-5233, API Validation).
+//!
+//! Tests: `tests/it/validate.rs`.
 
 mod gate;
 mod gate_update;

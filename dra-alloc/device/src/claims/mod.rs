@@ -1,4 +1,6 @@
 //! Names of claims, and the claims of a pod.
+//!
+//! Tests: `../node/tests/it/kubelet/prepare.rs`.
 
 mod key;
 pub(crate) mod pod_claims;

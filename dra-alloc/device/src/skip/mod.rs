@@ -13,6 +13,8 @@
 //! | names unknown to this version | no effect | no effect |
 //!
 //! Only the spec of a `ResourceSlice` and the device results of an allocation have the field.
+//!
+//! Tests: `tests/it/skip.rs`, `tests/it/skip_aggregate.rs`.
 
 pub(crate) mod aggregate;
 mod diagnosis;

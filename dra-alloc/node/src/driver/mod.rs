@@ -17,6 +17,8 @@
 //! - **Containers**: [`CdiSpec`] and its names; [`DeviceMetadata`] with its paths (KEP-5304).
 //! - **Kubelet**: [`Registration`] and [`PluginInfo`]; [`HealthReporter`] (KEP-4680); [`AuthorityRewriter`], without which
 //!   servers in Rust can't be registered.
+//!
+//! Tests: `tests/it/driver`.
 
 mod authority;
 mod cdi;

@@ -60,6 +60,8 @@
 //! deterministic. `docs/divergences.md` lists the bugs of kubelet that this module does not have.
 //!
 //! Source of the rules: `pkg/kubelet/cm/dra` and `dynamic-resource-allocation/resourceclaim` of Kubernetes 1.37.
+//!
+//! Tests: `tests/it/kubelet`, `tests/it/driver_node`.
 
 mod checkpoint;
 mod claim_info;

@@ -1,4 +1,6 @@
 //! Checker: gives each part of an expression its type, and each call its overloads.
+//!
+//! Tests: `tests/it/language.rs`, `tests/it/releases.rs`.
 
 mod call;
 mod checked;

@@ -1,4 +1,6 @@
 //! Names that an expression can use, with their types.
+//!
+//! Tests: `tests/it/language.rs`, `tests/it/releases.rs`.
 
 pub(super) mod names;
 

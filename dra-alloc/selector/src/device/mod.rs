@@ -1,4 +1,6 @@
 //! Devices as selectors read them.
+//!
+//! Tests: `tests/it/matching.rs`.
 
 pub(super) mod content;
 pub(super) mod names;

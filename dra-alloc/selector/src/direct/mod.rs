@@ -8,6 +8,8 @@
 //! # Cost
 //! An expression is short, and every test in it reads one value that is not large ([`read`] has the limits), so
 //! that the program could not reach the limit of costs where there is a direct answer.
+//!
+//! Tests: `tests/it/matching.rs`, `tests/it/generated.rs`.
 
 mod read;
 mod recognize;

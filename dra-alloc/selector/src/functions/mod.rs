@@ -1,4 +1,6 @@
 //! Functions and operators of the language, by name.
+//!
+//! Tests: `tests/it/values.rs`, `tests/it/net.rs`.
 
 mod arithmetic;
 mod authorizer;

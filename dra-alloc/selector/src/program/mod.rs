@@ -1,4 +1,6 @@
 //! Program of an expression: a list of small operations on a stack of values.
+//!
+//! Tests: `tests/it/generated.rs`, `tests/it/lazy.rs`.
 
 mod constants;
 pub(super) mod machine;

@@ -1,4 +1,6 @@
 //! Data of values that have no parts: read and shown as Go and Kubernetes do, without anything of an evaluation.
+//!
+//! Tests: `tests/it/values.rs`, `tests/it/net.rs`.
 
 pub(super) mod address;
 pub(super) mod amount;

@@ -1,4 +1,6 @@
 //! From the text of an expression to its tree: tokens, grammar, macros.
+//!
+//! Tests: `tests/it/language.rs`.
 
 pub(super) mod grammar;
 pub(super) mod lexer;

@@ -1,4 +1,6 @@
 //! Types of expressions.
+//!
+//! Tests: `tests/it/language.rs`.
 
 mod agreement;
 

@@ -1,6 +1,8 @@
 //! Values of an evaluation. Texts of the device and of the expression are borrowed.
 //!
 //! The types hold each other and are all here; what is done with them is in the modules, which import them.
+//!
+//! Tests: `tests/it/values.rs`.
 
 mod device;
 pub(super) mod equality;

@@ -9,6 +9,8 @@
 //!
 //! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`: any number of
 //! allocators in any number of threads may read it.
+//!
+//! Tests: `tests/it/inventory.rs`, `tests/it/look_ups.rs`.
 
 pub(crate) mod changes;
 pub(crate) mod device;

@@ -15,6 +15,8 @@
 //! persistent tables, so that a copy shares everything with the original until one of the two changes.
 //!
 //! Source: `AllocatedState` of kube-scheduler 1.37.
+//!
+//! Tests: `tests/it/state.rs`.
 
 mod claim_id;
 mod device_usage;

@@ -1,4 +1,6 @@
 //! The binding of one pod: everything that is written for it, in its order.
+//!
+//! Tests: `tests/it/pods/binding.rs`, `tests/it/pods/binding_exploration.rs`, `tests/it/pods/binding_histories.rs`.
 
 mod call;
 mod cycle;

@@ -54,6 +54,8 @@
 //! ```
 //!
 //! Sources of the rules: KEP-4381, the kubelet's calls in `pkg/kubelet/cm/dra`, and what drivers of five vendors learned.
+//!
+//! Tests: `tests/it/driver_node`.
 
 mod checkpoint;
 mod entry;

@@ -3,6 +3,8 @@
 //! The syntaxes differ: in Go `\<` is a character, braces that are no repetition are characters, `\Q...\E` quotes,
 //! repetitions do not follow each other, classes are ASCII and do not nest, and there are no escapes `\u` and no flag
 //! `x`.
+//!
+//! Tests: `src/functions/pattern/tests.rs`.
 
 mod classes;
 mod size;

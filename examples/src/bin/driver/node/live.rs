@@ -48,7 +48,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), LiveError> {
         settings.boot_id = Some(claims.boot_id);
         let form = args.output;
         // A closed output is no reason to reject claims.
-        let told = move |happening| drop(Line::put(form, happening));
-        Ok(Box::pin(run_driver(hardware, &settings, &cluster, told)).await?)
+        let running = run_driver(hardware, &settings, &cluster, move |happening| drop(Line::put(form, happening)));
+        Ok(Box::pin(running).await?)
     })
 }
