@@ -120,7 +120,7 @@ pub const ROWS: &[Row] = &[
         case: full_explained,
         unit: LARGE,
         limit: 4.0,
-        counted: [4.0, 0.7, 1.4],
+        counted: [4.0, 0.8, 1.4],
     },
     Row {
         name: "32 wanted, 10 of 10,000 local free: no",

@@ -241,7 +241,8 @@ impl Api {
 impl Api {
     /// Checks the rights to the parts of a claim's status that change.
     fn check_rights(&self, context: Context<'_>, old: &Value, new: &Value) -> Result<(), Refusal> {
-        let is_asked = matches!(self.door.profile, Profile::V1_36 | Profile::V1_37);
+        // Since 1.36.
+        let is_asked = !matches!(self.door.profile, Profile::Kep | Profile::V1_34 | Profile::V1_35);
         let (Some(rights), Some(user), true) = (&self.rights, context.user, is_asked) else { return Ok(()) };
         if (context.target.kind.name, context.part()) != ("ResourceClaim", Part::Status) {
             return Ok(());

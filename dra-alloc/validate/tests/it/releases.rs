@@ -76,6 +76,7 @@ fn slices() {
 fn a_capital_in_the_name_of_a_driver_was_silent_at_first() {
     let mut slice = scalars();
     slice["spec"]["driver"] = json!("GPU.example.com");
+    slice["spec"]["devices"] = json!([{"name": "gpu-0"}]);
     let slice: ResourceSlice = serde_json::from_value(slice).unwrap();
     let warnings =
         RELEASES.map(|release| server(release).validate_slice(Write::create(&slice)).unwrap().warnings.len());

@@ -75,7 +75,7 @@ fn new_slices_belong_to_their_owner_as_to_a_controller() {
     let (all, scope) = (devices(200), PoolScope { owner: Some(&owner), ..SCOPE });
     let plan = ordered(&pool(&all));
     let first = reconcile(&scope, &[], Some(&plan), &mut Memory::default(), &ReconcileOptions::default()).unwrap();
-    assert_eq!(first.writes.len(), 2);
+    assert_eq!(first.writes.len(), 4);
     for slice in first.writes.iter().map(|write| write.slice().unwrap()) {
         let expected = OwnerReference { controller: Some(true), ..owner.clone() };
         assert_eq!(slice.metadata.owner_references, Some(vec![expected]));
