@@ -90,7 +90,7 @@ struct Running {
     until: u64,
 }
 
-/// What is asked about nodes.
+/// Questions about nodes.
 struct Questions<'c> {
     allocator: &'c Allocator<'c>,
     nodes: &'c [Node],

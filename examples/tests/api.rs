@@ -26,7 +26,7 @@ const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Largest number of public items at the top level of a module, and of lines of the listing. It had 3,000 lines before objectives,
 /// preemption and terms of selectors.
-const MAX_ITEMS: usize = 627;
+const MAX_ITEMS: usize = 629;
 const MAX_LINES: usize = 3_684;
 
 /// Largest number of items that the packages show each other in their hidden modules `internal`.

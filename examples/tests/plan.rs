@@ -156,7 +156,7 @@ fn each_rule_says_who_would_have_to_go_and_who_is_in_the_way() {
     assert!(told.contains(usual) && told.contains(train), "{told}");
 }
 
-/// What keeps pods where they are, and what is told then.
+/// Reasons that keep pods where they are, and the words for them.
 #[test]
 fn moves_are_told_only_where_they_help() {
     let texts = ["cluster.yaml", "moves.yaml"].map(|name| fs::read_to_string(folder().join(name)).unwrap());

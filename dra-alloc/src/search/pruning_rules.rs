@@ -25,7 +25,7 @@ pub(crate) enum PruningRule {
     LaterClaims,
     /// One of the first seven rules cuts the branch, beyond requests that can't end in an error any more.
     SettledRisks,
-    /// What is left is, up to exchanges, what was left when a search failed.
+    /// The devices that are left are, up to exchanges, those that were left when a search failed.
     FailedStates,
 }
 
