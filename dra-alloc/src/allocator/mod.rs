@@ -12,6 +12,7 @@ mod attempt;
 mod by_state;
 mod cluster_summary;
 mod dependents;
+mod explain_verdict;
 mod grouping;
 mod node_pool;
 mod node_verdicts;
@@ -47,11 +48,12 @@ use crate::search::{Elisions, PruningRules};
 pub use attempt::Attempt;
 pub use by_state::{AttemptByState, StateFit};
 pub use cluster_summary::cluster_summary;
+pub use explain_verdict::ExplainError;
 pub use node_pool::NodePool;
 pub use node_verdicts::{FollowedNodes, NodeVerdicts};
 pub use node_version::NodeVersion;
 pub use nodes::Nodes;
-pub use verdict::{ExplainError, Verdict};
+pub use verdict::Verdict;
 
 /// Allocates claims against the slices and classes of a cluster.
 ///

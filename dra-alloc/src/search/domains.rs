@@ -10,14 +10,13 @@ use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
 use super::capacity_check::CapacityCheck;
 use super::column_values::ColumnValues;
+use super::compare_pools::{is_looked_at_once, like_pools, looks_at_pools};
 use super::device_set::DeviceSet;
-use super::elisions::Elision;
 use super::ix::{AlternativeIx, ByAlternative, ByColumn, DeviceIx, IxRange};
 use super::like_pools::LikePool;
 use super::request::Alternative;
 use super::table::Table;
 use crate::cluster::capacity::Amount;
-use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::pool_counters::Consumed;
 use crate::cluster::state::DeviceUsage;
 
@@ -115,7 +114,7 @@ fn looked_at(table: &Table<'_>, alternative: AlternativeIx, meter: &Meter<'_>) -
     let none = || DeviceSet::new(table.candidates.end());
     let (mut usable, mut unsure) = (none(), none());
     let (is_admin, has_alike) = (table.alternative(alternative).admin_access, looks_at_pools(table, alternative));
-    for LikePool { pool, devices, like } in table.like_pools().iter() {
+    for LikePool { pool, devices, like } in like_pools(table).iter() {
         if let Some(like) = like {
             meter.step()?;
             meter.work(devices.len() / DEVICES_OF_UNIT)?;
@@ -161,26 +160,7 @@ pub(super) fn looks(table: &Table<'_>, alternative: AlternativeIx) -> usize {
         let is_one = like.is_some() || has_alike && is_looked_at_once(table, table.candidates.pool(pool));
         if is_one { 1 } else { table.candidates.pool(pool).len() }
     };
-    table.like_pools().iter().map(of_pool).sum()
-}
-
-/// Returns true if an alternative asks nothing that one device of a plain pool answers otherwise than another one.
-pub(super) fn looks_at_pools(table: &Table<'_>, alternative: AlternativeIx) -> bool {
-    let asked = table.alternative(alternative);
-    table.context.elisions.has(Elision::PoolsAtOnce)
-        && !asked.admin_access
-        && asked.capacity.is_empty()
-        && asked.reads_driver_alone(table.context.selectors)
-}
-
-/// Returns true if one look answers for all unused devices of a pool, up to taints and slices that skip node operations.
-///
-/// *Argument.* The selectors read the driver alone, which is one for the pool, and end in no error where the attributes are
-/// valid. No device has binding conditions or chooses its nodes, so that the selection is the same for all. A plain pool has
-/// capacities that are simple numbers, no shared devices and no counters; of an unused device nothing is consumed, and nothing is
-/// asked. So all checks but those of taints and skipped operations have one answer, and none can end in an error.
-pub(super) fn is_looked_at_once(table: &Table<'_>, pool: &Pool) -> bool {
-    pool.is_plain() && !pool.has_binding_conditions() && table.context.selectors.can_read(pool)
+    like_pools(table).iter().map(of_pool).sum()
 }
 
 /// Checks a device in the order of the search, up to the first check that decides. Returns true if it passes all.
@@ -269,7 +249,7 @@ fn gives_back(table: &Table<'_>, questions: &ByAlternative<AlternativeIx>) -> bo
             table.fit(alternative, device).is_ok_and(is_negative)
         })
     };
-    let looked_at = table.like_pools().iter().filter(|pool| pool.like.is_none());
+    let looked_at = like_pools(table).iter().filter(|pool| pool.like.is_none());
     looked_at.flat_map(|pool| pool.devices).any(|device| {
         let consumes = table.candidate(device).consumes_counters();
         (table.has(Gate::PartitionableDevices) && consumes && counters(device))

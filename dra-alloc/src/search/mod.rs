@@ -9,7 +9,7 @@
 //! - [`walk`] the backtracking search, which ends with a [`solution`]
 //! - [`prune`] rules that cut branches without a solution, of three kinds: [`bounds`], [`kinds`] of devices that can be
 //!   exchanged, and [`failed_states`]; they read [`domains`], [`column_values`], [`demand`] and [`risk`];
-//!   [`like_pools`] are looked at once
+//!   [`compare_pools`] are looked at once
 //! - [`ix`] typed positions of all these
 //!
 //! Tests: `tests/it/search_random.rs`, `tests/it/search_steps.rs`, `src/search/oracle_case.rs`.
@@ -21,6 +21,7 @@ pub(crate) mod budget;
 pub(crate) mod candidates;
 pub(crate) mod capacity_check;
 mod column_values;
+mod compare_pools;
 pub(crate) mod context;
 pub(crate) mod counters;
 mod demand;

@@ -80,7 +80,8 @@ pub(crate) struct Table<'s> {
     fits: Grid<Alternatives, Device, CapacityCheck<'s>>,
     values: Grid<Columns, Device, ValueSet<'s>>,
     /// Pools that are looked at once, compared when looking ahead.
-    like_pools: OnceCell<LikePools>,
+    /// Asked for by [`like_pools`](super::compare_pools::like_pools).
+    pub(super) like_pools: OnceCell<LikePools>,
     skips_allowed: bool,
     lists: ListTypes,
     rounding: Rounding,
@@ -143,11 +144,6 @@ impl<'s> Table<'s> {
     pub(crate) fn id(&self, device: DeviceIx) -> DeviceId {
         let Candidate { slice, device, .. } = self.candidate(device);
         DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, &device.name)
-    }
-
-    /// Returns all pools in search order, each with an earlier one that is like it.
-    pub(super) fn like_pools(&self) -> &LikePools {
-        self.like_pools.get_or_init(|| LikePools::new(self))
     }
 
     /// Returns the alternative in whose place facts about devices are kept: the first that asks the same of a device.

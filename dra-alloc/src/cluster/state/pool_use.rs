@@ -6,7 +6,6 @@ use dra_attrs::Quantity;
 
 use super::device_usage::{DeviceUsage, Holder};
 use super::holding::Holding;
-use super::larger_use::TwoUses;
 use super::occupancy::{Occupancies, Occupancy};
 use crate::cluster::inventory::pool_devices::PoolDevices;
 use crate::cluster::stamp::Stamp;
@@ -235,3 +234,29 @@ impl PartialEq for PoolUse {
 }
 
 impl Eq for PoolUse {}
+
+/// Two uses of one pool, of which another use is the larger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TwoUses(Arc<[PoolUse; 2]>);
+
+impl TwoUses {
+    pub(super) fn new(one: &PoolUse, other: &PoolUse) -> Self {
+        Self(Arc::new([one, other].map(PoolUse::clone)))
+    }
+
+    pub(super) fn both(&self) -> &[PoolUse; 2] {
+        &self.0
+    }
+
+    /// Changes the use of a device in both, and returns the larger of the two that come of it.
+    pub(super) fn change(&mut self, device: &str, change: impl Fn(&mut PoolUse)) -> DeviceUsage {
+        let both = Arc::make_mut(&mut self.0);
+        both.iter_mut().for_each(change);
+        let mut uses = both.iter().filter_map(|pool| pool.device(device));
+        match (uses.next(), uses.next()) {
+            (Some(one), Some(other)) => one.larger(other),
+            (Some(only), None) => only.clone(),
+            _ => DeviceUsage::new(device),
+        }
+    }
+}
