@@ -28,7 +28,7 @@ const PROGRAMS: [&str; 13] = [
 ];
 
 /// Flags of cargo, kubectl, Cluster Autoscaler, and one that the changelog says is gone.
-const OTHERS: &str = "--all-features --all-targets --bench --bin --bins --example --exclude --features --locked --nocapture \
+const OTHERS: &str = "--lib --no-default-features --all-features --all-targets --bench --bin --bins --example --exclude --features --locked --nocapture \
                       --quick --test --workspace --bound-object-kind --bound-object-name --raw --show-managed-fields \
                       --ignore-daemonsets-utilization --minor --cascade --for --from";
 

@@ -17,11 +17,12 @@ const SOURCES: [&str; 8] = [
 ];
 
 /// Lines that name a profile, each with the reason why it decides nothing.
-const NAMED: [(&str, usize, &str); 7] = [
+const NAMED: [(&str, usize, &str); 8] = [
     ("dra-alloc/node/src/driver/dropped.rs", 1, "names of gates in messages of drivers"),
     ("dra-alloc/node/src/driver/limits.rs", 1, "the smallest limits, for a server that nobody has asked"),
     ("dra-alloc/node/src/driver/reconcile.rs", 1, "names of gates in messages of drivers"),
     ("dra-alloc/selector/src/options.rs", 1, "the environment of expressions that name no release"),
+    ("dra-alloc/src/search/pruning_rules/savings.rs", 1, "a test, with the gates of one release"),
     ("dra-alloc/validate/src/lib.rs", 1, "the shortest check, which says that it is for 1.37"),
     ("poolstatus/src/availability_report.rs", 3, "a status is written in one of two forms"),
     ("poolstatus/src/status_request.rs", 2, "a request has one of two forms"),
