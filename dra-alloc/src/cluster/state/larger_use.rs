@@ -36,7 +36,11 @@ impl AllocatedState {
         let mut larger = self.clone();
         for (key, pool) in self.pools.differences(&other.pools) {
             match self.pool_hashed(key, &pool.driver, &pool.pool) {
-                Some(own) if std::ptr::eq(own, pool) => {}
+                Some(own) if std::ptr::eq(own, pool) => {
+                    if other.pool_hashed(key, &pool.driver, &pool.pool).is_none() {
+                        larger.raise(key, Some(own), &PoolUse::new(&pool.driver, &pool.pool));
+                    }
+                }
                 own => larger.raise(key, own, pool),
             }
         }
@@ -45,10 +49,9 @@ impl AllocatedState {
 
     /// Raises the use of a pool to another one where that is larger.
     fn raise(&mut self, key: u64, own: Option<&PoolUse>, other: &PoolUse) {
-        let raised = match own {
-            Some(own) => PoolUse::larger(own, other),
-            None => other.clone(),
-        };
+        // A pool that only one of the states uses is no less used in the other one if amounts are negative.
+        let unused = PoolUse::new(&other.driver, &other.pool);
+        let raised = PoolUse::larger(own.unwrap_or(&unused), other);
         for usage in raised.twice().filter(|usage| !own.is_some_and(|own| own.is_twice(usage.name()))) {
             let [driver, pool] = [&raised.driver, &raised.pool].map(Arc::clone);
             let twice = HeldTwice { driver, pool, device: Arc::clone(&usage.name) };

@@ -70,7 +70,7 @@ impl PoolUse {
         let differing: Vec<&DeviceUsage> =
             other.devices.iter().filter(|usage| one.device(&usage.name) != Some(usage)).collect();
         let mut larger = one.clone();
-        if differing.is_empty() && other.two.is_none() {
+        if differing.is_empty() && other.two.is_none() && one.len() == other.len() {
             return larger;
         }
         (larger.stamp, larger.counters_left) = (Stamp::next(), OnceLock::new());
