@@ -71,8 +71,8 @@ impl DriverSettings {
     /// ```
     /// use dra_live::driver::DriverSettings;
     /// use std::path::Path;
-    /// let settings = DriverSettings::within(Path::new("/tmp/trial"), "gpu.example.com", "node-1");
-    /// assert_eq!(settings.cdi.to_str(), Some("/tmp/trial/cdi"));
+    /// let settings = DriverSettings::within(Path::new("trial"), "gpu.example.com", "node-1");
+    /// assert_eq!(settings.cdi.to_str(), Some("trial/cdi"));
     /// ```
     #[must_use]
     pub fn within(folder: &Path, driver: &str, node: &str) -> Self {
