@@ -13,7 +13,7 @@ use examples::output::{LineForm, OutputError, put, say};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::hardware::Hardware;
-use super::shown_devices::{ShownDevices, ShownDevicesError};
+use super::shown_devices::ShownDevices;
 use super::{live, serve};
 
 /// Commands of the driver on its node.
@@ -214,17 +214,6 @@ impl ServeArgs {
     pub(super) fn hardware(&self, shown: Option<ShownDevices>) -> Result<Hardware, PreparedClaimsError> {
         self.node.hardware(shown)
     }
-
-    /// Finds the devices to publish: those of a file, or those of the machine.
-    ///
-    /// # Errors
-    /// The file or the machine can't be read.
-    pub(super) fn shown_devices(&self) -> Result<ShownDevices, ShownDevicesError> {
-        match &self.devices {
-            Some(file) => ShownDevices::of_file(file, &self.node_name),
-            None => ShownDevices::of_machine(&self.machine, &self.node_name),
-        }
-    }
 }
 
 /// Returns the text of an error, with the flag that helps.
@@ -235,25 +224,16 @@ fn with_flag(error: &PreparedClaimsError) -> String {
     }
 }
 
-/// Manifests that stand for the API server.
-#[derive(Clone, Debug)]
-pub(super) struct ApiFiles(pub(super) Vec<String>);
-
-impl ApiFiles {
-    /// Returns the claim that has the name now.
-    ///
-    /// # Errors
-    /// The manifests can't be read: nothing is known about the claim.
-    pub(super) fn find(&self, asked: &ClaimRef) -> Result<Option<ResourceClaim>, String> {
-        Ok(find(&read(&self.0)?, asked))
-    }
-}
-
-fn find(claims: &[ResourceClaim], asked: &ClaimRef) -> Option<ResourceClaim> {
+/// Returns the claim that has the name now.
+pub(super) fn find(claims: &[ResourceClaim], asked: &ClaimRef) -> Option<ResourceClaim> {
     claims.iter().find(|claim| ClaimKey::from_metadata(&claim.metadata) == asked.key).cloned()
 }
 
-fn read(files: &[String]) -> Result<Vec<ResourceClaim>, String> {
+/// Reads the claims of manifests.
+///
+/// # Errors
+/// The manifests can't be read: nothing is known about a claim.
+pub(super) fn read(files: &[String]) -> Result<Vec<ResourceClaim>, String> {
     let mut manifests = Manifests::default();
     for file in files {
         manifests.read_argument(file);

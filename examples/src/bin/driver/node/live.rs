@@ -8,7 +8,7 @@ use examples::live::cluster::connect;
 
 use super::command::ServeArgs;
 use super::line::Line;
-use super::shown_devices::ShownDevicesError;
+use super::shown_devices::{ShownDevices, ShownDevicesError};
 use crate::note;
 
 /// Reason that the driver ends.
@@ -30,7 +30,7 @@ pub(crate) enum LiveError {
 /// The devices can't be found, the cluster can't be reached, or a socket can't be served.
 pub(super) fn run(args: &ServeArgs) -> Result<(), LiveError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
-    let hardware = args.hardware(Some(args.shown_devices()?))?;
+    let hardware = args.hardware(Some(devices(args)?))?;
     runtime.block_on(async {
         let cluster = connect(env!("CARGO_BIN_NAME"), &args.server).await?;
         if args.withdraw {
@@ -51,4 +51,15 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), LiveError> {
         let running = run_driver(hardware, &settings, &cluster, move |happening| drop(Line::put(form, happening)));
         Ok(Box::pin(running).await?)
     })
+}
+
+/// Finds the devices to publish: those of a file, or those of the machine.
+///
+/// # Errors
+/// The file or the machine can't be read.
+fn devices(args: &ServeArgs) -> Result<ShownDevices, ShownDevicesError> {
+    match &args.devices {
+        Some(file) => ShownDevices::of_file(file, &args.node_name),
+        None => ShownDevices::of_machine(&args.machine, &args.node_name),
+    }
 }

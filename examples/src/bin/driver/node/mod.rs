@@ -14,6 +14,10 @@ mod live;
 mod serve;
 #[cfg(feature = "grpc")]
 mod serve;
+#[cfg(feature = "live")]
+mod shown_devices;
+#[cfg(not(feature = "live"))]
+#[path = "no_shown_devices.rs"]
 mod shown_devices;
 
 pub(crate) use command::{NodeCommand, NodeCommandError, run};

@@ -11,7 +11,7 @@ use examples::output::OutputError;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use tokio::sync::watch;
 
-use super::command::{ApiFiles, ServeArgs};
+use super::command::{self, ServeArgs};
 use super::line::Line;
 
 /// Reason that the driver does not serve.
@@ -25,6 +25,20 @@ pub(crate) enum ServeError {
     Output(#[from] OutputError),
     #[error(transparent)]
     Runtime(io::Error),
+}
+
+/// Manifests that stand for the API server.
+#[derive(Clone, Debug)]
+struct ApiFiles(Vec<String>);
+
+impl ApiFiles {
+    /// Returns the claim that has the name now.
+    ///
+    /// # Errors
+    /// The manifests can't be read: nothing is known about the claim.
+    fn find(&self, asked: &ClaimRef) -> Result<Option<ResourceClaim>, String> {
+        Ok(command::find(&command::read(&self.0)?, asked))
+    }
 }
 
 impl ClaimLookup for ApiFiles {
