@@ -38,6 +38,7 @@
 //! - **Preemption**: [`preemption`] decides which pods give up their devices for a pod, by kube-scheduler's rule or with the
 //!   least harm (KEP-5690).
 //! - **Moves**: [`consolidation`] empties and replaces nodes, and finds the least moves after which pods fit.
+//! - **A node that may become one of several**: [`superposition`] says which instance types serve pods, and in which zones.
 //! - **Many nodes**: [`Allocator::attempt`] asks node after node, [`NodeVerdicts`] leaves out those that would refuse again.
 //! - **Parts of it**: [`selector`] (CEL), [`capacity`] (request policies), [`taint`] (tolerations), [`pool`] (the slices of
 //!   a pool that count).
@@ -75,6 +76,7 @@ pub mod objective;
 pub mod pods;
 pub mod preemption;
 pub mod queue;
+pub mod superposition;
 
 mod allocator;
 mod cluster;

@@ -44,7 +44,7 @@ const DRA_ALLOC: Layers = &[
     &["pods"],
     &["claim_controller", "eviction", "preemption", "queue"],
     &["autoscaler"],
-    &["consolidation"],
+    &["consolidation", "superposition"],
 ];
 
 /// Packages whose files must not import each other in a circle: all libraries.

@@ -5,6 +5,7 @@ use dra_alloc::autoscaler::{ClusterSnapshot, NodeTemplate, ScaleSimulator};
 use dra_alloc::consolidation::MoveRules;
 use dra_alloc::pods::{ClaimTracker, PodOptions};
 use dra_alloc::selector::SelectorCache;
+use dra_alloc::superposition::NodeShape;
 use dra_alloc::{Budget, Classes, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
@@ -28,6 +29,13 @@ fuzz_target!(|text: &[u8]| {
         let template = template.with_unknown_attributes(["d.example.com/a"]);
         if let Ok(answer) = simulator.scale_up(&mut inventory, &tracker, &template, &pods) {
             assert_eq!(answer.placed.len() + answer.refused.len(), pods.len());
+        }
+        let few: Vec<&Pod> = pods.iter().take(2).collect();
+        let zones = NodeShape::new(&template, 2).with_label("zone", ["a", "b"]);
+        let shapes = [NodeShape::new(&template, 1), zones];
+        if let Ok(node) = simulator.superposed(&mut inventory, &tracker, &shapes, &[], &few) {
+            assert_eq!(node.survivors.len() + node.lost.len(), shapes.len());
+            let _ = simulator.superposed(&mut inventory, &tracker, &shapes, &[&node], &few);
         }
     }
     let snapshot = ClusterSnapshot::new(&nodes, &pods);

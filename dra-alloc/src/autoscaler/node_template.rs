@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dra_device::internal::name_of;
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::ResourceSlice;
+use k8s_openapi::api::resource::v1::{DeviceAttribute, ResourceSlice};
 
 use crate::cluster::inventory::is_for_one_node;
 
@@ -92,6 +92,55 @@ impl NodeTemplate {
         self
     }
 
+    /// Says which devices will have equal values of an unknown attribute, by their names: the `pcieRoot` of a GPU and a network
+    /// card, say. Groups with a common device are one. It adds the attribute to those of
+    /// [`NodeTemplate::with_unknown_attributes`], and gives the devices placeholders; others have none.
+    ///
+    /// ```
+    /// use dra_alloc::autoscaler::NodeTemplate;
+    /// use k8s_openapi::api::core::v1::Node;
+    /// use k8s_openapi::api::resource::v1::ResourceSlice;
+    /// use serde_json::{from_value, json};
+    /// let node: Node = from_value(json!({"metadata": {"name": "t"}}))?;
+    /// let slice: ResourceSlice = from_value(json!({"metadata": {"name": "s"}, "spec": {"driver": "d.example.com", "nodeName": "t",
+    ///     "pool": {"name": "t", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "gpu"}, {"name": "nic"}]}}))?;
+    /// let template = NodeTemplate::new(node, [slice])?
+    ///     .with_equal_devices("resource.kubernetes.io/pcieRoot", [["gpu", "nic"]]);
+    /// let devices = template.slices()[0].spec.devices.iter().flatten();
+    /// let roots: Vec<_> = devices.map(|one| &one.attributes.as_ref().unwrap()["resource.kubernetes.io/pcieRoot"]).collect();
+    /// assert_eq!(roots[0], roots[1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_equal_devices<'d>(
+        mut self,
+        attribute: &str,
+        groups: impl IntoIterator<Item = impl IntoIterator<Item = &'d str>>,
+    ) -> Self {
+        let mut joined: Vec<BTreeSet<&str>> = Vec::new();
+        for group in groups {
+            let mut all: BTreeSet<&str> = group.into_iter().collect();
+            let (touched, others): (Vec<_>, Vec<_>) = joined.into_iter().partition(|known| !known.is_disjoint(&all));
+            all.extend(touched.into_iter().flatten());
+            joined = others;
+            joined.push(all);
+        }
+        for slice in &mut self.slices {
+            for device in Arc::make_mut(slice).spec.devices.iter_mut().flatten() {
+                let Some(group) = joined.iter().find(|group| group.contains(device.name.as_str())) else { continue };
+                let placeholder = group.first().map(|first| format!("unknown-{first}"));
+                let value = DeviceAttribute { string: placeholder, ..DeviceAttribute::default() };
+                let attributes = device.attributes.get_or_insert_default();
+                if let Some((_, short)) = attribute.split_once('/') {
+                    attributes.remove(short);
+                }
+                attributes.insert(attribute.to_owned(), value);
+            }
+        }
+        self.unknown_attributes.insert(attribute.to_owned());
+        self
+    }
+
     /// Returns the node.
     #[must_use]
     pub const fn node(&self) -> &Node {
@@ -106,7 +155,7 @@ impl NodeTemplate {
 
     /// Returns the attributes whose values are not known yet.
     #[must_use]
-    pub(super) const fn unknown_attributes(&self) -> &BTreeSet<String> {
+    pub(crate) const fn unknown_attributes(&self) -> &BTreeSet<String> {
         &self.unknown_attributes
     }
 

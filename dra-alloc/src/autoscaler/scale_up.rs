@@ -83,16 +83,7 @@ impl ScaleSimulator<'_> {
         pods: impl IntoIterator<Item = &'p Pod>,
     ) -> Result<ScaleUp, ScaleUpError> {
         let mut layer: InventoryLayer<'_> = inventory.into();
-        if layer.slices_of_node(template.name()).next().is_some() {
-            return Err(ScaleUpError::NodeExists { node: template.name().to_owned() });
-        }
-        for slice in template.slices() {
-            let name = slice.metadata.name.as_deref().unwrap_or_default();
-            if layer.has_slice(name) {
-                return Err(ScaleUpError::SliceExists { slice: name.to_owned() });
-            }
-            layer.apply(InventoryEvent::Slice(Arc::clone(slice)))?;
-        }
+        template.add_to(&mut layer)?;
         let (classes, selectors, profile) = (self.classes, self.selectors, self.options().profile());
         let unknown = UnknownAttributes { template, classes, selectors, profile };
         let mut placing = Placing::new(tracker.clone(), 1);
@@ -137,6 +128,23 @@ impl ScaleSimulator<'_> {
             (taken == 0).cmp(&(other == 0)).then(for_one_pod).then(other.cmp(&taken))
         });
         Ok(options)
+    }
+}
+
+impl NodeTemplate {
+    /// Adds the slices that come with the node.
+    pub(crate) fn add_to(&self, layer: &mut InventoryLayer<'_>) -> Result<(), ScaleUpError> {
+        if layer.slices_of_node(self.name()).next().is_some() {
+            return Err(ScaleUpError::NodeExists { node: self.name().to_owned() });
+        }
+        for slice in self.slices() {
+            let name = slice.metadata.name.as_deref().unwrap_or_default();
+            if layer.has_slice(name) {
+                return Err(ScaleUpError::SliceExists { slice: name.to_owned() });
+            }
+            layer.apply(InventoryEvent::Slice(Arc::clone(slice)))?;
+        }
+        Ok(())
     }
 }
 

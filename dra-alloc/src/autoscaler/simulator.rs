@@ -13,7 +13,7 @@ use crate::allocator::Allocator;
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::explain::Detail;
-use crate::pods::{FitQuestion, GangSearch, NodeCheck, PodOptions};
+use crate::pods::{FitQuestion, GangSearch, KeptDevices, NodeCheck, PodOptions};
 use crate::search::budget::Budget;
 
 /// Simulator of nodes that come and go: [`ScaleSimulator::scale_up`], [`ScaleSimulator::expansion_options`],
@@ -97,15 +97,30 @@ impl<'s> ScaleSimulator<'s> {
         nodes: &[&Node],
         ask: impl FnOnce(&GangSearch<'_>) -> R,
     ) -> R {
+        self.search_beside(inventory, nodes, None, self.fit, ask)
+    }
+
+    /// Asks a question about pods on nodes, beside devices that are kept for others, with another check of nodes.
+    pub(crate) fn search_beside<R>(
+        &self,
+        inventory: &Inventory,
+        nodes: &[&Node],
+        kept: Option<&dyn KeptDevices>,
+        fit: Option<&dyn NodeCheck>,
+        ask: impl FnOnce(&GangSearch<'_>) -> R,
+    ) -> R {
         let allocator = Allocator::new(self.options.scheduler(), inventory, self.classes)
             .with_selector_cache(self.selectors)
             .with_explanation(self.detail);
         let search = GangSearch::new(&allocator, nodes.iter().copied(), self.options, self.now);
-        let search = search.with_budget(self.budget);
-        match self.fit {
-            Some(fit) => ask(&search.with_fit(fit)),
-            None => ask(&search),
+        let mut search = search.with_budget(self.budget);
+        if let Some(fit) = fit {
+            search = search.with_fit(fit);
         }
+        if let Some(kept) = kept {
+            search = search.with_kept(kept);
+        }
+        ask(&search)
     }
 
     pub(crate) const fn options(&self) -> PodOptions {

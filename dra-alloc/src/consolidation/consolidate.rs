@@ -105,7 +105,7 @@ impl ScaleSimulator<'_> {
             }
         }
         (plan.waves, plan.cost) = in_waves(sequence, rules);
-        Consolidation { plan, kept }
+        Consolidation { plan: plan.knowing(snapshot), kept }
     }
 
     /// Returns the reason why units of a node must not move.

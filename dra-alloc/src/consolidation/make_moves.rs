@@ -163,7 +163,10 @@ impl ScaleSimulator<'_> {
             targets: pods.to_vec(),
             work: Work::new(budget),
         };
-        question.answer()
+        match question.answer() {
+            MovesAnswer::Moves(plan) => MovesAnswer::Moves(Box::new(plan.knowing(snapshot))),
+            none @ MovesAnswer::NoMoves(_) => none,
+        }
     }
 
     /// Returns the reason that keeps a pod from all nodes, whoever moves.
@@ -479,11 +482,10 @@ impl<'q> Question<'q> {
         results: &[(ClaimKey, AllocationResult)],
     ) -> PodMove {
         let own: BTreeSet<_> = claims_of(pod).map(|named| named.claim).collect();
+        let to = to.and_then(|node| self.nodes.get(node)).map(|node| name_of(node));
         PodMove {
-            pod: PodIdentity::new(pod, self.simulator.options()),
-            from: from.map(str::to_owned),
-            to: to.and_then(|node| self.nodes.get(node)).map(|node| name_of(node).to_owned()),
             results: results.iter().filter(|(key, _)| own.contains(key)).cloned().collect(),
+            ..PodMove::new(pod, self.simulator.options(), from, to)
         }
     }
 

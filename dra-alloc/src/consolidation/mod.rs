@@ -26,6 +26,7 @@ mod node_class;
 mod order;
 mod plan_check;
 mod replace_nodes;
+mod replaced_pods;
 mod sequence;
 mod subsets;
 mod unit;

@@ -1,14 +1,19 @@
 //! Plans of moves: steps in an order in which each is feasible, and what has to be kept meanwhile.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dra_attrs::Index;
 use dra_device::claims::ClaimKey;
+use dra_device::internal::controller;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
 
 use crate::autoscaler::NodeTemplate;
-use crate::pods::{ClaimLookup, ClaimTracker, PodIdentity};
+use crate::pods::{ClaimLookup, ClaimTracker, PodIdentity, PodOptions};
+
+/// Label with the name of a node, which a copy has its own value of.
+pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// A pod that gets another place.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,12 +21,26 @@ use crate::pods::{ClaimLookup, ClaimTracker, PodIdentity};
 pub struct PodMove {
     /// The pod.
     pub pod: PodIdentity,
+    /// UID of the controller that makes another pod in place of this one; `None` without one.
+    pub controller: Option<String>,
     /// Name of the node that it leaves; `None` for a pod that waits.
     pub from: Option<String>,
     /// Name of the node that it gets; `None` if it is evicted and waits.
     pub to: Option<String>,
     /// Claims of the pod with the allocations that they get.
     pub results: Vec<(ClaimKey, AllocationResult)>,
+}
+
+impl PodMove {
+    pub(super) fn new(pod: &Pod, options: PodOptions, from: Option<&str>, to: Option<&str>) -> Self {
+        Self {
+            pod: PodIdentity::new(pod, options),
+            controller: controller(&pod.metadata).map(|owner| owner.uid.clone()),
+            from: from.map(str::to_owned),
+            to: to.map(str::to_owned),
+            results: Vec::new(),
+        }
+    }
 }
 
 /// A node that does not exist yet.
@@ -98,6 +117,8 @@ pub struct MovePlan {
     pub placed: Vec<PodMove>,
     /// Names of the nodes that are empty afterwards and go.
     pub removed: Vec<String>,
+    /// UIDs of the pods that the controllers of the moved pods had. Others of theirs have been made since.
+    pub known_pods: BTreeSet<String>,
     /// Sum of what the moves cost.
     pub cost: u64,
     /// Sum of the prices of new nodes.
@@ -163,12 +184,46 @@ impl MovePlan {
         cordoned.chain(reserved)
     }
 
+    /// Returns all moves in their order.
+    pub(super) fn moves(&self) -> impl Iterator<Item = &PodMove> {
+        self.waves.iter().flatten().chain(&self.placed)
+    }
+
+    /// Gives a new node of the plan the name that it has got, so that [`MovePlan::check`] finds it. Returns false if the plan has no
+    /// new node with the first name.
+    ///
+    /// Whoever creates nodes rarely chooses their names, and the plan can't know them. The moves to the node lose their
+    /// allocations: these name pools of the planned node.
+    ///
+    /// # Complexity
+    /// Linear in the moves of the plan.
+    pub fn name_node(&mut self, planned: &str, name: &str) -> bool {
+        let Some(new) = self.new_nodes.iter_mut().find(|new| new.name() == planned) else { return false };
+        let metadata = &mut new.node.metadata;
+        metadata.name = Some(name.to_owned());
+        if let Some(label) = metadata.labels.as_mut().and_then(|labels| labels.get_mut(HOSTNAME)) {
+            name.clone_into(label);
+        }
+        for slice in new.slices.iter_mut().filter(|slice| slice.spec.node_name.is_some()) {
+            Arc::make_mut(slice).spec.node_name = Some(name.to_owned());
+        }
+        let daemons = self.new_nodes.iter_mut().flat_map(|new| &mut new.daemons).map(|daemon| &mut daemon.place);
+        for moved in daemons.chain(self.waves.iter_mut().flatten()).chain(&mut self.placed) {
+            if moved.to.as_deref() == Some(planned) {
+                moved.to = Some(name.to_owned());
+                moved.results.clear();
+            }
+        }
+        true
+    }
+
     pub(super) const fn new() -> Self {
         Self {
             new_nodes: Vec::new(),
             waves: Vec::new(),
             placed: Vec::new(),
             removed: Vec::new(),
+            known_pods: BTreeSet::new(),
             cost: 0,
             price: 0,
             proof: MoveProof::AtLeast { cost: 0 },

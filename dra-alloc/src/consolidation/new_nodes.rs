@@ -10,7 +10,7 @@ use dra_device::internal::PodFields;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
-use super::move_plan::{MoveProof, NewDaemon, NewNode, PodMove};
+use super::move_plan::{HOSTNAME, MoveProof, NewDaemon, NewNode, PodMove};
 use super::unit::priority_of;
 use crate::autoscaler::{
     ClaimCopyError, NodeCopy, NodeTemplate, NodeTemplateError, PlacementError, Rehearsal, ScaleSimulator, ScaleUpError,
@@ -19,9 +19,6 @@ use crate::autoscaler::{
 use crate::cluster::inventory::{InventoryEvent, InventoryLayer};
 use crate::pods::{ClaimLookup, ClaimTracker, GangPlacement, KnownRefusals, Member, PodIdentity};
 use crate::preemption::least_devices;
-
-/// Label with the name of a node, which a copy has its own value of.
-const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// Largest number of nodes of an offer, unless the caller sets another one.
 const MOST_NODES: usize = 1_000;
@@ -211,9 +208,9 @@ impl<'n, 'i> NewNodes<'n, 'i> {
                 let group = simulator.group_of(pod);
                 let member = Member { pod, group, placed: &here, gone: &[], among: None };
                 let arrival = rehearsal.come(search, &member, &mut known).ok()?;
-                let (pod, to) = (arrival.placement.pod.clone(), Some(arrival.placement.node.clone()));
+                let moved = PodMove::new(pod, simulator.options(), None, Some(&arrival.placement.node));
                 here.push(GangPlacement { cycle: None, ..arrival.placement });
-                Some(PodMove { pod, from: None, to, results: arrival.results })
+                Some(PodMove { results: arrival.results, ..moved })
             };
             // A node that does not serve the pod of a daemon set is as good for others.
             let daemons = daemons.into_iter().filter_map(|(pod, claims)| {

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::move_plan::{MovePlan, NewDaemon, PodMove};
 use super::move_rules::MoveRules;
+use super::replaced_pods::ReplacedPods;
 use super::sequence::{Moved, Sequence};
 use super::unit::units;
 use crate::autoscaler::{
@@ -22,7 +23,7 @@ use crate::pods::{ClaimTracker, KnownRefusals, PodIdentity};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanFaultError {
-    /// A node of the plan is not there.
+    /// A node to which pods move is not there.
     #[error("node {node} is not there")]
     NodeGone {
         /// Name of the node.
@@ -34,7 +35,7 @@ pub enum PlanFaultError {
         /// Name of the node.
         node: String,
     },
-    /// A pod of the plan is not there, or on its way out.
+    /// A pod of the plan is not there, or on its way out, and its controller has made no other one.
     #[error("pod {}/{} is not there", pod.namespace, pod.name)]
     PodGone {
         /// The pod.
@@ -90,7 +91,10 @@ pub enum PlanFaultError {
 
 impl MovePlan {
     /// Checks a plan against a cluster that may have changed. Returns the parts that do not hold any longer, in the order of the
-    /// plan; none if it can be carried out. Moves that are made already count as made.
+    /// plan; none if it can be carried out. What is done already counts as done: a pod that is on its new node, or another one there
+    /// that its controller has made since, and a removed node that is gone. A pod that its controller has made in place of an
+    /// evicted one, and that waits, is to be placed as the plan says. A new node may have another name than the plan gave it:
+    /// see [`MovePlan::name_node`].
     ///
     /// Pods go to the nodes of the plan. If a device of the plan is gone or taken and another one on the node serves, the plan
     /// holds. The pods of daemon sets that a new node does not run yet come first: the moves do not count on their devices.
@@ -119,6 +123,7 @@ impl MovePlan {
         let mut check = Check {
             index_of: nodes.iter().zip(0..).map(|(node, index)| (name_of(node), index)).collect(),
             pods: snapshot.pods().map(|pod| (pod.uid(), pod)).collect(),
+            replaced: ReplacedPods::find(self, snapshot),
             nodes: &nodes,
             inventory: &layer,
             rules,
@@ -152,6 +157,7 @@ impl MovePlan {
 struct Check<'c> {
     index_of: BTreeMap<&'c str, usize>,
     pods: BTreeMap<&'c str, &'c Pod>,
+    replaced: ReplacedPods<'c>,
     nodes: &'c [&'c Node],
     inventory: &'c Inventory,
     rules: &'c MoveRules<'c>,
@@ -161,16 +167,11 @@ struct Check<'c> {
 impl<'c> Check<'c> {
     fn nodes_are_there(&mut self, plan: &MovePlan) {
         let targets: BTreeSet<&str> = plan.moves().filter_map(|moved| moved.to.as_deref()).collect();
-        let removed = plan.removed.iter().map(String::as_str);
-        let named: BTreeSet<&str> = targets.iter().copied().chain(removed).collect();
-        for name in named {
-            let node = self.index_of.get(name).and_then(|index| self.nodes.get(*index));
-            let node_name = name.to_owned();
-            match node {
-                None => self.faults.push(PlanFaultError::NodeGone { node: node_name }),
-                Some(node) if !takes_pods(node) && targets.contains(name) => {
-                    self.faults.push(PlanFaultError::NodeCordoned { node: node_name });
-                }
+        for name in targets {
+            let node = name.to_owned();
+            match self.index_of.get(name).and_then(|index| self.nodes.get(*index)) {
+                None => self.faults.push(PlanFaultError::NodeGone { node }),
+                Some(found) if !takes_pods(found) => self.faults.push(PlanFaultError::NodeCordoned { node }),
                 Some(_) => {}
             }
         }
@@ -206,7 +207,7 @@ impl<'c> Check<'c> {
         let mut movers = Vec::new();
         for moved in wave {
             let Some((pod, place)) = self.pending(moved) else { continue };
-            if moved.from.is_none() {
+            if node_of(pod).is_empty() {
                 if let Err(reason) = sequence.come(pod, None, place) {
                     self.add_no_place(sequence, moved, Some(reason));
                 }
@@ -228,23 +229,26 @@ impl<'c> Check<'c> {
     /// Returns the pod of a move that is to be made, and its node; `None` if the move is made, or can't be.
     fn pending(&mut self, moved: &PodMove) -> Option<(&'c Pod, Option<usize>)> {
         let identity = moved.pod.clone();
-        let found = self.pods.get(moved.pod.uid.as_str()).copied();
-        let Some(pod) = found.filter(|pod| !ends_with_its_node(pod)) else {
+        let found = self.pods.get(moved.pod.uid.as_str()).copied().filter(|pod| !ends_with_its_node(pod));
+        let Some(pod) = found.or_else(|| self.replaced.of(&moved.pod.uid)) else {
             self.faults.push(PlanFaultError::PodGone { pod: identity });
             return None;
         };
-        if node_of(pod) != moved.from.as_deref().unwrap_or_default() {
-            if moved.to.as_deref().is_some_and(|to| to == node_of(pod)) {
-                return None;
-            }
-            self.faults.push(PlanFaultError::PodElsewhere { pod: identity, node: node_of(pod).to_owned() });
+        let (from, wanted) = (moved.from.as_deref().unwrap_or_default(), moved.to.as_deref());
+        let (node, is_new) = (node_of(pod), found.is_none());
+        if node != from && (wanted == Some(node) || (is_new && wanted.is_none())) {
             return None;
         }
-        if self.rules.is_pinned(pod) && moved.from.is_some() {
+        let expected = if is_new { "" } else { from };
+        if node != expected {
+            self.faults.push(PlanFaultError::PodElsewhere { pod: identity, node: node.to_owned() });
+            return None;
+        }
+        if self.rules.is_pinned(pod) && !node.is_empty() {
             self.faults.push(PlanFaultError::PodPinned { pod: identity });
             return None;
         }
-        let Some(to) = moved.to.as_deref() else { return Some((pod, None)) };
+        let Some(to) = wanted else { return Some((pod, None)) };
         // A node that is not there, or cordoned, is a fault already.
         let index = *self.index_of.get(to)?;
         self.nodes.get(index).filter(|node| takes_pods(node))?;
@@ -277,7 +281,8 @@ impl<'c> Check<'c> {
     }
 
     fn no_pod_was_added(&mut self, plan: &MovePlan, snapshot: &ClusterSnapshot<'_>, simulator: &ScaleSimulator<'_>) {
-        let planned: BTreeSet<&str> = plan.moves().map(|moved| moved.pod.uid.as_str()).collect();
+        let moved = plan.moves().map(|moved| moved.pod.uid.as_str());
+        let planned: BTreeSet<&str> = moved.chain(self.replaced.uids()).collect();
         for node in &plan.removed {
             let pods = snapshot.pods_on(node).unwrap_or_default().iter();
             for pod in pods.filter(|pod| !planned.contains(pod.uid()) && !ends_with_its_node(pod)) {
@@ -288,19 +293,13 @@ impl<'c> Check<'c> {
     }
 }
 
-impl MovePlan {
-    /// Returns all moves in their order.
-    pub(super) fn moves(&self) -> impl Iterator<Item = &PodMove> {
-        self.waves.iter().flatten().chain(&self.placed)
-    }
-}
-
 /// Returns true for two pods of one daemon set, and for a pod and itself.
 fn is_of_same_set(expected: &Pod, pod: &Pod) -> bool {
     let set = |pod: &Pod| controller(&pod.metadata).map(|owner| owner.uid.clone());
     set(expected).map_or_else(|| expected.uid() == pod.uid(), |uid| set(pod) == Some(uid))
 }
 
-fn node_of(pod: &Pod) -> &str {
+/// Returns the name of the node of a pod; empty if it waits for one.
+pub(super) fn node_of(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
 }

@@ -209,7 +209,7 @@ impl ScaleSimulator<'_> {
         if plan.new_nodes.is_empty() {
             plan.proof = MoveProof::Least;
         }
-        Ok(plan)
+        Ok(plan.knowing(snapshot))
     }
 }
 

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::move_plan::PodMove;
 use super::unit::Unit;
 use crate::autoscaler::{Mover, PlacementError, Rehearsal, ScaleSimulator};
-use crate::pods::{GangPlacement, GangSearch, KnownRefusals, Member, PodIdentity};
+use crate::pods::{GangPlacement, GangSearch, KnownRefusals, Member};
 
 /// Pods that have moved so far, for the caller's check of nodes.
 #[derive(Clone, Default)]
@@ -88,9 +88,8 @@ impl<'u> Sequence<'_, 'u> {
         from: Option<&str>,
         place: Option<usize>,
     ) -> Result<PodMove, PlacementError> {
-        let identity = PodIdentity::new(pod, self.simulator.options());
-        let from = from.map(str::to_owned);
-        let Some(place) = place else { return Ok(PodMove { pod: identity, from, to: None, results: Vec::new() }) };
+        let moved = |to| PodMove::new(pod, self.simulator.options(), from, to);
+        let Some(place) = place else { return Ok(moved(None)) };
         let among = [place];
         let member = Member {
             pod,
@@ -100,10 +99,10 @@ impl<'u> Sequence<'_, 'u> {
             among: Some(&among),
         };
         let arrival = self.rehearsal.come(self.search, &member, &mut self.known)?;
-        let to = Some(arrival.placement.node.clone());
+        let moved = PodMove { results: arrival.results, ..moved(Some(&arrival.placement.node)) };
         if self.simulator.is_checked() {
             self.moved.placed.push(arrival.placement);
         }
-        Ok(PodMove { pod: identity, from, to, results: arrival.results })
+        Ok(moved)
     }
 }

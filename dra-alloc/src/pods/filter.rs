@@ -264,6 +264,11 @@ impl NodeFilter<'_> {
         self.explained(node, now, self.allocator.detail(), budget)
     }
 
+    /// Returns the devices in use.
+    pub(super) const fn state(&self) -> &AllocatedState {
+        self.state
+    }
+
     /// Decides for a node, with an explanation of a detail of its own.
     pub(super) fn explained(&self, node: &Node, now: Timestamp, detail: Detail, budget: Budget<'_>) -> FilterVerdict {
         self.cycle.filter_with(self, node, now, detail, budget)

@@ -24,6 +24,7 @@ use super::filter::{FilterVerdict, NodeFilter, NodeFilterError};
 use super::gang_error::{GangError, MemberError};
 use super::gang_placement::{GangPlacement, PlacedGang};
 use super::identity::PodIdentity;
+use super::kept_devices::KeptDevices;
 use super::known_refusals::KnownRefusals;
 use super::node_check::{FitQuestion, NodeCheck};
 use super::options::PodOptions;
@@ -41,6 +42,7 @@ pub struct GangSearch<'s> {
     now: Timestamp,
     budget: Budget<'s>,
     fit: Option<&'s dyn NodeCheck>,
+    kept: Option<&'s dyn KeptDevices>,
     quorum: Option<NonZeroUsize>,
 }
 
@@ -73,6 +75,7 @@ impl<'s> GangSearch<'s> {
             now,
             budget: Budget::default(),
             fit: None,
+            kept: None,
             quorum: None,
         }
     }
@@ -87,6 +90,12 @@ impl<'s> GangSearch<'s> {
     #[must_use]
     pub fn with_fit(self, fit: &'s dyn NodeCheck) -> Self {
         Self { fit: Some(fit), ..self }
+    }
+
+    /// Sets the devices that are kept for other pods, such as [`Holds`](crate::preemption::Holds): members don't get them.
+    #[must_use]
+    pub fn with_kept(self, kept: &'s dyn KeptDevices) -> Self {
+        Self { kept: Some(kept), ..self }
     }
 
     /// Sets the number of pods that make the gang: once so many have a node, others are left out that have none. It is the
@@ -190,7 +199,7 @@ impl<'s> GangSearch<'s> {
             if is_known || self.check(member, node).is_err() {
                 continue;
             }
-            let verdict = filter.explained(node, self.now, Detail::Off, self.budget);
+            let verdict = self.verdict(member, filter, node, Detail::Off);
             match verdict.refusal() {
                 None if best.as_ref().is_none_or(|(_, known)| rank(&verdict) < rank(known)) => {
                     best = Some((name_of(node), verdict));
@@ -215,7 +224,7 @@ impl<'s> GangSearch<'s> {
             match (self.check(member, node), filter) {
                 (Err(reason), _) => explanation.add_other(name_of(node), reason),
                 (Ok(()), Some(filter)) => {
-                    let verdict = filter.filter(node, self.now, self.budget);
+                    let verdict = self.verdict(member, filter, node, self.allocator.detail());
                     shared.add(&mut explanation, name_of(node), verdict);
                 }
                 (Ok(()), None) => {}
@@ -224,6 +233,18 @@ impl<'s> GangSearch<'s> {
         shared.end(&mut explanation);
         explanation.set_holdings(holdings(member.placed));
         MemberError::NoNode(Box::new(explanation))
+    }
+
+    /// Decides about a node, beside the devices that are kept there for others.
+    fn verdict(&self, member: &Member<'_>, filter: &NodeFilter<'_>, node: &Node, detail: Detail) -> FilterVerdict {
+        let beside = self.kept.and_then(|kept| kept.beside(filter.state(), member.pod, name_of(node)));
+        match beside {
+            None => filter.explained(node, self.now, detail, self.budget),
+            Some(state) => {
+                let filter = filter.cycle.node_filter(self.allocator, &state);
+                filter.explained(node, self.now, detail, self.budget)
+            }
+        }
     }
 
     /// Returns the nodes to try for a pod, with their positions.

@@ -74,6 +74,14 @@ impl<'f> FitQuestion<'f> {
         Self { placed: Placed::Planned(placed), ..self }
     }
 
+    /// Asks the same for another node.
+    pub(crate) const fn on<'o>(&self, node: &'o Node) -> FitQuestion<'o>
+    where
+        'f: 'o,
+    {
+        FitQuestion { node, ..*self }
+    }
+
     /// Returns the pod.
     #[must_use]
     pub const fn pod(&self) -> &'f Pod {

@@ -20,7 +20,7 @@ use super::question::Preemption;
 use super::view::{PreemptionView, claims_of, node_name};
 use super::work::Work;
 use crate::cluster::state::{AllocatedState, ClaimId};
-use crate::pods::{PodIdentity, PodOptions};
+use crate::pods::{KeptDevices, PodIdentity, PodOptions};
 use crate::search::budget::Budget;
 
 /// Devices that wait for nominated pods.
@@ -105,12 +105,16 @@ impl Holds {
     /// Linear in the devices in use of the pools that the holds are about, and in the number of claims whose users go.
     #[must_use]
     pub fn beside(&self, state: &AllocatedState, pod: &Pod, node: &str) -> AllocatedState {
+        KeptDevices::beside(self, state, pod, node).unwrap_or_else(|| state.clone())
+    }
+}
+
+impl KeptDevices for Holds {
+    fn beside(&self, state: &AllocatedState, pod: &Pod, node: &str) -> Option<AllocatedState> {
         let asking = Occupant::new(pod);
         let counts = |hold: &&Hold| hold.priority >= asking.priority && hold.pod.uid != pod.uid();
         let mut counting = self.by_node.get(node).into_iter().flatten().filter(counts).peekable();
-        if counting.peek().is_none() {
-            return state.clone();
-        }
+        counting.peek()?;
         let mut after = state.clone();
         for claim in &self.released {
             after.forget_claim(claim);
@@ -119,7 +123,7 @@ impl Holds {
             // An allocation that the allocator has built can be read.
             let _ = after.assume(&named(claim), result);
         }
-        state.max_state(&after)
+        Some(state.max_state(&after))
     }
 }
 

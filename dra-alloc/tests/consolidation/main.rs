@@ -7,4 +7,5 @@ mod emptied;
 mod least_moves;
 mod new_nodes;
 mod odd_input;
+mod replaced;
 mod world;

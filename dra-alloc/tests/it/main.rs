@@ -17,6 +17,7 @@ mod explain_laws;
 mod fit;
 mod headlines;
 mod inventory;
+mod kept_devices;
 mod look_ups;
 mod max_state;
 mod node_verdicts;

@@ -113,11 +113,11 @@ impl World {
         ask(preemption.with_unresolvable(self.unresolvable.iter().map(String::as_str)))
     }
 
-    fn state(&self) -> AllocatedState {
+    pub(crate) fn state(&self) -> AllocatedState {
         AllocatedState::from_claims(&self.claims, Component::of(Profile::V1_37)).unwrap()
     }
 
-    fn holds(&self) -> Holds {
+    pub(crate) fn holds(&self) -> Holds {
         self.with_preemption(|preemption| Holds::of_cluster(&preemption, Budget::default()).unwrap())
     }
 }
@@ -128,7 +128,7 @@ pub(crate) fn slice(pool: &str, spec: Value) -> ResourceSlice {
     from_value(json!({"metadata": {"name": pool}, "spec": all})).unwrap()
 }
 
-fn classes() -> Classes {
+pub(crate) fn classes() -> Classes {
     let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {}})).unwrap();
     Classes::new([class])
 }

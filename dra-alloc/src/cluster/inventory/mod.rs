@@ -213,6 +213,11 @@ impl Inventory {
         self.slices.iter().flatten().map(|slice| &**slice)
     }
 
+    /// Returns the slices in the order of the input, to be shared.
+    pub(crate) fn shared_slices(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.slices.iter().flatten()
+    }
+
     /// Returns the slices that name a node (`nodeName`), in the order of the input.
     pub fn slices_of_node(&self, node: &str) -> impl Iterator<Item = &ResourceSlice> {
         self.at(self.own_slices(node).0).map(|slice| &**slice)

@@ -80,13 +80,14 @@ where
 pub(crate) async fn until_running(client: &Client, manifests: &Manifests, patience: Duration) -> Result<(), PodsError> {
     let (begin, mut told) = (Instant::now(), BTreeMap::new());
     loop {
-        let mut waiting = Vec::new();
+        // Claims are read after the pods and told before them: a pod that runs has its devices by then.
+        let (mut waiting, mut pods) = (Vec::new(), Vec::new());
         for pod in &manifests.pods {
             let name = name_of(&pod.metadata);
             let found: Pod = in_namespace(client, pod).get(pod_name(pod)).await.map_err(failed(&name))?;
             let phase = found.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
             let node = found.spec.and_then(|spec| spec.node_name).map(|node| format!(" on {node}")).unwrap_or_default();
-            tell(&mut told, &format!("pod {name}"), &format!("{phase}{node}"))?;
+            pods.push((format!("pod {name}"), format!("{phase}{node}")));
             if phase != "Running" {
                 waiting.push(name);
             }
@@ -96,6 +97,9 @@ pub(crate) async fn until_running(client: &Client, manifests: &Manifests, patien
             let api: Api<ResourceClaim> = in_namespace(client, claim);
             let found = api.get(claim.metadata.name.as_deref().unwrap_or_default()).await.map_err(failed(&name))?;
             tell(&mut told, &format!("claim {name}"), &devices(&found))?;
+        }
+        for (pod, state) in pods {
+            tell(&mut told, &pod, &state)?;
         }
         if waiting.is_empty() {
             return Ok(());
