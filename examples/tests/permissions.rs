@@ -225,7 +225,9 @@ async fn each_program_needs_every_right_and_no_other() {
     .await;
 
     // The kubelet does not find the driver at first.
-    let (boards, elsewhere) = (format!("{ROOT}/data/live/boards.yaml"), at("elsewhere"));
+    let (boards, elsewhere) = (at("boards.yaml"), at("elsewhere"));
+    let all_boards = fs::read_to_string(format!("{ROOT}/data/live/boards.yaml")).unwrap();
+    fs::write(&boards, &all_boards).unwrap();
     let (plugin, state, cdi) = (at("plugin"), at("state"), at("cdi"));
     let args = ["serve", "--live", "--driver", "gpu.example.com", "--boot-id", "boot", "--plugin-dir", &plugin];
     let args = [&args[..], &["--state", &state, "--cdi", &cdi]].concat();
@@ -239,6 +241,14 @@ async fn each_program_needs_every_right_and_no_other() {
     let phase = async || pods.get("serve").await.unwrap().status.unwrap_or_default().phase;
     until("the pod runs", &[&kubelet, &scheduler, &driver], async || phase().await.as_deref() == Some("Running")).await;
 
+    // Somebody pulls the device that the pod has.
+    let slice = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "one"},
+        "spec": {"driver": "gpu.example.com", "nodeName": "node-1", "devices": [{"name": "only"}],
+            "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}}});
+    fs::write(&boards, slice.to_string()).unwrap();
+    until("the loss is told", &[&driver], async || driver.has_used("patch", "events")).await;
+    fs::write(&boards, &all_boards).unwrap();
+
     kubelet.stop();
     kubelet.start(&kubelet_args);
     pods.delete("serve", &DeleteParams::default()).await.unwrap();
@@ -247,9 +257,6 @@ async fn each_program_needs_every_right_and_no_other() {
     // A board less, and then none.
     driver.stop();
     let fewer = at("fewer.yaml");
-    let slice = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "one"},
-        "spec": {"driver": "gpu.example.com", "nodeName": "node-1", "devices": [{"name": "only"}],
-            "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}}});
     fs::write(&fewer, slice.to_string()).unwrap();
     driver.start(&[&args[..], &["--devices", &fewer, "--registry", &registry]].concat());
     let slices: Api<ResourceSlice> = Api::all(client.clone());

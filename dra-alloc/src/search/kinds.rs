@@ -12,8 +12,8 @@ use dra_attrs::{Gate, Scalar};
 use super::capacity_check::CapacityCheck;
 use super::counters::Groups;
 use super::device_set::DeviceSet;
-use super::domains::{Domains, is_same_question};
-use super::ix::{AlternativeIx, ByColumn, ByDevice, ColumnIx, CounterIx, DeviceIx, PoolIx, SetIx};
+use super::domains::Domains;
+use super::ix::{ByColumn, ByDevice, ColumnIx, CounterIx, DeviceIx, PoolIx, SetIx};
 use super::ordered::ordered_devices;
 use super::request::Mode;
 use super::risk::{Risk, Risks};
@@ -369,31 +369,4 @@ fn root(parents: &mut ByDevice<DeviceIx>, device: DeviceIx) -> DeviceIx {
 fn join(parents: &mut ByDevice<DeviceIx>, left: DeviceIx, right: DeviceIx) {
     let (left, right) = (root(parents, left), root(parents, right));
     parents[left.max(right)] = left.min(right);
-}
-
-/// Returns the nearest earlier request of the same claim that is interchangeable with `alternative`. Returns `None` if
-/// a constraint treats the first device differently from later ones.
-pub(crate) fn predecessor(
-    table: &Table<'_>,
-    domains: &Domains<'_>,
-    alternative: AlternativeIx,
-) -> Option<AlternativeIx> {
-    let asked = table.alternative(alternative);
-    let differs = |column: &ColumnIx| !domains.columns[*column].unseen.is_empty();
-    if asked.constraints.iter().any(|(_, column)| differs(column)) {
-        return None;
-    }
-    let requests = table.plan.claims.at(asked.claim)?.requests.iter().filter(|request| !request.is_list);
-    let singles: Vec<AlternativeIx> = requests.flat_map(|request| request.alternatives).collect();
-    if !singles.contains(&alternative) {
-        return None;
-    }
-    let is_same = |other: &AlternativeIx| {
-        let other = table.alternative(*other);
-        other.mode == asked.mode
-            && asked.mode != Mode::All
-            && other.constraints == asked.constraints
-            && is_same_question(other, asked)
-    };
-    singles.into_iter().rfind(|other| *other < alternative && is_same(other))
 }

@@ -7,7 +7,7 @@
 //!
 //! [`PruningRule`] lists the rules. The argument of each stands at the function that applies it, after the word *Argument*.
 //!
-//! The first seven rules are bounds: they never underestimate what a solution could use. For the next two (symmetries), a solution in
+//! The first seven rules are bounds: they never underestimate what a solution could use. For the next one (a symmetry), a solution in
 //! the cut branch would imply one in an earlier branch (exchange the devices), and that branch was searched without
 //! success. The last rule rests on the same: when a branch has been searched without success, no solution has the choices
 //! that lead to it, so that what was left there serves the open requests in no way.
@@ -28,8 +28,7 @@ use super::demand::{Demand, Demands, FreeDomain, OpenRequest, demands};
 use super::device_set::DeviceSet;
 use super::domains::Domains;
 use super::failed_states::{FailedStates, State, StateReader};
-use super::ix::{AlternativeIx, ByAlternative, ClaimIx, DeviceIx, Place, RequestIx, next};
-use super::kinds::predecessor;
+use super::ix::{AlternativeIx, ClaimIx, DeviceIx, Place, RequestIx, next};
 use super::partial_assignment::PartialAssignment;
 use super::pruning_rules::{PruningRule, PruningRules};
 use super::request::ConstraintKind;
@@ -53,8 +52,6 @@ pub(crate) struct Prune<'t, 's> {
     /// Number of devices that were tried in vain.
     tried: Cell<usize>,
     failed: FailedStates,
-    /// For each alternative: the nearest earlier alternative of the claim that is interchangeable with it.
-    predecessors: ByAlternative<Option<AlternativeIx>>,
 }
 
 /// Choices that are left to try at one place of the search.
@@ -87,8 +84,6 @@ impl<'t, 's> Prune<'t, 's> {
         let demands_without_risks = settled.map(|risks| demands(table, all, &domains, &risks));
         let demands = demands(table, all, &domains, &risks);
         let bounds = Bounds::new(table, &domains);
-        let alternatives = table.plan.alternatives.range().into_iter();
-        let predecessors = alternatives.map(|alternative| predecessor(table, &domains, alternative)).collect();
         let (states, tried, failed) = (OnceCell::new(), Cell::default(), FailedStates::default());
         Ok(Some(Self {
             table,
@@ -102,23 +97,7 @@ impl<'t, 's> Prune<'t, 's> {
             states,
             tried,
             failed,
-            predecessors,
         }))
-    }
-
-    /// Returns the device position from which an alternative starts: that of the first device of an earlier
-    /// interchangeable request, else 0.
-    ///
-    /// *Argument* of [`PruningRule::VariableSymmetry`]: two equal requests can exchange their devices, so that one of the two orders is
-    /// enough: the first that the walk reaches. It does not hold under a constraint that leaves its first device unchecked.
-    pub(crate) fn begin(&self, assignment: &PartialAssignment<'_, '_>, alternative: AlternativeIx) -> DeviceIx {
-        if !self.rules.has(PruningRule::VariableSymmetry) {
-            return DeviceIx::FIRST;
-        }
-        let predecessor = self.predecessors[alternative];
-        let first = predecessor
-            .and_then(|predecessor| assignment.chosen.iter().find(|chosen| chosen.alternative == predecessor));
-        first.map_or(DeviceIx::FIRST, |chosen| chosen.device)
     }
 
     /// Returns true if the bounds prove that the claims can't be satisfied.

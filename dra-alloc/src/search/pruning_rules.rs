@@ -19,8 +19,6 @@ pub(crate) enum PruningRule {
     ResultLimit,
     /// An interchangeable device was tried at this place.
     ValueSymmetry,
-    /// The branch only exchanges the devices of two interchangeable requests.
-    VariableSymmetry,
     /// A later claim has no solution even if nothing else is allocated.
     LaterClaims,
     /// One of the first seven rules cuts the branch, beyond requests that can't end in an error any more.
@@ -43,7 +41,7 @@ pub(crate) struct PruningRules(u16);
 
 impl PruningRules {
     /// Number of pruning rules.
-    pub(crate) const COUNT: u8 = 12;
+    pub(crate) const COUNT: u8 = 11;
 
     /// Returns the set of rules whose bits are set, active from the first backtrack or conflict on.
     #[cfg(test)]

@@ -332,14 +332,13 @@ impl<'t, 's> Walk<'t, 's> {
         }
     }
 
-    /// Starts a request at the first device position that symmetry allows (variable symmetry), or behind the devices that
-    /// were refused before.
+    /// Starts a request at the first device, or behind the devices that were refused before.
     fn begin(&mut self, alternative: AlternativeIx) {
         if self.position.taken > 0 {
             return;
         }
         self.position.from = match &self.pruning {
-            Pruning::On(prune) => prune.begin(&self.assignment, alternative),
+            Pruning::On(_) => DeviceIx::FIRST,
             Pruning::After(_) | Pruning::Never => {
                 self.refused_before.begin(alternative, self.table.alternative(alternative).same)
             }

@@ -71,7 +71,9 @@ fn others_see_the_largest_use_by_a_shape_that_is_left() {
         device
     };
     let mut units: Vec<serde_json::Value> = (0..10).map(|one| device(&format!("u{one}"), 1)).collect();
-    units.iter_mut().for_each(|device| device["allNodes"] = json!(true));
+    for device in &mut units {
+        device["allNodes"] = json!(true);
+    }
     let devices: Vec<_> = [part(4, "a"), part(6, "b")].into_iter().chain(units).collect();
     let counters =
         json!({"perDeviceNodeSelection": true, "pool": {"name": "p", "generation": 1, "resourceSliceCount": 2}});
@@ -149,7 +151,7 @@ fn labels_without_values_and_with_too_many_are_told() {
     let values: Vec<&'static str> = values.into_iter().map(|value| &*value.leak()).collect();
     let node = world.try_ask(&[shape("a", &[], &["a"]).label("rack", &values)], &[], &["p"]).unwrap();
     assert_eq!(together(&node), [": 0"]);
-    let mut read = world.clone();
+    let mut read = world;
     read.slices.push(slice(
         "far",
         &plain(&["d"]),

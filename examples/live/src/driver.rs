@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::claim_lookup;
 use super::connect::Cluster;
 use super::failure::LiveError;
-use super::grpc::{ClaimLookup, DriverCalls, Happening, ServeError, Sockets, serve};
+use super::grpc::{ClaimLookup, DriverCalls, Happening, RegistrationState, ServeError, Sockets, serve};
 use super::hardware_look::HardwareLook;
 use super::metrics::Metrics;
 use super::node_owner::node_owner;
@@ -141,7 +141,12 @@ pub async fn run<P: Plugin>(
     tell: impl Fn(&Happening) + Send + Sync + 'static,
 ) -> Result<(), DriverError> {
     let (driver, client) = (settings.driver.as_str(), &cluster.client);
-    let vitals = Vitals::default();
+    let (vitals, registration, start_time) = (Vitals::default(), RegistrationState::default(), now());
+    let registered = registration.clone();
+    vitals.check(move || {
+        let is_live = registered.is_live(start_time, now());
+        if is_live { Ok(()) } else { Err("the kubelet has not taken the driver".to_owned()) }
+    });
     vitals.serve(settings.metrics_address).await?;
     let claims = Arc::new(PreparedClaims::new(plugin, settings.claims()?)?);
     start(&claims, client).await?;
@@ -157,7 +162,7 @@ pub async fn run<P: Plugin>(
     let begun = |socket: &Path| {
         listener(&Happening::Serves { driver: driver.to_owned(), socket: socket.display().to_string() });
     };
-    let serving = serve(calls, driver, &settings.sockets, stopped, begun);
+    let serving = serve(calls, driver, &settings.sockets, &registration, stopped, begun);
     let (publish, pools) = watch::channel(Vec::new());
     let mut serving = std::pin::pin!(serving);
     tokio::select! {

@@ -2,7 +2,6 @@
 
 use dra_node::driver::{SliceWrite, WriteFailure, WriteResponse};
 use k8s_openapi::api::resource::v1::ResourceSlice;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::api::{DeleteParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
 
@@ -63,10 +62,12 @@ async fn call(client: &Client, write: &SliceWrite, dry_run: bool) -> SliceAnswer
 }
 
 fn failed(error: &Error, write: &SliceWrite) -> SliceAnswer {
-    let status = match error {
-        Error::Api(status) => serde_json::to_value(status).and_then(serde_json::from_value::<Status>).ok(),
-        _ => None,
+    let failure = match error {
+        Error::Api(status) => {
+            let causes = status.details.iter().flat_map(|details| &details.causes);
+            WriteFailure::from_reason(&status.reason, causes.map(|cause| cause.field.as_str()), write)
+        }
+        _ => WriteFailure::Unknown,
     };
-    let failure = status.map_or(WriteFailure::Unknown, |status| WriteFailure::from_status(&status, write));
     SliceAnswer::Failed(failure, text(error))
 }

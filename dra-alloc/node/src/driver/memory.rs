@@ -92,22 +92,42 @@ impl WriteFailure {
     /// ```
     #[must_use]
     pub fn from_status(status: &Status, write: &SliceWrite) -> Self {
-        match status.reason.as_deref() {
-            Some("Conflict") => Self::Conflict,
-            Some("AlreadyExists") => Self::AlreadyExists,
-            Some("NotFound") => Self::NotFound,
-            Some("Forbidden") => Self::Forbidden,
-            Some("Invalid") if is_about_lists(status, write) => Self::ListsRefused,
-            Some("Invalid") => Self::Invalid,
+        let causes = status.details.iter().filter_map(|details| details.causes.as_ref()).flatten();
+        let fields = causes.map(|cause| cause.field.as_deref().unwrap_or_default());
+        Self::from_reason(status.reason.as_deref().unwrap_or_default(), fields, write)
+    }
+
+    /// Reads the failure from the reason of a status and the fields of its causes: from the `Status` of any client, such as
+    /// `kube::core::Status`.
+    ///
+    /// ```
+    /// use dra_node::driver::{SliceWrite, WriteFailure};
+    /// use dra_attrs::Index;
+    /// use k8s_openapi::api::resource::v1::ResourceSlice;
+    /// let write = SliceWrite::Create { index: Index::FIRST, slice: ResourceSlice::default() };
+    /// assert_eq!(WriteFailure::from_reason("Invalid", ["spec.pool.name"], &write), WriteFailure::Invalid);
+    /// assert_eq!(WriteFailure::from_reason("ServiceUnavailable", [], &write), WriteFailure::Unknown);
+    /// ```
+    ///
+    /// # Complexity
+    /// Linear in the fields times the attributes that were sent with a list.
+    #[must_use]
+    pub fn from_reason<'f>(reason: &str, fields: impl IntoIterator<Item = &'f str>, write: &SliceWrite) -> Self {
+        match reason {
+            "Conflict" => Self::Conflict,
+            "AlreadyExists" => Self::AlreadyExists,
+            "NotFound" => Self::NotFound,
+            "Forbidden" => Self::Forbidden,
+            "Invalid" if is_about_lists(fields, write) => Self::ListsRefused,
+            "Invalid" => Self::Invalid,
             _ => Self::Unknown,
         }
     }
 }
 
 /// Returns true if a server complains about nothing but attributes that were sent with a list.
-fn is_about_lists(status: &Status, write: &SliceWrite) -> bool {
-    let causes = status.details.iter().filter_map(|details| details.causes.as_ref()).flatten();
-    let mut fields = causes.map(|cause| cause.field.as_deref().unwrap_or_default()).peekable();
+fn is_about_lists<'f>(fields: impl IntoIterator<Item = &'f str>, write: &SliceWrite) -> bool {
+    let mut fields = fields.into_iter().peekable();
     let sent = write.slice().map(list_fields).unwrap_or_default();
     let is_sent = |field: &str| sent.iter().any(|list| field.strip_prefix(list.as_str()).is_some_and(is_within));
     fields.peek().is_some() && fields.all(is_sent)

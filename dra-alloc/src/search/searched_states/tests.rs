@@ -77,7 +77,7 @@ fn twins_have_the_answer_and_the_effort_of_their_own_search() {
             ALL.with_borrow_mut(|all| all.truncate(1));
             let random = &mut Random::new(seed * 7 + sort as u64);
             let case = if seed % 4 == 0 { make(seed) } else { local(&make(seed)) };
-            let pruning = if seed % 2 == 0 { PruningRules::default() } else { PruningRules::from_start(u16::MAX >> 4) };
+            let pruning = if seed % 2 == 0 { PruningRules::default() } else { PruningRules::from_start(u16::MAX >> 5) };
             let known = SearchedStates::eager();
             let _ = ask(&case, &known, pruning);
             if known.known.len() == 0 {

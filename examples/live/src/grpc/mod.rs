@@ -15,6 +15,7 @@ mod sockets;
 
 pub use calls::{ClaimLookup, DriverCalls, Happening, KubeletCalls, Tell};
 pub use client::{prepare, unprepare};
+pub use registrar::RegistrationState;
 pub use registry::registered;
 pub use rewritten::Rewritten;
 pub use serve::{ServeError, serve};

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use dra_node::driver::{PluginInfo, PluginService as Offered, Registration, RegistrationEvent, SocketPathError};
+use dra_node::driver::{PluginInfo, PluginService as Offered, RegistrationEvent, SocketPathError};
 use tokio::sync::watch;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnixListenerStream;
@@ -21,7 +21,7 @@ use super::api::registration::registration_server::RegistrationServer;
 use super::calls::KubeletCalls;
 use super::health_service::HealthService;
 use super::plugin_service::PluginService;
-use super::registrar::Registrar;
+use super::registrar::{Registrar, RegistrationState};
 use super::rewritten::Rewritten;
 use super::sockets::{Sockets, listen};
 
@@ -52,7 +52,7 @@ pub enum ServeError {
 }
 
 /// Serves the kubelet's calls until `stopped` is true, and then calls that run for as long as the kubelet waits for them. The registration
-/// socket appears when calls are answered, and goes first. `begun` is called with the path of the socket for calls.
+/// socket appears when calls are answered, and goes first. `registration` follows what the kubelet says. `begun` is called with the path of the socket for calls.
 ///
 /// # Errors
 /// A socket can't be created, or a server has stopped.
@@ -60,12 +60,12 @@ pub async fn serve<C: KubeletCalls>(
     calls: C,
     driver: &str,
     sockets: &Sockets,
+    registration: &RegistrationState,
     stopped: watch::Receiver<bool>,
     begun: impl FnOnce(&Path),
 ) -> Result<(), ServeError> {
     let (endpoint, registrar) = (sockets.endpoint()?, sockets.registrar(driver)?);
     let info = PluginInfo::new(driver, &endpoint.to_string_lossy(), &OFFERED);
-    let registration = Arc::new(Mutex::new(Registration::default()));
     sockets.remove_dead(driver);
     let calls = Arc::new(calls);
     let health = || HealthService { calls: Arc::clone(&calls), stopped: stopped.clone() };
@@ -75,7 +75,7 @@ pub async fn serve<C: KubeletCalls>(
         .add_service(HealthServerV1::new(health()))
         .add_service(DraResourceHealthServer::new(health()));
     let served = listening(served, &endpoint, stopped.clone())?;
-    let service = Registrar { info, registration: Arc::clone(&registration) };
+    let service = Registrar { info, registration: registration.clone() };
     let asked = Server::builder().add_service(RegistrationServer::new(service));
     let asked = listening(asked, &registrar, stopped.clone())?;
     begun(&endpoint);
@@ -84,7 +84,7 @@ pub async fn serve<C: KubeletCalls>(
         if last_calls.wait_for(|is_stopped| *is_stopped).await.is_err() {
             std::future::pending::<()>().await;
         }
-        registration.lock().unwrap_or_else(PoisonError::into_inner).apply(RegistrationEvent::Stop);
+        registration.apply(RegistrationEvent::Stop);
         let _ = fs::remove_file(&registrar);
         tokio::time::sleep(LAST_CALLS).await;
     };

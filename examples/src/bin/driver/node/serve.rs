@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use dra_alloc::kubelet::ClaimRef;
-use dra_live::grpc::{self, ClaimLookup, DriverCalls, Happening};
+use dra_live::grpc::{self, ClaimLookup, DriverCalls, Happening, RegistrationState};
 use dra_live::now;
 use dra_live::prepared_claims::PreparedClaimsError;
 use examples::output::OutputError;
@@ -66,6 +66,6 @@ pub(super) fn serve(args: &ServeArgs) -> Result<(), ServeError> {
         told = Line::put(form, &Happening::Serves { driver: driver.clone(), socket: socket.display().to_string() });
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Runtime)?;
-    runtime.block_on(grpc::serve(calls, &driver, &args.sockets(), stopped, begun))?;
+    runtime.block_on(grpc::serve(calls, &driver, &args.sockets(), &RegistrationState::default(), stopped, begun))?;
     Ok(told?)
 }
