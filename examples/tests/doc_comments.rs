@@ -1,4 +1,5 @@
-//! The first line of a doc comment is a verb with its object, or a noun phrase: never a question clause.
+//! The first line of a doc comment is a verb with its object, or a noun phrase: never a question clause. Files of programs
+//! stay short.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -9,6 +10,9 @@ const FOLDERS: [&str; 8] =
 
 /// Words that begin a clause instead of a statement.
 const REFUSED: [&str; 4] = ["What", "Whether", "How", "Why"];
+
+/// Largest number of lines of code in a file of a program.
+const MAX_LINES: usize = 300;
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -85,4 +89,37 @@ fn the_documentation_of_a_module_ends_with_its_tests() {
         }
     }
     assert!(files.len() > 50 && wrong.is_empty(), "{} modules:\n{}", files.len(), wrong.join("\n"));
+}
+
+/// Returns the number of lines of code, without blank lines, comments and the tests at the end of a file.
+fn lines_of_code(text: &str) -> usize {
+    let code = text.lines().map(str::trim).take_while(|line| !line.contains("#[cfg(test)]"));
+    code.filter(|line| !line.is_empty() && !line.starts_with("//")).count()
+}
+
+#[test]
+fn lines_are_counted_without_comments_and_tests() {
+    assert_eq!(lines_of_code("//! A file.\n\nuse a::b;\n\n/// Does it.\nfn f() {\n    // Twice.\n    b();\n}\n"), 4);
+    assert_eq!(lines_of_code("fn f() {}\n\n#[cfg(test)]\nmod tests {}\n"), 1);
+}
+
+#[test]
+fn no_program_file_is_long() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
+    let mut files = Vec::new();
+    sources(&folder, &mut files);
+    files.sort();
+    let mut long = Vec::new();
+    for file in &files {
+        let count = lines_of_code(&fs::read_to_string(file).unwrap());
+        if count > MAX_LINES {
+            long.push(format!("{}: {count} lines", file.display()));
+        }
+    }
+    assert!(
+        files.len() > 100 && long.is_empty(),
+        "{} files of more than {MAX_LINES}:\n{}",
+        long.len(),
+        long.join("\n")
+    );
 }

@@ -6,6 +6,8 @@
 //! kubectl get nodes,pods,resourceclaims,resourceslices,deviceclasses -A -o json | autoscaler - --scale-down
 //! ```
 
+mod answer;
+mod cluster_parts;
 mod list;
 #[cfg(feature = "live")]
 mod live;
@@ -13,11 +15,14 @@ mod live;
 #[path = "no_live.rs"]
 mod live;
 mod moves;
+mod refused;
+mod removal;
 mod scaling;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use answer::Answer;
 use clap::{Parser, ValueEnum};
 use dra_alloc::pods::PodOptions;
 use dra_attrs::Component;
@@ -29,7 +34,7 @@ use examples::workload::{self, WorkloadArgs};
 use k8s_openapi::jiff::Timestamp;
 use list::List;
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions};
-use scaling::{Answer, Question, ScalingArgs, ScalingError};
+use scaling::{Question, ScalingArgs, ScalingError};
 
 const CLUSTER: &str = include_str!("../../../data/autoscaler/cluster.yaml");
 

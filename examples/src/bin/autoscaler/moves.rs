@@ -6,7 +6,7 @@ use dra_alloc::DeviceId;
 use dra_alloc::consolidation::{MovePlan, PodMove};
 use serde::Serialize;
 
-use super::scaling::Refused;
+use super::refused::Refused;
 
 /// Plan that empties nodes.
 #[derive(Debug, Serialize)]

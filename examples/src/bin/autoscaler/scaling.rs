@@ -1,41 +1,32 @@
 //! Questions about nodes that come and go: what one more node would take, what can go, what pods leave behind.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::Path;
-use std::sync::Once;
 
 use clap::Args;
 use dra_alloc::autoscaler::{
-    ClusterSnapshot, Departure, ExpansionOption, NodeTemplate, NodeTemplateError, RemovalError, ScaleSimulator,
-    ScaleUpError, release,
+    Departure, ExpansionOption, NodeTemplate, NodeTemplateError, ScaleSimulator, ScaleUpError, release,
 };
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::consolidation::MoveRules;
-use dra_alloc::pods::{ClaimLookup, ClaimTracker, FitQuestion, GangPlacement, PodCycle, PodOptions};
+use dra_alloc::pods::{ClaimLookup, ClaimTracker, FitQuestion, PodOptions};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Classes, DeviceId, GateSet, Inventory, StateError, allocated_devices};
 use dra_attrs::{Component, GateError, Profile};
 use examples::candidates::{claims_of, is_pending, refusal};
 use examples::feature_gates::{DEVICE_GATES, feature_gates, say_uncounted};
 use examples::manifest::{Manifests, name_of};
-use examples::movable::must_stay;
 use examples::output::say;
 use examples::placing::with_budget;
 use examples::release_args::ReleaseArgs;
 use examples::workload::node_of;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
-use k8s_openapi::api::scheduling::v1beta1::PodGroup;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
-use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, UnremovableReason};
-use serde::Serialize;
+use nnn::view::ClusterViewError;
 
-use super::moves::Moves;
-
-/// Largest number of nodes that are candidates for removal.
-const MAX_CANDIDATES: usize = 1_000;
+use super::answer::{Answer, Released, Simulated};
+use super::cluster_parts::ClusterParts;
+use super::removal::{consolidate, scale_down};
 
 /// Flags of questions about devices. Of a pod's other wishes only node selectors, taints and cordoned nodes are looked at.
 #[derive(Args, Clone, Debug)]
@@ -63,17 +54,6 @@ pub(crate) struct ScalingArgs {
     /// Feature gates of the scheduler, as A=true,B=false
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
-}
-
-/// Cluster about which a question is: that of manifests, or one that is watched.
-pub(crate) struct ClusterParts<'a> {
-    pub(crate) nodes: Vec<&'a Node>,
-    pub(crate) pods: Vec<&'a Pod>,
-    pub(crate) pod_groups: &'a [PodGroup],
-    pub(crate) budgets: Vec<&'a PodDisruptionBudget>,
-    pub(crate) inventory: &'a mut Inventory,
-    pub(crate) classes: &'a Classes,
-    pub(crate) claims: &'a ClaimTracker,
 }
 
 /// Pods that an answer is about.
@@ -116,53 +96,6 @@ pub(crate) enum ScalingError {
     State(#[from] StateError),
     #[error(transparent)]
     View(#[from] ClusterViewError),
-}
-
-/// Answer to a question.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Answer {
-    Groups(Vec<Simulated>),
-    Nodes(Nodes),
-    Claims(Vec<Released>),
-    Moves(Moves),
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Simulated {
-    group: String,
-    price: u64,
-    takes: Vec<Placed>,
-    not: Vec<Refused>,
-}
-
-#[derive(Debug, Serialize)]
-struct Placed {
-    pod: String,
-    node: String,
-    devices: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Refused {
-    pub(crate) name: String,
-    pub(crate) reason: String,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Nodes {
-    removable: Vec<String>,
-    moved: Vec<Placed>,
-    kept: Vec<Refused>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Released {
-    claim: String,
-    change: &'static str,
-    free: Vec<String>,
 }
 
 impl ScalingArgs {
@@ -319,57 +252,6 @@ impl Question<'_> {
     }
 }
 
-/// Returns the names of the nodes that are candidates: the first of those that are there.
-fn candidates<'c>(cluster: &ClusterParts<'c>) -> impl Iterator<Item = &'c str> + use<'c> {
-    // Once for a program that keeps its answer.
-    static TOO_MANY: Once = Once::new();
-    if cluster.nodes.len() > MAX_CANDIDATES {
-        TOO_MANY.call_once(|| say(&format_args!("autoscaler: only the first {MAX_CANDIDATES} nodes are candidates")));
-    }
-    let names: Vec<&str> = cluster.nodes.iter().filter_map(|node| node.metadata.name.as_deref()).collect();
-    names.into_iter().take(MAX_CANDIDATES)
-}
-
-fn consolidate(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Result<Moves, ScalingError> {
-    let blocked = blocked_nodes(&cluster)?;
-    let names: Vec<&str> = candidates(&cluster).filter(|name| !blocked.contains_key(*name)).collect();
-    let pinned = cluster.pods.iter().filter(|pod| must_stay(pod)).filter_map(|pod| pod.metadata.uid.as_deref());
-    let pinned: Vec<&str> = pinned.collect();
-    let snapshot = ClusterSnapshot::new(cluster.nodes.iter().copied(), cluster.pods);
-    let rules = MoveRules::default().with_budgets(cluster.budgets).with_pinned(pinned);
-    let answer = simulator.consolidate(cluster.inventory, cluster.claims, &snapshot, names, &rules);
-    let kept = answer.kept.iter().map(|(node, reason)| Refused { name: node.clone(), reason: reason.to_string() });
-    let blocked = blocked.iter().map(|(node, reason)| Refused { name: node.clone(), reason: reason.clone() });
-    Ok(Moves::new(&answer.plan, kept.chain(blocked).collect()))
-}
-
-fn scale_down(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Result<Nodes, ScalingError> {
-    let blocked = blocked_nodes(&cluster)?;
-    let names: Vec<&str> = candidates(&cluster).filter(|name| !blocked.contains_key(*name)).collect();
-    let snapshot = ClusterSnapshot::new(cluster.nodes.iter().copied(), cluster.pods);
-    let answer = simulator.scale_down(cluster.inventory, cluster.claims, &snapshot, names);
-    let kept = |(node, obstacle): &(String, RemovalError)| Refused { name: node.clone(), reason: obstacle.to_string() };
-    let kept = answer.kept.iter().map(kept);
-    let blocked = blocked.iter().map(|(node, reason)| Refused { name: node.clone(), reason: reason.clone() });
-    Ok(Nodes {
-        removable: answer.removable,
-        moved: answer.removal.moved.iter().map(Placed::new).collect(),
-        kept: kept.chain(blocked).collect(),
-    })
-}
-
-/// Returns the nodes with pods that can't be moved, as the list has them: pods without a controller, say.
-fn blocked_nodes(cluster: &ClusterParts<'_>) -> Result<BTreeMap<String, String>, ScalingError> {
-    let objects = ClusterObjects::new(cluster.nodes.iter().copied(), cluster.pods.iter().copied());
-    let view = ClusterView::new(objects, &ClusterViewOptions::default())?;
-    let blocked = view.nodes().filter_map(|node| {
-        let mut reasons = node.unremovable_reasons_without_nominations().into_iter();
-        let reason = reasons.find(|reason| matches!(reason, UnremovableReason::NotMovable { .. }))?;
-        Some((node.name.clone(), reason.to_string()))
-    });
-    Ok(blocked.collect())
-}
-
 /// Returns a claim with a UID: manifests rarely have one, and memory is by UID.
 fn with_uid(claim: &ResourceClaim) -> ResourceClaim {
     let mut claim = claim.clone();
@@ -381,65 +263,4 @@ fn with_uid(claim: &ResourceClaim) -> ResourceClaim {
 fn devices_of(claim: &ResourceClaim) -> Vec<String> {
     let results = allocated_devices(claim).iter();
     results.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device).to_string()).collect()
-}
-
-impl Simulated {
-    fn new(group: String, option: &ExpansionOption<'_>, fixed: &BTreeMap<String, &str>) -> Self {
-        let refused = option.scale_up.refused.iter().filter_map(|(pod, reason)| {
-            let name = match pod.namespace.as_str() {
-                "" => pod.name.clone(),
-                namespace => format!("{namespace}/{}", pod.name),
-            };
-            let is_of_other =
-                fixed.get(&name).is_some_and(|node| option.template.node().metadata.name.as_deref() != Some(*node));
-            (!is_of_other).then(|| Refused { name, reason: reason.to_string() })
-        });
-        let takes = option.scale_up.placed.iter().map(Placed::new).collect();
-        Self { group, price: option.price, takes, not: refused.collect() }
-    }
-}
-
-impl Placed {
-    fn new(GangPlacement { pod, node, cycle, .. }: &GangPlacement) -> Self {
-        let allocations = cycle.iter().flat_map(|cycle: &PodCycle| cycle.allocations_on(node));
-        let results = allocations.flat_map(|(_, result)| result.devices.iter().filter_map(|one| one.results.as_ref()));
-        let device = |result: &DeviceRequestAllocationResult| {
-            DeviceId::new(&result.driver, &result.pool, &result.device).to_string()
-        };
-        let devices = results.flatten().map(device).collect();
-        Self { pod: format!("{}/{}", pod.namespace, pod.name), node: node.clone(), devices }
-    }
-}
-
-impl fmt::Display for Placed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let devices = if self.devices.is_empty() { "no devices".to_owned() } else { self.devices.join(", ") };
-        write!(f, "  {} on {}: {devices}", self.pod, self.node)
-    }
-}
-
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Groups(groups) => groups.iter().try_for_each(|group| {
-                let Simulated { group, price, takes, not } = group;
-                let pods = takes.len() + not.len();
-                writeln!(f, "one more node of {group}, price {price}: takes {} of {pods} pods", takes.len())?;
-                takes.iter().try_for_each(|placed| writeln!(f, "{placed}"))?;
-                not.iter().try_for_each(|refused| writeln!(f, "  not {}: {}", refused.name, refused.reason))
-            }),
-            Self::Nodes(Nodes { removable, moved, kept }) => {
-                let all = if removable.is_empty() { "none".to_owned() } else { removable.join(", ") };
-                writeln!(f, "nodes that can go together: {all}")?;
-                moved.iter().try_for_each(|placed| writeln!(f, "{placed}"))?;
-                kept.iter().try_for_each(|refused| writeln!(f, "{} stays: {}", refused.name, refused.reason))
-            }
-            Self::Moves(moves) => write!(f, "{moves}"),
-            Self::Claims(claims) if claims.is_empty() => writeln!(f, "no claim changes"),
-            Self::Claims(claims) => claims.iter().try_for_each(|claim| {
-                let free = if claim.free.is_empty() { "nothing".to_owned() } else { claim.free.join(", ") };
-                writeln!(f, "{}: {}, free: {free}", claim.claim, claim.change)
-            }),
-        }
-    }
 }

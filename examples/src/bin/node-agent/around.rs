@@ -11,7 +11,7 @@ use readiness::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::player::Stage;
+use super::stage::Stage;
 use super::timeline::{ConditionReport, Entry, ReadyReport};
 use super::{AgentError, Args, name_of, print};
 

@@ -12,6 +12,7 @@
 mod around;
 mod clock;
 mod controller;
+mod events;
 #[cfg(feature = "live")]
 mod live;
 #[cfg(not(feature = "live"))]
@@ -21,6 +22,8 @@ mod network;
 mod player;
 mod print;
 mod rules;
+mod scene;
+mod stage;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -41,9 +44,9 @@ use readiness::{EvaluatorRole, GatedNode, GatedPod, NodeReadinessGate, NodeState
 
 use around::{after, autoscaler_lines, expand_rules, register, snippets, what_if};
 use clock::Clock;
-use player::Stage;
 use print::{node_verdict, scene, write_line};
 use rules::RuleBook;
+use stage::Stage;
 use timeline::{Entry, TimelineError, read_timeline};
 
 const NODES: &str = include_str!("../../../data/readiness/nodes.yaml");

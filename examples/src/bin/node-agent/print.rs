@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use examples::output::escaped;
 use readiness::{GateDecision, NodeChange, NodeVerdict, NodeWrite};
 
-use super::player::Scene;
+use super::scene::Scene;
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();

@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::operation::Operation;
 use crate::refusal::{self, Refusal};
 use crate::scheduling::{
-    autoscaler, claims, controller, cycle, eviction, extended, node_allocatable, preemption, rules,
+    autoscaler, claims, controller, cycle, eligibility, eviction, extended, node_allocatable, preemption, rules,
 };
 use crate::steps::{StepOperation, StepWriter};
 use crate::stopwatch::{Stopwatch, Timing};
-use crate::{alloc, attrs, driver, kubelet, nnn, poolstatus, readiness, selector, validate};
+use crate::{alloc, attrs, declared_features, driver, kubelet, nnn, poolstatus, readiness, selector, skip, validate};
 
 /// Time after which an operation is not repeated once more.
 const MOST_REPEATING: Duration = Duration::from_secs(10);
@@ -44,9 +44,9 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("alloc.validate_claim_template", validate::claim_template),
     ("alloc.validate_class", validate::class),
     ("alloc.validate_taint_rule", validate::taint_rule),
-    ("alloc.aggregate_skip", kubelet::aggregate_skip),
-    ("alloc.required_features", kubelet::required_features),
-    ("alloc.match_features", kubelet::match_features),
+    ("alloc.aggregate_skip", skip::aggregate_skip),
+    ("alloc.required_features", declared_features::required_features),
+    ("alloc.match_features", declared_features::match_features),
     ("driver.plan", driver::plan),
     ("driver.names", driver::names),
     ("driver.configs", driver::configs),
@@ -86,7 +86,7 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("scheduling.controller", controller::controller),
     ("scheduling.evict", eviction::evict),
     ("scheduling.preempt", preemption::preempt),
-    ("scheduling.may_preempt", preemption::may_preempt),
+    ("scheduling.may_preempt", eligibility::may_preempt),
     ("scheduling.ready", autoscaler::ready),
     ("scheduling.utilization", autoscaler::utilization),
     ("scheduling.template", autoscaler::template),

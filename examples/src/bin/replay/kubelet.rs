@@ -1,94 +1,24 @@
-//! Operations of the kubelet's side: `alloc.aggregate_skip`, `alloc.required_features`, `alloc.match_features` and
-//! `alloc.kubelet`.
+//! The operation `alloc.kubelet`: a kubelet that prepares and unprepares claims in steps.
+
+mod shown;
+mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 
 use dra_alloc::GateSet;
-use dra_alloc::declared_features::DeclaredFeature;
-use dra_alloc::kubelet::{ClaimCache, ClaimRef, Plan, Prepare, PreparedDevice, Skipped, Unprepare};
-use dra_alloc::skip::SkipSet;
-use dra_attrs::{Component, Profile, Version};
-use k8s_openapi::api::core::v1::{Container, Pod};
-use k8s_openapi::api::resource::v1::ResourceClaim;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use dra_alloc::kubelet::{ClaimCache, Plan, Prepare, Unprepare};
+use dra_attrs::{Component, Profile};
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::alloc::{carrier, carriers};
-use super::operation::Operation;
-use super::refusal::{Refusal, object, read};
+use self::shown::{Shown, done, failed, planned, uids};
+use self::step::{
+    ContainerStep, DeviceInput, PrepareStep, PreparedClaim, ReconcileStep, Response, RestartStep, Step, UnprepareStep,
+    UnpreparedClaim, success,
+};
+use super::refusal::{Refusal, read};
 use super::steps::{StepOperation, StepWriter};
 use super::stopwatch::Stopwatch;
-
-#[derive(Deserialize)]
-struct AggregateInput {
-    claim: Value,
-}
-
-pub(super) fn aggregate_skip(input: Value) -> Result<Operation, Refusal> {
-    let input: AggregateInput = read(input)?;
-    let claim: ResourceClaim = carrier("claim", input.claim)?;
-    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref());
-        let drivers = stopwatch.run(|| allocation.map(SkipSet::by_driver).unwrap_or_default());
-        let drivers = drivers.into_iter().map(|(driver, skips)| {
-            (driver.to_owned(), json!({"prepare": skips.prepare, "unprepare": skips.unprepare}))
-        });
-        Ok(json!({"drivers": drivers.collect::<serde_json::Map<_, _>>()}))
-    }))
-}
-
-#[derive(Deserialize)]
-struct RequiredInput {
-    #[serde(default = "crate::operation::kep")]
-    profile: Profile,
-    pod: Value,
-    #[serde(default)]
-    claims: Vec<Value>,
-    version: Option<String>,
-    max_version: Option<String>,
-}
-
-pub(super) fn required_features(input: Value) -> Result<Operation, Refusal> {
-    let input: RequiredInput = read(input)?;
-    let pod: Pod = object("pod", input.pod)?;
-    let claims: Vec<ResourceClaim> = carriers("claims", input.claims.into_iter())?;
-    let target = version("version", input.version.as_deref().unwrap_or("1.37.0"))?;
-    let feature = DeclaredFeature::new(input.profile);
-    let feature = match &input.max_version {
-        Some(text) => feature.with_max_version(version("max_version", text)?),
-        None => feature,
-    };
-    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let required = stopwatch.run(|| feature.required_by(&pod, &claims, &target));
-        Ok(json!({"features": required.into_iter().collect::<Vec<_>>()}))
-    }))
-}
-
-/// Parses a version of Kubernetes, with or without `v`.
-fn version(field: &str, text: &str) -> Result<Version, Refusal> {
-    let number = text.strip_prefix('v').unwrap_or(text);
-    number.parse().map_err(|error: dra_attrs::VersionError| {
-        Refusal::field(field, format!("{error}; a version has three numbers, such as 1.37.0"))
-    })
-}
-
-#[derive(Deserialize)]
-struct MatchInput {
-    #[serde(default)]
-    required: Vec<String>,
-    #[serde(default)]
-    declared: Vec<String>,
-}
-
-pub(super) fn match_features(input: Value) -> Result<Operation, Refusal> {
-    let input: MatchInput = read(input)?;
-    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let required: Vec<&str> = input.required.iter().map(String::as_str).collect();
-        let missing = stopwatch.run(|| DeclaredFeature::missing(&required, &input.declared));
-        Ok(json!({"match": missing.is_empty(), "missing": missing}))
-    }))
-}
 
 #[derive(Deserialize)]
 struct KubeletInput {
@@ -97,108 +27,6 @@ struct KubeletInput {
     #[serde(default)]
     steps: Vec<Step>,
 }
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Step {
-    Prepare(PrepareStep),
-    PrepareResponse(Response<PreparedClaim>),
-    FinishPrepare {},
-    Unprepare(UnprepareStep),
-    UnprepareResponse(Response<UnpreparedClaim>),
-    FinishUnprepare {},
-    Reconcile(ReconcileStep),
-    ContainerDevices(ContainerStep),
-    Restart(RestartStep),
-}
-
-#[derive(Deserialize)]
-struct PrepareStep {
-    pod: Pod,
-    #[serde(default)]
-    claims: Vec<Value>,
-    /// Parts of `claims` that were read.
-    #[serde(skip)]
-    read_claims: Vec<ResourceClaim>,
-    #[serde(default, alias = "features", deserialize_with = "crate::settings::gates")]
-    gates: BTreeMap<String, bool>,
-    #[serde(default)]
-    registered: BTreeSet<String>,
-}
-
-#[derive(Deserialize)]
-struct UnprepareStep {
-    pod: Pod,
-    #[serde(default, alias = "features", deserialize_with = "crate::settings::gates")]
-    gates: BTreeMap<String, bool>,
-    #[serde(default)]
-    registered: BTreeSet<String>,
-}
-
-#[derive(Deserialize)]
-struct Response<T> {
-    driver: String,
-    claims: Option<BTreeMap<String, T>>,
-    error: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct PreparedClaim {
-    #[serde(default)]
-    devices: Vec<DeviceInput>,
-    error: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct DeviceInput {
-    #[serde(default)]
-    pool: String,
-    #[serde(default)]
-    device: String,
-    #[serde(default)]
-    requests: Vec<String>,
-    #[serde(default)]
-    cdi_ids: Vec<String>,
-    share_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct UnpreparedClaim {
-    error: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ReconcileStep {
-    #[serde(default)]
-    active_pods: BTreeSet<String>,
-    registered: Option<BTreeSet<String>>,
-}
-
-#[derive(Deserialize)]
-struct ContainerStep {
-    pod: Pod,
-    container: String,
-}
-
-#[derive(Deserialize)]
-struct RestartStep {
-    checkpoint: Option<String>,
-}
-
-/// Output of a step.
-#[derive(Default, Serialize)]
-struct Shown {
-    calls: BTreeMap<String, Vec<String>>,
-    skipped: Vec<SkippedCall>,
-    checkpoint: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    devices: Option<Vec<String>>,
-    error: Option<String>,
-}
-
-/// Skipped call: claim UID, driver, operation.
-#[derive(Serialize)]
-struct SkippedCall(String, String, dra_alloc::kubelet::Operation);
 
 pub(super) fn kubelet(input: Value) -> Result<StepOperation, Refusal> {
     let mut input: KubeletInput = read(input)?;
@@ -212,29 +40,6 @@ pub(super) fn kubelet(input: Value) -> Result<StepOperation, Refusal> {
             steps.write(&shown)
         })
     }))
-}
-
-impl Step {
-    /// Reads what the types leave open.
-    fn finish_reading(&mut self) -> Result<(), Refusal> {
-        match self {
-            Self::Prepare(step) => {
-                step.read_claims = carriers("prepare.claims", step.claims.drain(..))?;
-                Ok(())
-            }
-            Self::ContainerDevices(step) => step.container().map(|_| ()),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl ContainerStep {
-    fn container(&self) -> Result<&Container, Refusal> {
-        container(&self.pod, &self.container).ok_or_else(|| {
-            let reason = format!("the pod has no container {:?}", self.container);
-            Refusal::field("container_devices.container", reason)
-        })
-    }
 }
 
 /// Kubelet that runs through its steps.
@@ -448,60 +253,4 @@ impl Kubelet {
 /// Returns the kubelet's options; gates that are not named are off.
 fn settings(profile: Profile, gates: &BTreeMap<String, bool>) -> Component {
     Component::new(profile, GateSet::from_names(profile, |gate| Some(gates.get(gate).copied().unwrap_or(false))))
-}
-
-impl<T> Response<T> {
-    fn outcome<A, C: FromIterator<(String, Result<A, String>)>>(
-        &self,
-        answer: impl Fn(&T) -> Result<A, String>,
-    ) -> Result<C, String> {
-        match &self.error {
-            Some(error) => Err(error.clone()),
-            None => Ok(self.claims.iter().flatten().map(|(uid, claim)| (uid.clone(), answer(claim))).collect()),
-        }
-    }
-}
-
-impl DeviceInput {
-    fn prepared(&self) -> PreparedDevice {
-        PreparedDevice {
-            pool: self.pool.clone(),
-            device: self.device.clone(),
-            share_id: self.share_id.clone(),
-            requests: self.requests.clone(),
-            cdi_ids: self.cdi_ids.clone(),
-        }
-    }
-}
-
-/// Treats an empty error text as success.
-fn success(error: Option<&str>) -> Result<(), String> {
-    error.filter(|error| !error.is_empty()).map_or(Ok(()), |error| Err(error.to_owned()))
-}
-
-fn container<'a>(pod: &'a Pod, name: &str) -> Option<&'a Container> {
-    let spec = pod.spec.as_ref()?;
-    let inits = spec.init_containers.iter().flatten();
-    inits.chain(&spec.containers).find(|container| container.name == name)
-}
-
-fn uids(claims: &[ClaimRef]) -> Vec<String> {
-    claims.iter().map(|claim| claim.uid.clone()).collect()
-}
-
-fn planned(calls: &BTreeMap<String, Vec<ClaimRef>>, skipped: &[Skipped]) -> Shown {
-    let skip = |skip: &Skipped| SkippedCall(skip.claim_uid.clone(), skip.driver.clone(), skip.operation);
-    Shown {
-        calls: calls.iter().map(|(driver, claims)| (driver.clone(), uids(claims))).collect(),
-        skipped: skipped.iter().map(skip).collect(),
-        ..Shown::default()
-    }
-}
-
-fn done<E: Display>(result: Result<(), E>) -> Shown {
-    Shown { error: result.err().map(|error| error.to_string()), ..Shown::default() }
-}
-
-fn failed(error: impl Display) -> Shown {
-    Shown { error: Some(error.to_string()), ..Shown::default() }
 }

@@ -5,6 +5,7 @@
 mod alloc;
 mod answer;
 mod attrs;
+mod declared_features;
 mod driver;
 mod kubelet;
 mod nnn;
@@ -16,6 +17,7 @@ mod refusal;
 mod scheduling;
 mod selector;
 mod settings;
+mod skip;
 mod steps;
 mod stopwatch;
 mod validate;

@@ -9,7 +9,9 @@ use examples::candidates::{claims_of, is_pending};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 
-use super::super::scaling::{Answer, ClusterParts, Question, ScalingError, Subject};
+use super::super::answer::Answer;
+use super::super::cluster_parts::ClusterParts;
+use super::super::scaling::{Question, ScalingError, Subject};
 
 /// Question with the pods that its answer is about.
 pub(super) struct Followed<'q> {

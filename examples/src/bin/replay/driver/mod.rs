@@ -3,6 +3,8 @@
 mod claims;
 mod due;
 mod equal;
+mod gates;
+mod imagined_server;
 mod names;
 mod node;
 mod plan;

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use dra_alloc::driver::{
     Memory, NextStep, NodeChoice, PoolPlan, PoolScope, ReconcileError, ReconcileOptions, SlicePlan, SliceWrite,
-    SyncPlan, WriteFailure, WriteResponse, dropped, reconcile as plan_pass,
+    SyncPlan, WriteResponse, dropped, reconcile as plan_pass,
 };
-use dra_alloc::{Gate, GateSet, Profile};
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::gates::{gates, names};
+use super::imagined_server::{ImaginedServer, ServerInput};
 use super::plan::Pool;
 use super::pool_check::finding;
 use crate::operation::Operation;
@@ -79,39 +80,6 @@ struct MemoryInput {
     dropped_gates: Vec<String>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-enum Reason {
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-}
-
-impl From<Reason> for WriteFailure {
-    fn from(reason: Reason) -> Self {
-        match reason {
-            Reason::Conflict => Self::Conflict,
-            Reason::Forbidden => Self::Forbidden,
-            Reason::Invalid => Self::Invalid,
-            Reason::NotFound => Self::NotFound,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct FailWrite {
-    number: usize,
-    reason: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ServerInput {
-    gates_off: Vec<String>,
-    time_added: Option<Timestamp>,
-    fail_write: Option<FailWrite>,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReconcileInput {
@@ -146,93 +114,6 @@ pub(crate) fn reconcile(input: Value) -> Result<Operation, Refusal> {
     super::operation(input, answer)
 }
 
-/// API server that keeps what it is sent, apart from the fields of its gates.
-struct ImaginedServer {
-    slices: Vec<ResourceSlice>,
-    gates_off: BTreeSet<Gate>,
-    time_added: Option<Timestamp>,
-    fail_write: Option<(usize, WriteFailure, String)>,
-    writes: usize,
-}
-
-impl ImaginedServer {
-    /// Takes a write, and returns the stored slice, or the failure with its reason.
-    fn send(&mut self, write: &SliceWrite) -> Result<Option<ResourceSlice>, (WriteFailure, String)> {
-        self.writes = self.writes.saturating_add(1);
-        if let Some((_, failure, reason)) = self.fail_write.as_ref().filter(|(number, _, _)| *number == self.writes) {
-            return Err((*failure, reason.clone()));
-        }
-        let version = (self.writes.saturating_add(1_000_000)).to_string();
-        match write {
-            SliceWrite::Delete { name, .. } => {
-                self.slices.retain(|slice| slice.metadata.name.as_ref() != Some(name));
-                Ok(None)
-            }
-            SliceWrite::Update { slice, .. } => {
-                let mut stored = self.kept(slice);
-                stored.metadata.resource_version = Some(version);
-                self.slices.retain(|old| old.metadata.name != stored.metadata.name);
-                self.slices.push(stored.clone());
-                Ok(Some(stored))
-            }
-            SliceWrite::Create { slice, .. } => {
-                let mut stored = self.kept(slice);
-                let generated = stored.metadata.generate_name.clone().map(|begin| format!("{begin}{:05}", self.writes));
-                stored.metadata.name = stored.metadata.name.or(generated);
-                stored.metadata.uid = Some(format!("created-{}", self.writes));
-                stored.metadata.resource_version = Some(version);
-                self.slices.push(stored.clone());
-                Ok(Some(stored))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn kept(&self, slice: &ResourceSlice) -> ResourceSlice {
-        let off = |gate: Gate| self.gates_off.contains(&gate);
-        let mut slice = slice.clone();
-        if off(Gate::PartitionableDevices) {
-            slice.spec.shared_counters = None;
-            slice.spec.per_device_node_selection = None;
-        }
-        if off(Gate::PartitionableDevicesType) {
-            slice.spec.partition_type_attribute = None;
-        }
-        if off(Gate::OptionalNodeOperations) {
-            slice.spec.skip_node_operations = None;
-        }
-        for device in slice.spec.devices.iter_mut().flatten() {
-            self.drop_fields(device);
-            for taint in device.taints.iter_mut().flatten().filter(|taint| taint.time_added.is_none()) {
-                taint.time_added = self.time_added.map(Time);
-            }
-        }
-        slice
-    }
-
-    fn drop_fields(&self, device: &mut Device) {
-        let off = |gate: Gate| self.gates_off.contains(&gate);
-        if off(Gate::DeviceTaints) {
-            device.taints = None;
-        }
-        if off(Gate::PartitionableDevices) {
-            device.consumes_counters = None;
-            (device.node_name, device.node_selector, device.all_nodes) = (None, None, None);
-        }
-        if off(Gate::DeviceBindingConditions) {
-            (device.binding_conditions, device.binding_failure_conditions, device.binds_to_node) = (None, None, None);
-        }
-        if off(Gate::ConsumableCapacity) {
-            device.allow_multiple_allocations = None;
-            let capacities = device.capacity.iter_mut().flat_map(|capacities| capacities.values_mut());
-            capacities.for_each(|capacity| capacity.request_policy = None);
-        }
-        if off(Gate::NodeAllocatableResources) {
-            device.node_allocatable_resources = None;
-        }
-    }
-}
-
 /// Outcome of the writes of one pass.
 #[derive(Default)]
 struct Sent {
@@ -257,13 +138,7 @@ fn answer(input: &ReconcileInput) -> Result<Value, Refusal> {
         }
         Err(error) => return Err(Refusal::new("Reconcile", error.to_string())),
     };
-    let mut server = ImaginedServer {
-        slices: input.stored.clone(),
-        gates_off: gates("server.gatesOff", &input.server.gates_off)?.into_iter().collect(),
-        time_added: input.server.time_added,
-        fail_write: failing(&input.server)?,
-        writes: 0,
-    };
+    let mut server = ImaginedServer::new(&input.server, input.stored.clone())?;
     let sent = send(&pass, &mut server, &mut memory);
     let second = if input.second_pass {
         let second = plan_pass(&scope, &server.slices, Some(&plan), &mut memory, &options);
@@ -348,28 +223,6 @@ fn shown(write: &SliceWrite) -> Value {
         SliceWrite::Create { slice, .. } => json!({"op": "create", "slice": slice}),
         _ => Value::Null,
     }
-}
-
-fn failing(server: &ServerInput) -> Result<Option<(usize, WriteFailure, String)>, Refusal> {
-    let Some(fail) = &server.fail_write else { return Ok(None) };
-    let reason: Reason = serde_json::from_value(Value::String(fail.reason.clone()))
-        .map_err(|error| Refusal::field("server.failWrite.reason", error.to_string()))?;
-    Ok(Some((fail.number, reason.into(), fail.reason.clone())))
-}
-
-fn gates(field: &str, names: &[String]) -> Result<Vec<Gate>, Refusal> {
-    let gate = |name: &String| {
-        let found = GateSet::find(name, Profile::V1_37).map_err(|error| Refusal::field(field, error.to_string()));
-        found.map(Option::into_iter)
-    };
-    let found: Vec<_> = names.iter().map(gate).collect::<Result<_, _>>()?;
-    Ok(found.into_iter().flatten().collect())
-}
-
-fn names(gates: &BTreeSet<Gate>) -> Vec<&'static str> {
-    let mut names: Vec<&str> = gates.iter().map(|gate| gate.name(Profile::V1_37)).collect();
-    names.sort_unstable();
-    names
 }
 
 fn kinds(kind: &str, slices: &[String]) -> Vec<Value> {

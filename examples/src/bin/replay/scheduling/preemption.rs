@@ -1,15 +1,13 @@
-//! The operations `scheduling.preempt` and `scheduling.may_preempt`: who gives up devices for a pod.
+//! The operation `scheduling.preempt`: who gives up devices for a pod.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
-use dra_alloc::pods::{PodIdentity, StatusCode};
 use dra_alloc::preemption::{
-    Blocker, BudgetPolicy, CandidateLimit, DevicePreemption, Eligibility, GroupPreemption, Harm, HarmProof,
-    InMemoryPlace, InMemoryStage, NoRoom, Preemption, PreemptionAnswer, PreemptionError, PreemptionView,
-    PreemptorSituation, Room, VictimDevices, may_preempt as decide,
+    BudgetPolicy, CandidateLimit, DevicePreemption, Harm, InMemoryPlace, InMemoryStage, Preemption, PreemptionError,
+    PreemptionView,
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Component, GateSet, Index, Inventory};
@@ -20,9 +18,10 @@ use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::input::{devices, pod, result};
+use super::input::pod;
+use super::room::written;
 use crate::alloc::{WORK_PER_CALL, carriers};
 use crate::operation::Operation;
 use crate::refusal::{Refusal, objects, read};
@@ -88,7 +87,7 @@ enum Stage {
 }
 
 #[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
-enum FilterStatus {
+pub(super) enum FilterStatus {
     #[default]
     Unschedulable,
     UnschedulableAndUnresolvable,
@@ -256,147 +255,4 @@ fn refusal(error: &PreemptionError) -> Refusal {
         _ => "AllocateError",
     };
     Refusal::new(kind, error.to_string())
-}
-
-fn written(answer: &PreemptionAnswer) -> Value {
-    match answer {
-        PreemptionAnswer::Room(room) => written_room(room),
-        PreemptionAnswer::NoRoom(reason) => written_reason(reason),
-    }
-}
-
-fn written_room(room: &Room) -> Value {
-    let results: Map<String, Value> =
-        room.results.iter().map(|(claim, allocation)| (claim.to_string(), json!(devices(allocation)))).collect();
-    let proof = match &room.proof {
-        HarmProof::Greedy => json!("greedy"),
-        HarmProof::Irreducible { bound } => json!({"irreducible": {"bound": bound}}),
-        _ => json!("least"),
-    };
-    let mut answer = json!({
-        "outcome": "room", "node": room.node(), "victims": names(&room.victims), "violations": room.violations,
-        "freed": texts(&room.freed), "idle": texts(&room.idle), "deallocate": texts(&room.deallocate),
-        "results": results, "proof": proof,
-    });
-    if let Some(fields) = answer.as_object_mut() {
-        match &room.value {
-            Some(value) => fields.insert("value".to_owned(), json!(value)),
-            None => fields.insert("candidates".to_owned(), candidates(room)),
-        };
-    }
-    answer
-}
-
-fn candidates(room: &Room) -> Value {
-    let candidates = room.candidates.iter().map(|candidate| {
-        json!({"node": candidate.node, "victims": names(&candidate.victims), "violations": candidate.violations})
-    });
-    candidates.collect()
-}
-
-fn names(pods: &[PodIdentity]) -> Vec<String> {
-    pods.iter().map(name).collect()
-}
-
-fn name(pod: &PodIdentity) -> String {
-    format!("{}/{}", pod.namespace, pod.name)
-}
-
-fn texts(claims: &[ClaimKey]) -> Vec<String> {
-    claims.iter().map(ToString::to_string).collect()
-}
-
-fn written_reason(reason: &NoRoom) -> Value {
-    match reason {
-        NoRoom::GateOff => json!({"outcome": "none", "reason": "gate_off"}),
-        NoRoom::MayNotPreempt(eligibility) => {
-            json!({"outcome": "none", "reason": "may_not_preempt", "message": eligibility.message()})
-        }
-        NoRoom::Hopeless => json!({"outcome": "none", "reason": "hopeless"}),
-        NoRoom::Blocked { by } => {
-            json!({"outcome": "none", "reason": "blocked", "blockers": by.iter().map(blocker).collect::<Vec<_>>()})
-        }
-        NoRoom::Stopped { best } => {
-            json!({"outcome": "none", "reason": "stopped", "best": best.as_deref().map(written_room)})
-        }
-        _ => json!({"outcome": "none"}),
-    }
-}
-
-fn blocker(blocker: &Blocker) -> Value {
-    match blocker {
-        Blocker::Priority { pod, claim: Some(claim) } => {
-            json!({"kind": "priority", "pod": name(pod), "claim": claim.to_string()})
-        }
-        Blocker::Priority { pod, claim: None } => json!({"kind": "priority", "pod": name(pod)}),
-        Blocker::Group { claim } => json!({"kind": "group", "claim": claim.to_string()}),
-        Blocker::Reach { claim } => json!({"kind": "reach", "claim": claim.to_string()}),
-        Blocker::Consumer { claim, uid } => {
-            json!({"kind": "consumer", "claim": claim.to_string(), "consumer": uid})
-        }
-        Blocker::Budget { namespace, name } => json!({"kind": "budget", "pdb": format!("{namespace}/{name}")}),
-        Blocker::InFlight { claim } => json!({"kind": "in_flight", "claim": claim.to_string()}),
-        Blocker::Fit { reason } => json!({"kind": "fit", "fit": reason}),
-        _ => json!({"kind": "other"}),
-    }
-}
-
-#[derive(Deserialize)]
-struct MayPreemptInput {
-    pod: Value,
-    #[serde(default)]
-    nodes: Vec<Value>,
-    #[serde(default)]
-    pods: Vec<Value>,
-    #[serde(default)]
-    nominated_status: FilterStatus,
-    #[serde(default)]
-    reclaiming: bool,
-    group: Option<Group>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Group {
-    WorkloadAware,
-    Placement,
-}
-
-pub(crate) fn may_preempt(input: Value) -> Result<Operation, Refusal> {
-    let input: MayPreemptInput = read(input)?;
-    let preemptor = pod("pod", input.pod)?;
-    let nodes: Vec<Node> = objects("nodes", input.nodes.into_iter())?;
-    let pods: Vec<Pod> = objects("pods", input.pods.into_iter())?;
-    let code = match input.nominated_status {
-        FilterStatus::Unschedulable => StatusCode::Unschedulable,
-        FilterStatus::UnschedulableAndUnresolvable => StatusCode::UnschedulableAndUnresolvable,
-        FilterStatus::Error => StatusCode::Error,
-    };
-    let group = match input.group {
-        None => GroupPreemption::ByPod,
-        Some(Group::WorkloadAware) => GroupPreemption::ByGroup,
-        Some(Group::Placement) => GroupPreemption::Constrained,
-    };
-    let devices = if input.reclaiming { VictimDevices::Reclaimed } else { VictimDevices::Free };
-    Ok(result(move || {
-        let names: BTreeSet<&str> = nodes.iter().filter_map(|node| node.metadata.name.as_deref()).collect();
-        let nominated = preemptor.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
-        let on_node: Option<Vec<&Pod>> = nominated.filter(|node| names.contains(node)).map(|node| {
-            let is_there = |pod: &&Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node);
-            pods.iter().filter(is_there).collect()
-        });
-        let situation =
-            PreemptorSituation { on_nominated: on_node.as_deref(), nominated_status: Some(code), devices, group };
-        let eligibility = decide(&preemptor, &situation);
-        let reason = match eligibility {
-            Eligibility::PolicyNever => Some("policy_never"),
-            Eligibility::TerminatingVictim => Some("terminating_victim"),
-            Eligibility::DevicesReclaimed => Some("devices_reclaimed"),
-            Eligibility::ByGroup => Some("workload_aware"),
-            Eligibility::Constrained => Some("placement"),
-            _ => None,
-        };
-        let is_eligible = eligibility == Eligibility::Eligible;
-        json!({"eligible": is_eligible, "reason": reason, "message": eligibility.message()})
-    }))
 }

@@ -7,6 +7,7 @@ mod counts;
 mod ending;
 mod left;
 mod line;
+mod placement;
 mod preempt;
 mod queue;
 
