@@ -26,8 +26,8 @@ const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Largest number of public items at the top level of a module, and of lines of the listing. It had 3,000 lines before objectives,
 /// preemption and terms of selectors.
-const MAX_ITEMS: usize = 629;
-const MAX_LINES: usize = 3_684;
+const MAX_ITEMS: usize = 641;
+const MAX_LINES: usize = 3_735;
 
 /// Largest number of items that the packages show each other in their hidden modules `internal`.
 const MAX_INTERNAL: usize = 40;
@@ -43,7 +43,7 @@ const WITHOUT_USER: [(&str, &str); 5] = [
 ];
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Index<T>`.
-const COUNTS: [&str; 81] = [
+const COUNTS: [&str; 82] = [
     "advanced_devices",
     "affected",
     "allocated",
@@ -57,6 +57,7 @@ const COUNTS: [&str; 81] = [
     "claimed",
     "claims",
     "closing",
+    "combinations",
     "complete",
     "consumed",
     "consumers",

@@ -21,7 +21,7 @@ mod oracle {
 
         impl Random {
             pub fn of_bytes(bytes: &[u8]) -> Self {
-                Self(bytes.to_vec().into_iter())
+                Self(Vec::from(bytes).into_iter())
             }
 
             pub fn is_empty(&self) -> bool {

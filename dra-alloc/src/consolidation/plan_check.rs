@@ -11,7 +11,7 @@ use super::move_plan::{MovePlan, NewDaemon, PodMove};
 use super::move_rules::MoveRules;
 use super::replaced_pods::ReplacedPods;
 use super::sequence::{Moved, Sequence};
-use super::unit::units;
+use super::unit::{node_of, units};
 use crate::autoscaler::{
     ClusterSnapshot, Mover, PlacementError, Rehearsal, ScaleSimulator, ends_with_its_node, name_of, takes_pods,
 };
@@ -297,9 +297,4 @@ impl<'c> Check<'c> {
 fn is_of_same_set(expected: &Pod, pod: &Pod) -> bool {
     let set = |pod: &Pod| controller(&pod.metadata).map(|owner| owner.uid.clone());
     set(expected).map_or_else(|| expected.uid() == pod.uid(), |uid| set(pod) == Some(uid))
-}
-
-/// Returns the name of the node of a pod; empty if it waits for one.
-pub(super) fn node_of(pod: &Pod) -> &str {
-    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
 }

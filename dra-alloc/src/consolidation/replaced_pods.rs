@@ -4,7 +4,7 @@
 //! template are made anew, too. Pods of one controller are alike, so that any pod which it has made since the plan stands in for
 //! any pod of the plan that is gone: first the ones that are where the plan wants them, then those that wait for a node.
 //!
-//! Whether a pod is new is decided by UID and not by time: the clock of whoever makes a plan is not that of the API server.
+//! A UID decides that a pod is new, and not a time: the clock of whoever makes a plan is not that of the API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use dra_device::internal::{PodFields, controller};
 use k8s_openapi::api::core::v1::Pod;
 
 use super::move_plan::{MovePlan, PodMove};
-use super::plan_check::node_of;
+use super::unit::node_of;
 use crate::autoscaler::{ClusterSnapshot, ends_with_its_node};
 
 /// Pods by the UID of the pod of the plan whose place they take.

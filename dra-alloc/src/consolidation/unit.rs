@@ -94,3 +94,8 @@ fn unit<'u>(pods: Vec<Mover<'u>>, tracker: &ClaimTracker, rules: &MoveRules<'_>)
 pub(super) fn priority_of(pod: &Pod) -> i32 {
     pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default()
 }
+
+/// Returns the name of the node of a pod; empty if it waits for one.
+pub(super) fn node_of(pod: &Pod) -> &str {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
+}

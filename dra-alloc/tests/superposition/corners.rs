@@ -106,7 +106,7 @@ proptest! {
         prop_assert_eq!(forward, mirrored);
     }
 
-    /// What one node may take, others do not get.
+    /// Devices that one node may take are not given to another one.
     #[test]
     fn a_second_node_takes_no_device_of_the_first((world, shapes) in worlds()) {
         let world = world.pod("late", 1);

@@ -8,7 +8,7 @@
 //! use dra_node::driver::{CdiEdits, DeviceConfig, HeldDevice};
 //! use dra_node::kubelet::ClaimRef;
 //! use k8s_openapi::api::resource::v1::{Device, ResourceClaim};
-//! use k8s_openapi::jiff::Timestamp;
+//! use jiff::Timestamp;
 //!
 //! struct Lamp;
 //!
