@@ -6,12 +6,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dra_device::claims::ClaimKey;
 use dra_node::driver::{DeviceReport, HeldDevice, Ledger, LedgerEntry};
 use dra_node::kubelet::{ClaimRef, PreparedDevice};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
+use nnn::PodKey;
 use tokio::sync::watch;
 
+use super::claim_lookup;
 use super::connect::Cluster;
 use super::driver::DriverSettings;
 use super::events::Events;
@@ -84,7 +87,8 @@ impl<'a, P: Plugin> HardwareLook<'a, P> {
         let before = self.gone.replace(gone.clone()).unwrap_or_default();
         for (uid, device) in gone.difference(&before) {
             if let Some(entry) = ledger.entries().get(uid) {
-                self.tell(&format!("device {device} of claim {}/{} is gone", entry.namespace, entry.name)).await;
+                let claim = ClaimKey { namespace: entry.namespace.clone(), name: entry.name.clone() };
+                self.tell(&claim, &format!("device {device} of claim {claim} is gone")).await;
             }
         }
         let changed: BTreeSet<&String> = gone.symmetric_difference(&before).map(|(uid, _)| uid).collect();
@@ -100,11 +104,18 @@ impl<'a, P: Plugin> HardwareLook<'a, P> {
         });
     }
 
-    /// Tells people, by a line and by an event of the node.
-    async fn tell(&self, message: &str) {
+    /// Tells people, by a line and by events of the node and of the pods that use the claim.
+    async fn tell(&self, claim: &ClaimKey, message: &str) {
         say(&format_args!("{}: {message}", self.settings.driver));
-        if let Ok(node) = Api::<Node>::all(self.cluster.client.clone()).get(&self.settings.node).await {
-            self.events.warning(&self.cluster.client, &node, "DeviceGone", message).await;
+        let client = &self.cluster.client;
+        if let Ok(node) = Api::<Node>::all(client.clone()).get(&self.settings.node).await {
+            self.events.warning(client, &node, "DeviceGone", message).await;
+        }
+        let found = claim_lookup::find(client, claim).await.ok().flatten();
+        let users = found.and_then(|found| found.status?.reserved_for).unwrap_or_default();
+        for user in users.iter().filter(|user| user.resource == "pods") {
+            let pod = PodKey::new(&claim.namespace, &user.name, &user.uid);
+            self.events.warning(client, &pod, "DeviceGone", message).await;
         }
     }
 }

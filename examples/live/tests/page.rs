@@ -22,8 +22,13 @@ fn root() -> PathBuf {
 
 /// Returns the first block of the page in a language.
 fn block<'p>(page: &'p str, language: &str) -> &'p str {
-    let (_, below) = page.split_once(&format!("\n```{language}\n")).unwrap();
-    below.split_once("\n```").unwrap().0
+    blocks(page, language).next().unwrap()
+}
+
+fn blocks<'p>(page: &'p str, language: &str) -> impl Iterator<Item = &'p str> {
+    let begin = format!("\n```{language}\n");
+    let parts: Vec<&str> = page.split(&begin).skip(1).collect();
+    parts.into_iter().map(|part| part.split_once("\n```").unwrap().0)
 }
 
 struct Running(Child);
@@ -42,7 +47,10 @@ fn build(folder: &Path) -> PathBuf {
     fs::write(folder.join("Cargo.toml"), block(&page, "toml").replace("path = \"../dra-sdk/", &checkout)).unwrap();
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     fs::create_dir(folder.join("src")).unwrap();
-    fs::write(folder.join("src/main.rs"), block(&page, "rust,ignore")).unwrap();
+    // The second block has parts of a toaster, which the program does not use.
+    let [main, parts] = [0, 1].map(|number| blocks(&page, "rust,ignore").nth(number).unwrap());
+    fs::write(folder.join("src/main.rs"), format!("{main}\nmod parts;\n")).unwrap();
+    fs::write(folder.join("src/parts.rs"), parts).unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("driver-of-the-page");
     let mut command = Command::new(env!("CARGO"));
     let command = command.args(["build", "--offline"]).current_dir(folder).env("CARGO_TARGET_DIR", &target);

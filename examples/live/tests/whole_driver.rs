@@ -2,7 +2,7 @@
 //! `STAND_IN_RELEASE=v1.36` chooses the release, `DRIVER_KILLS=50` the number of kills.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -125,7 +125,9 @@ impl Trial {
             result
         };
         let results: Vec<Value> = devices.iter().enumerate().map(result).collect();
-        claim.status = from_value(json!({"allocation": {"devices": {"results": results}}})).unwrap();
+        let user = json!({"resource": "pods", "name": format!("{name}-pod"), "uid": format!("{name}-pod")});
+        let status = json!({"allocation": {"devices": {"results": results}}, "reservedFor": [user]});
+        claim.status = from_value(status).unwrap();
         claims.replace_status(name, &PostParams::default(), &claim).await.unwrap();
         ClaimRef::new("default", name, claim.metadata.uid.as_deref().unwrap())
     }
@@ -255,9 +257,12 @@ async fn a_claim_with_parts_shares_and_metadata() {
     })
     .await;
     let events: Api<Event> = Api::default_namespaced(trial.client.clone());
-    until("an event", async || {
+    until("events of the node and of the pod", async || {
         let events = events.list(&ListParams::default()).await.unwrap().items;
-        events.iter().any(|event| event.message.as_deref().is_some_and(|text| text.contains("gpu-0-half-0")))
+        let is_told = |event: &&Event| event.message.as_deref().is_some_and(|text| text.contains("gpu-0-half-0"));
+        let about: BTreeSet<_> =
+            events.iter().filter(is_told).map(|event| event.involved_object.name.clone()).collect();
+        about == BTreeSet::from(["node-1", "train-pod"].map(|name| Some(name.to_owned())))
     })
     .await;
     for claim in [&claim, &sibling, &whole] {

@@ -12,9 +12,11 @@ use clap::Parser;
 use dra_live::stop::told_to_stop;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, Trouble, program, put, say};
-use kube::{Client, Config};
+use k8s_openapi::api::core::v1::Node as NodeObject;
+use kube::{Api, Client, Config};
 use node::{Node, NodeError};
 use pods::PodsError;
+use serde_json::{from_value, json};
 
 /// Runs a cluster of one node with a driver, and pods that get its devices
 #[derive(Debug, Parser)]
@@ -53,6 +55,12 @@ enum PlaygroundError {
     Manifest(String),
     #[error("{0}")]
     Client(String),
+    #[error("the program {0}")]
+    Ended(String),
+    #[error("told to stop")]
+    Stopped,
+    #[error(transparent)]
+    Object(#[from] serde_json::Error),
     #[error(transparent)]
     Live(#[from] dra_live::failure::LiveError),
     #[error(transparent)]
@@ -60,6 +68,9 @@ enum PlaygroundError {
 }
 
 impl Trouble for PlaygroundError {}
+
+/// Name of the node, which the kubelet takes for its own.
+const NODE: &str = "node-1";
 
 /// Pod that wants one of the boards.
 const SERVE: &str = include_str!("../../../data/live/serve.yaml");
@@ -81,18 +92,52 @@ async fn run(args: &Args) -> Result<(), PlaygroundError> {
     let url = server.url().parse().map_err(|error| PlaygroundError::Client(format!("{}: {error}", server.url())))?;
     let client = Client::try_from(Config::new(url)).map_err(|error| PlaygroundError::Client(error.to_string()))?;
     let own = args.driver_command.as_deref().zip(args.driver_folder.as_deref());
-    let _node = Node::start(server.url(), &args.release, own)?;
+    // A taint would keep pods away that kubectl creates.
+    let labels = json!({"kubernetes.io/hostname": NODE, "dra-sdk.example.com/virtual-node": "true"});
+    pods::post(
+        &Api::all(client.clone()),
+        &from_value::<NodeObject>(json!({"metadata": {"name": NODE, "labels": labels}}))?,
+    )
+    .await?;
+    let mut node = Node::start(server.url(), &args.release, own)?;
     let patience = Duration::from_secs(args.seconds);
-    pods::create(&client, &manifests).await?;
-    pods::until_running(&client, &manifests, patience).await?;
+    let running = async {
+        pods::create(&client, &manifests).await?;
+        pods::until_running(&client, &manifests, patience).await
+    };
+    node.during(running).await?;
     put("playground| all pods run\n")?;
     if args.stay {
-        put("playground| Ctrl-C ends it\n")?;
-        told_to_stop().await?;
+        stay(&mut node).await?;
     }
-    pods::delete(&client, &manifests, patience).await?;
+    node.during(pods::delete(&client, &manifests, patience)).await?;
     put("playground| all pods are gone, and their claims are unprepared\n")?;
     Ok(())
+}
+
+/// Waits until the trial is told to stop. A program that ends is told, once.
+async fn stay(node: &mut Node) -> Result<(), PlaygroundError> {
+    put("playground| Ctrl-C ends it\n")?;
+    let mut stopped = std::pin::pin!(told_to_stop());
+    tokio::select! {
+        stopped = &mut stopped => return Ok(stopped?),
+        ended = node.until_one_ends() => put(&format!("playground| {ended}\n"))?,
+    }
+    Ok(stopped.await?)
+}
+
+impl Node {
+    /// Does something while all programs run.
+    async fn during(&mut self, work: impl Future<Output = Result<(), PodsError>>) -> Result<(), PlaygroundError> {
+        tokio::select! {
+            done = work => Ok(done?),
+            ended = self.until_one_ends() => Err(PlaygroundError::Ended(ended)),
+            stopped = told_to_stop() => {
+                stopped?;
+                Err(PlaygroundError::Stopped)
+            }
+        }
+    }
 }
 
 fn read(files: &[String]) -> Result<Manifests, PlaygroundError> {

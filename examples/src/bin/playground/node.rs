@@ -1,8 +1,10 @@
 //! The programs around the server: kubelet, scheduler and driver, each in a process that ends with the trial.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use std::{env, fs, thread};
 
 use examples::output::put;
@@ -10,6 +12,12 @@ use tempfile::TempDir;
 
 /// Programs of this package that are started.
 const PROGRAMS: [&str; 3] = ["kubelet", "scheduler", "driver"];
+
+/// Flags of the scheduler: it places all pods, whether they name it or not.
+const SCHEDULER: [&str; 5] = ["--bind", "--scheduler-name", "dra-sdk", "--scheduler-name", "default-scheduler"];
+
+/// Pause between two looks at the programs.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Devices of the driver of this package.
 const BOARDS: &str = include_str!("../../../data/live/boards.yaml");
@@ -28,7 +36,7 @@ pub(crate) enum NodeError {
 /// Processes of the node. They end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Node {
-    processes: Vec<Child>,
+    processes: Vec<(&'static str, Child)>,
     folder: TempDir,
 }
 
@@ -56,7 +64,7 @@ impl Node {
         let (registry, state) = (text(&registry), text(&node.at("checkpoint")));
         let kubelet = [&on_cluster[..], &["--registry", &registry, "--state", &state]].concat();
         node.run("kubelet", &mut command("kubelet", &kubelet)?)?;
-        node.run("scheduler", &mut command("scheduler", &[&on_cluster[..], &["--bind"]].concat())?)?;
+        node.run("scheduler", &mut command("scheduler", &[&on_cluster[..], &SCHEDULER].concat())?)?;
         if let Some((line, home)) = own {
             let mut shell = Command::new("sh");
             shell.current_dir(home).args(["-c", &format!("exec {}", line.replace("SERVER", url))]);
@@ -70,13 +78,26 @@ impl Node {
         Ok(node)
     }
 
+    /// Waits until a program ends, which none of them does before the trial. Returns its name and how it ended.
+    pub(crate) async fn until_one_ends(&mut self) -> String {
+        loop {
+            for (name, process) in &mut self.processes {
+                if let Ok(Some(status)) = process.try_wait() {
+                    return format!("{name} ended: {status}");
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     fn run(&mut self, name: &'static str, command: &mut Command) -> Result<(), NodeError> {
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let started = command.spawn();
+        // Ctrl-C is for the trial: the programs are needed until the pods are gone.
+        let started = command.process_group(0).spawn();
         let mut process = started.map_err(|error| NodeError::Start { program: name.to_owned(), error })?;
         if let Some(output) = process.stdout.take() {
             tell(name, output);
@@ -84,14 +105,14 @@ impl Node {
         if let Some(output) = process.stderr.take() {
             tell(name, output);
         }
-        self.processes.push(process);
+        self.processes.push((name, process));
         Ok(())
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        for process in &mut self.processes {
+        for (_, process) in &mut self.processes {
             // One that has ended needs no end.
             let _ = process.kill();
             let _ = process.wait();

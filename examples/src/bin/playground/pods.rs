@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dra_live::failure::{Trouble, text, trouble};
 use examples::manifest::{Manifests, name_of};
 use examples::output::{OutputError, put};
-use k8s_openapi::api::core::v1::{Pod, PodSpec, Toleration};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::api::{DeleteParams, PostParams};
 use kube::{Api, Client, Error, Resource};
@@ -33,7 +33,7 @@ fn failed(about: &str) -> impl FnOnce(Error) -> PodsError {
     move |error| PodsError::Call(about, text(&error))
 }
 
-/// Creates the objects: classes, templates, claims, pods. The pods are for the scheduler of the trial, and tolerate its node.
+/// Creates the objects: classes, templates, claims, pods.
 ///
 /// # Errors
 /// The server refuses one.
@@ -48,12 +48,7 @@ pub(crate) async fn create(client: &Client, manifests: &Manifests) -> Result<(),
         post(&in_namespace(client, claim), claim).await?;
     }
     for pod in &manifests.pods {
-        let mut pod = pod.clone();
-        let spec = pod.spec.get_or_insert_with(PodSpec::default);
-        spec.scheduler_name = Some("dra-sdk".to_owned());
-        let any = Toleration { operator: Some("Exists".to_owned()), ..Toleration::default() };
-        spec.tolerations.get_or_insert_default().push(any);
-        post(&in_namespace(client, &pod), &pod).await?;
+        post(&in_namespace(client, pod), pod).await?;
     }
     Ok(())
 }
@@ -65,7 +60,11 @@ where
     Api::namespaced(client.clone(), object.meta().namespace.as_deref().unwrap_or("default"))
 }
 
-async fn post<K>(api: &Api<K>, object: &K) -> Result<(), PodsError>
+/// Creates an object.
+///
+/// # Errors
+/// The server refuses it.
+pub(crate) async fn post<K>(api: &Api<K>, object: &K) -> Result<(), PodsError>
 where
     K: Resource<DynamicType = ()> + Clone + fmt::Debug + Serialize + DeserializeOwned,
 {
@@ -119,7 +118,11 @@ pub(crate) async fn delete(client: &Client, manifests: &Manifests, patience: Dur
     let begin = Instant::now();
     for pod in &manifests.pods {
         let (name, api) = (name_of(&pod.metadata), in_namespace(client, pod));
-        api.delete(pod_name(pod), &DeleteParams::default()).await.map_err(failed(&name))?;
+        match api.delete(pod_name(pod), &DeleteParams::default()).await {
+            // Somebody has deleted it meanwhile.
+            Err(error) if trouble(&error) == Trouble::Missing => continue,
+            deleted => drop(deleted.map_err(failed(&name))?),
+        }
         loop {
             match api.get(pod_name(pod)).await {
                 Err(error) if trouble(&error) == Trouble::Missing => break,
