@@ -56,10 +56,12 @@ pub enum ControllerCall {
         /// The claim as it shall be.
         claim: Box<ResourceClaim>,
     },
-    /// Deletes a claim.
+    /// Deletes a claim. The UID is the call's precondition: another claim of the name, made meanwhile, stays.
     DeleteClaim {
         /// Namespace and name of the claim.
         claim: ClaimKey,
+        /// UID of the claim.
+        uid: String,
     },
     /// Reads a pod or pod group that the controller does not know, although a claim is reserved for it.
     GetConsumer {

@@ -49,7 +49,10 @@ impl CleanStep {
                 claim.metadata.finalizers.as_mut()?.retain(|finalizer| finalizer != ClaimWrite::FINALIZER);
                 is_removable.then_some(ControllerCall::Update { claim })
             }
-            Self::Delete => Some(ControllerCall::DeleteClaim { claim: ClaimKey::from_metadata(&claim.metadata) }),
+            Self::Delete => Some(ControllerCall::DeleteClaim {
+                claim: ClaimKey::from_metadata(&claim.metadata),
+                uid: claim.metadata.uid.take().unwrap_or_default(),
+            }),
         }
     }
 

@@ -160,8 +160,8 @@ pub enum BindStep {
 /// is created before, and written into the pod's status afterwards.
 ///
 /// [`PreBind::next`] returns what to do, and does so again until [`PreBind::answer`] was called for a write. After a conflict, and
-/// where nobody knows if a write was stored, the claim is read and decided about anew, five times at most; kube-scheduler waits
-/// 10 ms before each repetition.
+/// where nobody knows if a write was stored, the claim is read and decided about anew, and the fifth write in vain is an error; kube-scheduler
+/// waits 10 ms before each repetition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreBind {
     stage: Stage,

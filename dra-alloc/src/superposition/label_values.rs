@@ -3,13 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Values that labels of a node may have, by the key of the label. Labels that are not named may have any.
-///
-/// ```
-/// use dra_alloc::superposition::LabelValues;
-/// let zones = LabelValues::from([("topology.kubernetes.io/zone".to_owned(), ["a".to_owned(), "b".to_owned()].into())]);
-/// assert_eq!(zones.len(), 1);
-/// ```
-pub type LabelValues = BTreeMap<String, BTreeSet<String>>;
+pub(super) type LabelValues = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns the values that both allow; `None` if they leave no value of a label.
 pub(super) fn common(one: &LabelValues, other: &LabelValues) -> Option<LabelValues> {

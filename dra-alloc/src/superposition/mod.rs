@@ -31,5 +31,4 @@ mod together;
 mod unknown;
 
 pub use answer::{Choice, LostShape, LostShapeError, PlacedPod, Superposed, Survivor, UnknownCondition, Way};
-pub use label_values::LabelValues;
 pub use node_shape::{NodeShape, ShapeError};

@@ -16,7 +16,7 @@ impl Superposed {
     /// Decides on requirements, those of a [`Choice`] or others: the shapes and ways stay that serve the pods under them.
     ///
     /// ```
-    /// # use dra_alloc::superposition::{LabelValues, Superposed};
+    /// # use dra_alloc::superposition::Superposed;
     /// # fn first(mut node: Superposed) -> Superposed {
     /// if let Some(choice) = node.together.first() {
     ///     let labels = choice.labels.clone();

@@ -116,7 +116,7 @@ impl Server {
                 self.calls.push(format!("finalizers {}", name(&claim)));
                 self.put(*claim)
             }
-            ControllerCall::DeleteClaim { claim } => {
+            ControllerCall::DeleteClaim { claim, .. } => {
                 self.calls.push(format!("delete {}", claim.name));
                 self.claims.remove(&claim);
                 self.controller.observe_claim_deleted(&claim.namespace, &claim.name);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::world::{ROOT, Shape, World, lost, rooted, shape, slice, survivors};
 
-/// Asks for a device of each class, with a constraint on the PCIe root.
+/// Asks for a device of each class, with a constraint on `pcieRoot`.
 fn world(constraint: &str, classes: &[&str], cluster: &[Value]) -> World {
     let request =
         |(number, class): (usize, &&str)| json!({"name": format!("r{number}"), "exactly": {"deviceClassName": class}});

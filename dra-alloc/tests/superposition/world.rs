@@ -76,7 +76,7 @@ pub(crate) fn plain(names: &[&str]) -> Vec<Value> {
     names.iter().map(|name| json!({"name": name})).collect()
 }
 
-/// Device with a PCIe root and of a kind.
+/// Device with a `pcieRoot`, of a kind.
 pub(crate) fn rooted(name: &str, kind: &str, root: &str) -> Value {
     json!({"name": name, "attributes": {"kind": {"string": kind}, "pcieRoot": {"string": root}}})
 }

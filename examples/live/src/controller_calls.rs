@@ -3,7 +3,7 @@
 use dra_alloc::claim_controller::{ControllerCall, ControllerResponse, ControllerSync, SyncStep};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
 
 use super::failure::{Trouble, text, trouble};
@@ -44,11 +44,14 @@ pub async fn carry_out(client: &Client, call: &ControllerCall) -> ControllerResp
             let (api, name) = (claims(&namespace_of(claim)), name_of(claim));
             answer(answered(|| api.replace_status(name, &post, claim)).await.outcome)
         }
-        ControllerCall::DeleteClaim { claim } => {
-            let (api, params) = (claims(&claim.namespace), DeleteParams::default());
-            match answered(|| api.delete(&claim.name, &params)).await.outcome {
-                Err(error) if trouble(&error) != Trouble::Missing => ControllerResponse::Failed(text(&error)),
-                _ => ControllerResponse::Done,
+        ControllerCall::DeleteClaim { claim, uid } => {
+            let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
+            let (api, params) = (claims(&claim.namespace), DeleteParams::default().preconditions(preconditions));
+            match answered(|| api.delete(&claim.name, &params)).await.outcome.map_err(|error| (trouble(&error), error))
+            {
+                // It is gone, or another claim has its name.
+                Ok(_) | Err((Trouble::Missing | Trouble::Conflict, _)) => ControllerResponse::Done,
+                Err((_, error)) => ControllerResponse::Failed(text(&error)),
             }
         }
         ControllerCall::RecordClaims { owner, body } => {

@@ -208,9 +208,12 @@ fn carry_out(api: &mut Api, call: &ControllerCall) -> Result<ControllerResponse,
                 claim_of(&api.update(context, &name(claim), as_json(claim)?)?)
             })
         }
-        ControllerCall::DeleteClaim { claim } => {
+        ControllerCall::DeleteClaim { claim, uid } => {
             with("ResourceClaim", &claim.namespace, Subresource::None, |context| {
-                delete(api, context, &claim.name)?;
+                let found = api.store.get(&("resourceclaims", claim.namespace.clone(), claim.name.clone()));
+                if found.is_some_and(|found| found.metadata("uid") == uid) {
+                    delete(api, context, &claim.name)?;
+                }
                 Ok(ControllerResponse::Done)
             })
         }

@@ -179,7 +179,7 @@ impl<'w> Run<'w> {
             }
             ControllerCall::UpdateStatus { claim } => self.write(&ClaimWrite::UpdateStatus { claim }, Some("status")),
             ControllerCall::Update { claim } => self.write(&ClaimWrite::Update { claim }, None),
-            ControllerCall::DeleteClaim { claim } => {
+            ControllerCall::DeleteClaim { claim, .. } => {
                 self.log("delete", "resourceclaims", None, &claim.name, json!({}));
                 self.store.remove(&claim);
                 self.controller.observe_claim_deleted(&claim.namespace, &claim.name);
