@@ -202,6 +202,34 @@ impl Quantity {
         quantity.0.trim().parse()
     }
 
+    /// Returns the text that an API server stores for the text of a quantity: the canonical form, unless the server's quick
+    /// check takes the text for canonical, which then stays as it is. White space around it goes.
+    ///
+    /// For example, `1.5` becomes `1500m` and `1.500` stays, `1000` becomes `1k` and `+5` stays.
+    ///
+    /// # Errors
+    /// The errors of [`Quantity::from_str`].
+    ///
+    /// # Complexity
+    /// Linear in the text.
+    ///
+    /// ```
+    /// use dra_attrs::Quantity;
+    /// let stored = |text| Quantity::stored_text(text).unwrap();
+    /// assert_eq!(["1.5", "1000", " 1024Ki ", "0.5Gi"].map(stored), ["1500m", "1k", "1Mi", "512Mi"]);
+    /// assert_eq!(["1.500", "+5", "007", "1E3", "+3Ki"].map(stored), ["1.500", "+5", "007", "1E3", "+3Ki"]);
+    /// ```
+    ///
+    /// Source: `ParseQuantity` of apimachinery, 1.37.
+    pub fn stored_text(text: &str) -> Result<String, QuantityError> {
+        let text = text.trim();
+        let quantity: Self = text.parse()?;
+        let literal = Literal::split(text);
+        let is_kept = literal
+            .is_some_and(|literal| Scale::of(literal.suffix).is_some_and(|scale| literal.passes_for_canonical(scale)));
+        Ok(if is_kept { text.to_owned() } else { quantity.to_string() })
+    }
+
     /// Returns the canonical form as the API's `Quantity`.
     #[must_use]
     pub fn to_kube(self) -> KubeQuantity {
@@ -265,6 +293,29 @@ impl<'a> Literal<'a> {
         let letters = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
         let digits = letters.strip_prefix(['-', '+']).unwrap_or(letters);
         digits.bytes().all(|c| c.is_ascii_digit()).then_some(Self { negative, whole, fraction, suffix })
+    }
+
+    /// Returns true if the server's quick check takes the text for canonical: a number of few digits whose last three, after the
+    /// point is moved to a power of a thousand, are not zeros; of binary ones a whole number that is no multiple of 8.
+    fn passes_for_canonical(&self, scale: Scale) -> bool {
+        let whole = self.whole.trim_start_matches('0');
+        let digits = whole.len().max(1) + self.fraction.len();
+        match scale {
+            Scale::Ten { power, .. } => {
+                let power = i64::try_from(self.fraction.len()).ok().and_then(|moved| power.checked_sub(moved));
+                let moved = format!("{whole}{}", self.fraction);
+                digits <= 18
+                    && power.is_some_and(|power| power >= -9 && power % 3 == 0)
+                    && !whole.is_empty()
+                    && !moved.ends_with("000")
+            }
+            Scale::Two { power } => {
+                // The digits that a power of two has at least.
+                let most = 14_usize.checked_sub(usize::try_from(power * 3 / 10).unwrap_or(usize::MAX));
+                let value: u64 = whole.parse().unwrap_or_default();
+                self.fraction.is_empty() && most.is_some_and(|most| digits <= most) && value % 8 != 0
+            }
+        }
     }
 
     fn value(&self, scale: Scale) -> Option<Quantity> {

@@ -118,6 +118,21 @@ impl Kind {
     }
 }
 
+/// Gated fields that a stored object has: they stay without their gate.
+#[derive(Debug, Default)]
+struct InUse {
+    /// Gates of which it has a field. The time of an allocation is no sign of its gate.
+    gates: BTreeSet<Gate>,
+    /// True if it has the time of its allocation.
+    has_time: bool,
+}
+
+impl InUse {
+    fn has(&self, place: &Place<Gate>) -> bool {
+        self.gates.contains(&place.rule) || (self.has_time && place.path == ALLOCATION_TIME)
+    }
+}
+
 /// An object as it is validated and stored, with the dropped fields.
 #[derive(Debug)]
 pub(super) struct Prepared<T> {
@@ -158,9 +173,8 @@ impl Preparation {
         let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped: Vec::new() } };
         let mut changed = false;
         let in_use = old.map(|old| Self::in_use(kind, old)).unwrap_or_default();
-        let is_dropped = |place: &Place<Gate>| {
-            kind.is_written(place.path) && self.drops(kind, place) && !in_use.contains(&place.rule)
-        };
+        let is_dropped =
+            |place: &Place<Gate>| kind.is_written(place.path) && self.drops(kind, place) && !in_use.has(place);
         let mut dropped = Vec::new();
         if let Some((object, root)) = kind.object_of_spec(&mut json) {
             changed |= stored::fill_in(object, self.now);
@@ -180,18 +194,20 @@ impl Preparation {
         Prepared { object, dropped: dropped.into_iter().map(|(_, field)| field).collect() }
     }
 
-    /// Returns the gates of which the stored object has a field. The time of an allocation is no sign of its gate.
-    fn in_use<T: Serialize>(kind: Kind, stored: &T) -> BTreeSet<Gate> {
-        let mut gates = BTreeSet::new();
-        let Ok(mut json) = serde_json::to_value(stored) else { return gates };
+    /// Returns the gated fields that the stored object has.
+    fn in_use<T: Serialize>(kind: Kind, stored: &T) -> InUse {
+        let mut in_use = InUse::default();
+        let Ok(mut json) = serde_json::to_value(stored) else { return in_use };
         if let Some((object, root)) = kind.object_of_spec(&mut json) {
             kind.gated().visit(object, &root, &mut |place, value, _| {
-                if place.is_set(value) && place.path != ALLOCATION_TIME {
-                    gates.insert(place.rule);
+                if place.is_set(value) && place.path == ALLOCATION_TIME {
+                    in_use.has_time = true;
+                } else if place.is_set(value) {
+                    in_use.gates.insert(place.rule);
                 }
             });
         }
-        gates
+        in_use
     }
 
     /// Returns the objects of a write without the fields that the release does not know.

@@ -79,9 +79,8 @@ fn amount(amount: &mut Value, now: Option<Timestamp>) -> bool {
 }
 
 fn optional_amount(amount: &mut Value, _: Option<Timestamp>) -> bool {
-    let canonical =
-        amount.as_str().and_then(|text| text.trim().parse::<Quantity>().ok()).map(|amount| amount.to_string());
-    canonical.is_some_and(|canonical| set(amount, json!(canonical)))
+    let stored = amount.as_str().and_then(|text| Quantity::stored_text(text).ok());
+    stored.is_some_and(|stored| set(amount, json!(stored)))
 }
 
 /// Sets a field of an object that is absent, or counts as absent.

@@ -262,6 +262,23 @@ fn fields_that_stay_in_a_status() {
     assert_eq!(dropped(Gate::DeviceBindingConditions), places);
 }
 
+/// Kubernetes 1.34 drops the time of a new allocation while binding conditions are off, and keeps that of a stored one.
+#[test]
+fn the_time_of_a_stored_allocation_stays() {
+    let timed = changed(&allocated(), json!({"/status/allocation/allocationTimestamp": "2026-11-01T00:00:00Z"}));
+    let gates = GateSet::all().without(Gate::DeviceBindingConditions);
+    for (profile, is_dropped) in [(Profile::V1_34, true), (Profile::V1_35, false), (Profile::V1_37, false)] {
+        let server = ApiServer::new(Component::new(profile, gates));
+        let time = "status.allocation.allocationTimestamp".to_owned();
+        let dropped = |old: Value| -> Vec<String> {
+            let admitted = update_status(server, old, timed.clone()).unwrap();
+            admitted.dropped.into_iter().map(|dropped| dropped.field).collect()
+        };
+        assert_eq!(dropped(claim()).contains(&time), is_dropped, "{profile:?}");
+        assert!(!dropped(timed.clone()).contains(&time), "{profile:?}");
+    }
+}
+
 #[test]
 fn an_empty_object_that_is_stored_is_in_use() {
     let server = without(Gate::ConsumableCapacity);
