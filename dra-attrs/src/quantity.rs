@@ -313,7 +313,7 @@ impl<'a> Literal<'a> {
                 // The digits that a power of two has at least.
                 let most = 14_usize.checked_sub(usize::try_from(power * 3 / 10).unwrap_or(usize::MAX));
                 let value: u64 = whole.parse().unwrap_or_default();
-                self.fraction.is_empty() && most.is_some_and(|most| digits <= most) && value % 8 != 0
+                self.fraction.is_empty() && most.is_some_and(|most| digits <= most) && !value.is_multiple_of(8)
             }
         }
     }
