@@ -59,6 +59,27 @@ impl Gated {
             .await;
     }
 
+    /// Boots the node.
+    async fn boot(&self, id: &str) {
+        let mut info = json!({"bootID": id});
+        for field in [
+            "architecture",
+            "containerRuntimeVersion",
+            "kernelVersion",
+            "kubeProxyVersion",
+            "kubeletVersion",
+            "machineID",
+            "operatingSystem",
+            "osImage",
+            "systemUUID",
+        ] {
+            info[field] = json!("");
+        }
+        let patch = Patch::Strategic(json!({"status": {"nodeInfo": info}}));
+        until("a boot", async || self.nodes.patch_status("node-1", &PatchParams::default(), &patch).await.is_ok())
+            .await;
+    }
+
     fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }
@@ -243,6 +264,7 @@ async fn a_run_that_is_killed_leaves_nothing_that_the_next_one_does_not_remove()
         let spec = gated.node().await?.spec.unwrap_or_default();
         Some(spec.taints.is_some_and(|taints| !taints.is_empty()))
     };
+    gated.boot("first").await;
     // Each run is killed at its first write, which is carried out or not, or some time after its start.
     let kills = std::env::var("AGENT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(4_u64);
     for kill in 0..kills {
@@ -261,7 +283,9 @@ async fn a_run_that_is_killed_leaves_nothing_that_the_next_one_does_not_remove()
             gated.set(GATE, "False").await;
         }
     }
+    // A gate that was met stays so until the node boots.
     gated.set(GATE, "False").await;
+    gated.boot("last").await;
     let _agent = gated.run(&[]);
     until("the taint", async || is_tainted().await == Some(true)).await;
     let patch = Patch::Merge(json!({"metadata": {"annotations": {ANNOTATION: "[]"}}}));
