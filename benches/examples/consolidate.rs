@@ -6,8 +6,9 @@
 //! `cargo run --release -p benches --example consolidate`
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, reason = "a program for developers")]
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use benches::processor_time::processor_time;
 use benches::random::Random;
 use dra_alloc::autoscaler::{ClusterSnapshot, ScaleSimulator};
 use dra_alloc::consolidation::MoveRules;
@@ -91,15 +92,6 @@ fn packing_bound(sizes: &[usize]) -> usize {
         large + middle.len() + small.saturating_sub(left).div_ceil(DEVICES)
     };
     (0..=DEVICES / 2).map(bound).max().unwrap()
-}
-
-/// Returns the processor time of the process so far.
-fn processor_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<i64> =
-        stat.rsplit(')').next().unwrap_or_default().split_whitespace().filter_map(|text| text.parse().ok()).collect();
-    // Ticks of user and system time, a hundred a second.
-    Duration::from_millis(fields.get(10..12).map_or(0, |ticks| ticks.iter().sum::<i64>().unsigned_abs() * 10))
 }
 
 fn main() {

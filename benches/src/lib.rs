@@ -14,5 +14,6 @@ pub mod case;
 pub mod day;
 pub mod dear_selectors;
 pub mod objects;
+pub mod processor_time;
 pub mod random;
 pub mod rows;
