@@ -121,19 +121,10 @@ impl KeptDevices for Holds {
         }
         for (claim, result) in counting.flat_map(|hold| &hold.results) {
             // An allocation that the allocator has built can be read.
-            let _ = after.assume(&named(claim), result);
+            let _ = after.assume(&claim.to_claim(), result);
         }
         Some(state.max_state(&after))
     }
-}
-
-/// Returns a claim with an identity and nothing else.
-fn named(claim: &ClaimId) -> ResourceClaim {
-    let mut named = ResourceClaim::default();
-    let metadata = &mut named.metadata;
-    (metadata.namespace, metadata.name) = (Some(claim.namespace.clone()), Some(claim.name.clone()));
-    metadata.uid = Some(claim.uid.clone());
-    named
 }
 
 /// Returns the claims whose users all go, and those of which the caller says so.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dra_device::claims::ClaimKey;
 use dra_device::internal::of_allocation;
 use k8s_openapi::api::core::v1::{NodeSelector, Pod};
-use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+use k8s_openapi::api::resource::v1::AllocationResult;
 
 use super::answer::{Superposed, Survivor, Way};
 use crate::autoscaler::claims_of;
@@ -41,7 +41,7 @@ impl Superposed {
             }
             for (claim, result) in &way.claims {
                 // An allocation that the allocator has built can be read.
-                let _ = used.assume(&named(claim), &survivor.of_the_cluster(result));
+                let _ = used.assume(&claim.to_claim(), &survivor.of_the_cluster(result));
             }
             used
         };
@@ -124,13 +124,4 @@ impl<'b> Beside<'b> {
         );
         required
     }
-}
-
-/// Returns a claim with an identity and nothing else.
-fn named(claim: &ClaimId) -> ResourceClaim {
-    let mut named = ResourceClaim::default();
-    let metadata = &mut named.metadata;
-    (metadata.namespace, metadata.name) = (Some(claim.namespace.clone()), Some(claim.name.clone()));
-    metadata.uid = Some(claim.uid.clone());
-    named
 }

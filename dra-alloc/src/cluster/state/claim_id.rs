@@ -43,6 +43,15 @@ impl ClaimId {
     pub(super) fn texts(&self) -> [&str; 3] {
         [&self.namespace, &self.name, &self.uid]
     }
+
+    /// Returns a claim with this identity and nothing else.
+    pub(crate) fn to_claim(&self) -> ResourceClaim {
+        let mut claim = ResourceClaim::default();
+        let metadata = &mut claim.metadata;
+        (metadata.namespace, metadata.name) = (Some(self.namespace.clone()), Some(self.name.clone()));
+        metadata.uid = Some(self.uid.clone());
+        claim
+    }
 }
 
 /// Returns namespace, name and UID of a claim; a text that is not set is empty.
