@@ -36,7 +36,8 @@ pub struct Survivor {
     pub price: u64,
     /// Ways in which it serves them, the widest first: none of them is part of another one.
     pub ways: Vec<Way>,
-    /// True if no other ways exist; false if there were more boxes of labels than are tried.
+    /// True if no other ways exist; false if there were more boxes of labels than are tried: then some ways are narrower than they
+    /// need to be.
     pub is_complete: bool,
     /// Values of all labels that the node may get.
     pub(super) offered: LabelValues,

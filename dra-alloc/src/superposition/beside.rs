@@ -77,10 +77,10 @@ impl KeptDevices for Beside<'_> {
 impl<'b> Beside<'b> {
     /// Returns the claims as pods see them that are asked about: those of other nodes are allocated.
     pub(super) fn claims_for(self, pods: &[&Pod], tracker: &ClaimTracker) -> ClaimTracker {
-        let named: BTreeSet<ClaimKey> = pods.iter().flat_map(|pod| claims_of(pod)).map(|named| named.claim).collect();
+        let named = named_by(pods);
         let mut seen = tracker.clone();
         for (claim, result) in self.0.iter().filter_map(|other| other.ways().next()).flat_map(|(_, way)| &way.claims) {
-            let key = ClaimKey { namespace: claim.namespace.clone(), name: claim.name.clone() };
+            let key = ClaimKey::new(&claim.namespace, &claim.name);
             let known = tracker.claim(&claim.namespace, &claim.name);
             if let Some(known) = known.filter(|_| named.contains(&key)) {
                 // An allocation that the allocator has built can be read.
@@ -95,7 +95,7 @@ impl<'b> Beside<'b> {
     where
         'b: 'r,
     {
-        let named: BTreeSet<ClaimKey> = pods.iter().flat_map(|pod| claims_of(pod)).map(|named| named.claim).collect();
+        let named = named_by(pods);
         let mut required = Vec::new();
         for claim in &named {
             let known = tracker.claim(&claim.namespace, &claim.name);
@@ -107,7 +107,7 @@ impl<'b> Beside<'b> {
         let mut of_others: BTreeMap<ClaimKey, Vec<Option<&NodeSelector>>> = BTreeMap::new();
         for (survivor, way) in self.0.iter().flat_map(|other| other.ways()) {
             for (claim, result) in &way.claims {
-                let key = ClaimKey { namespace: claim.namespace.clone(), name: claim.name.clone() };
+                let key = ClaimKey::new(&claim.namespace, &claim.name);
                 let nodes = of_others.entry(key).or_default();
                 match (survivor.has_own_device(result), &result.node_selector) {
                     (true, _) => nodes.push(None),
@@ -124,4 +124,9 @@ impl<'b> Beside<'b> {
         );
         required
     }
+}
+
+/// Returns the claims that pods name.
+fn named_by(pods: &[&Pod]) -> BTreeSet<ClaimKey> {
+    pods.iter().flat_map(|pod| claims_of(pod)).map(|named| named.claim).collect()
 }

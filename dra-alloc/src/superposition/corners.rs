@@ -88,6 +88,12 @@ impl Corners {
         LabelBox(self.axes.iter().map(|axis| (0..axis.classes.len()).collect()).collect())
     }
 
+    /// Returns the boxes of one corner each, in the order of the corners.
+    pub(super) fn singles(&self) -> std::vec::IntoIter<LabelBox> {
+        let single = |corner| LabelBox(self.classes_of(corner).map(|class| BTreeSet::from([class])).collect());
+        (0..self.nodes.len()).map(single).collect::<Vec<_>>().into_iter()
+    }
+
     /// Returns the corners of a box, in their order.
     pub(super) fn of(&self, label_box: &LabelBox) -> Vec<usize> {
         let is_in = |corner: &usize| {

@@ -21,7 +21,8 @@ use crate::cluster::inventory::{InventoryEvent, InventoryLayer};
 use crate::cluster::state::ClaimId;
 use crate::pods::{ClaimLookup, ClaimTracker, FitQuestion, KnownRefusals, Member, NodeCheck, PodIdentity};
 
-/// Largest number of boxes of labels that are tried for a shape.
+/// Largest number of boxes of labels that are tried for a shape, the widest first; then each kind of node is tried alone that none
+/// of the boxes found has, so that a "no" is one.
 const MOST_BOXES: usize = 1_000;
 
 /// One shape, with all that counts for its pods.
@@ -83,7 +84,7 @@ impl<'q, 'i> OneShape<'q, 'i> {
         let all = self.corners.all();
         let mut open = BTreeSet::from([(Reverse(all.len()), all)]);
         let (mut found, mut refused): (Vec<(LabelBox, Way)>, BTreeSet<Vec<bool>>) = (Vec::new(), BTreeSet::new());
-        let (mut last, mut left) = (None, MOST_BOXES);
+        let (mut last, mut left, mut is_complete) = (None, MOST_BOXES, true);
         while left > 0
             && let Some((_, labels)) = open.pop_first()
         {
@@ -98,6 +99,21 @@ impl<'q, 'i> OneShape<'q, 'i> {
                     open.extend(labels.narrower().map(|narrower| (Reverse(narrower.len()), narrower)));
                 }
             }
+            // No more than these are tried.
+            while open.len() > MOST_BOXES {
+                open.pop_last();
+                is_complete = false;
+            }
+        }
+        is_complete &= open.is_empty();
+        for single in self.corners.singles().filter(|_| !is_complete) {
+            if found.iter().any(|(wider, _)| single.is_within(wider)) {
+                continue;
+            }
+            match self.attempt(&single, &mut refused) {
+                Ok(way) => found.push((single, way)),
+                Err(reason) => last = reason.or(last),
+            }
         }
         if let Some(reason) = last.filter(|_| found.is_empty()) {
             return Err(reason);
@@ -108,7 +124,7 @@ impl<'q, 'i> OneShape<'q, 'i> {
             shape: position,
             price: shape.price(),
             ways: found.into_iter().map(|(_, way)| way).collect(),
-            is_complete: open.is_empty(),
+            is_complete,
             offered: shape.offered(),
             own_pools: pools.collect(),
         })

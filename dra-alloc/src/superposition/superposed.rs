@@ -70,7 +70,8 @@ impl ScaleSimulator<'_> {
     ///
     /// # Complexity
     /// For each shape linear in the slices and in the node selectors times kinds of nodes, and one filter call for each pod and box
-    /// of labels: one box if no narrowing is needed, at most 1,000, and up to 64 times as many where unknown values are matched.
+    /// of labels: one box if no narrowing is needed, at most 2,000, and up to 64 times as many where unknown values are matched.
+    /// Nodes in `beside` add a copy of the devices in use for each of their ways to each call.
     pub fn superposed<'i>(
         &self,
         inventory: impl Into<InventoryLayer<'i>>,

@@ -141,6 +141,27 @@ fn an_allocated_claim_keeps_to_its_node() {
     assert_eq!(lost(&node, 0).to_string(), "claim ns/p is allocated for other nodes");
 }
 
+/// Twelve racks make 4,095 boxes, more than are tried.
+#[test]
+fn each_kind_of_node_is_tried_where_boxes_are_too_many() {
+    const RACKS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let own = |racks: &[&'static str]| {
+        let slices = RACKS.iter().map(|rack| {
+            let devices = plain(if racks.contains(rack) { &["d"] } else { &[] });
+            slice(rack, &devices, &super::world::nodes_with(&[("rack", &[rack])]))
+        });
+        World { slices: slices.collect(), ..World::default() }.pod("p", 1)
+    };
+    let shapes = [shape("one", &[], &[]).label("rack", &RACKS)];
+    for racks in [&RACKS[4..5], &RACKS[..]] {
+        let node = own(racks).ask(&shapes, &[], &["p"]);
+        let ways: Vec<&str> = node.survivors[0].ways.iter().map(|way| &**way.labels["rack"].first().unwrap()).collect();
+        assert_eq!(ways, racks);
+        assert!(!node.survivors[0].is_complete);
+    }
+    lost(&own(&[]).ask(&shapes, &[], &["p"]), 0);
+}
+
 #[test]
 fn labels_without_values_and_with_too_many_are_told() {
     let world = World::default().zonal("pa", &["d"], &["a"]).pod("p", 1);
