@@ -95,19 +95,25 @@ impl Bounds {
         let sets: Vec<(usize, DeviceSet)> = counted.map(|domain| (domain.demand.total, domain.union())).collect();
         let all = sets.iter().fold(0_usize, |sum, (total, _)| sum.saturating_add(*total));
         sets.iter().any(|(_, set)| {
-            let places = self.places(query, set);
+            let places = self.places(query, set, all);
             places < all && total_inside(&sets, set) > places
         })
     }
 
-    /// Returns an upper bound of the number of requests that the devices of a set can serve.
-    fn places(&self, query: Query<'_, '_, '_>, set: &DeviceSet) -> usize {
+    /// Returns an upper bound of the number of requests that the devices of a set can serve, or any number from `enough` on.
+    fn places(&self, query: Query<'_, '_, '_>, set: &DeviceSet, enough: usize) -> usize {
         if !set.intersects(&query.domains.shareable) {
             return set.len();
         }
         let shareable = set.and(&query.domains.shareable);
-        let shares = shareable.iter().map(|device| self.shares_left(query, device));
-        shares.fold(set.without(&shareable).len(), usize::saturating_add)
+        let mut places = set.without(&shareable).len();
+        for device in shareable.iter() {
+            if places >= enough {
+                break;
+            }
+            places = places.saturating_add(self.shares_left(query, device));
+        }
+        places
     }
 
     /// Returns an upper bound of the number of further shares of a device.
@@ -189,6 +195,14 @@ impl Bounds {
         });
         if !has_each || !query.rules.has(PruningRule::Pigeonhole) {
             return has_each;
+        }
+        let all = bound.iter().map(|domain| domain.demand.total).fold(0, usize::saturating_add);
+        let is_ample = |domain: &&FreeDomain<'_>| {
+            let mut options = domain.demand.options.iter().zip(&domain.free);
+            options.any(|(want, free)| holders(want).is_some_and(|holders| holders.common(free) >= all))
+        };
+        if query.domains.shareable.is_empty() && bound.iter().all(is_ample) {
+            return true;
         }
         let narrowed: Vec<FreeDomain<'_>> = bound
             .iter()
@@ -357,7 +371,7 @@ fn too_few_values(query: Query<'_, '_, '_>, at: At, bound: &[&FreeDomain<'_>]) -
     let (mut needs, mut needed, mut unchecked) = (Vec::new(), 0_usize, 0_usize);
     for domain in bound {
         let mut is_possible = false;
-        let (mut sizes, mut values) = (Vec::new(), Vec::new());
+        let (mut single, mut sizes, mut values) = (0_usize, Vec::new(), Vec::new());
         for (want, free) in domain.demand.options.iter().zip(&domain.free) {
             let column = &query.domains.columns[column(query.table, want, at.1)];
             let mut devices = free.clone();
@@ -372,14 +386,19 @@ fn too_few_values(query: Query<'_, '_, '_>, at: At, bound: &[&FreeDomain<'_>]) -
             values.extend(
                 column.holders.iter().filter(|(_, holders)| holders.intersects(&devices)).map(|(value, _)| *value),
             );
-            sizes.extend(devices.iter().map(|device| column.sizes[device]).filter(|size| *size > 0));
+            single = single.saturating_add(devices.common(&column.single));
+            if single < domain.demand.total {
+                sizes.extend(devices.and(&column.listed).iter().map(|device| column.sizes[device]));
+            }
         }
         if !is_possible {
             return true;
         }
         values.sort_unstable();
         values.dedup();
-        needed = needed.saturating_add(smallest(sizes, domain.demand.total));
+        // Devices with one value are the smallest.
+        let of_lists = domain.demand.total.saturating_sub(single);
+        needed = needed.saturating_add(single.min(domain.demand.total)).saturating_add(smallest(sizes, of_lists));
         needs.push((domain.demand.total, values));
     }
     let total = needs.iter().map(|(total, _)| *total).fold(0, usize::saturating_add);

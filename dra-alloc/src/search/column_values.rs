@@ -20,6 +20,8 @@ pub(crate) struct ColumnValues<'s> {
     pub(crate) lacking: DeviceSet,
     /// Devices on which the expression of a derived attribute fails.
     pub(crate) failing: DeviceSet,
+    /// Devices with one value.
+    pub(crate) single: DeviceSet,
     /// Devices with several values.
     pub(crate) listed: DeviceSet,
 }
@@ -35,6 +37,7 @@ impl<'s> ColumnValues<'s> {
             unseen: none(),
             lacking: none(),
             failing: none(),
+            single: none(),
             listed: none(),
         };
         for device in devices.iter() {
@@ -56,8 +59,10 @@ impl<'s> ColumnValues<'s> {
             self.holders.entry(*value).or_insert_with(|| DeviceSet::new(end)).insert(device);
         }
         self.sizes[device] = values.values().len();
-        if values.values().len() > 1 {
-            self.listed.insert(device);
+        match values.values().len() {
+            0 => {}
+            1 => self.single.insert(device),
+            _ => self.listed.insert(device),
         }
     }
 }

@@ -52,8 +52,8 @@ struct Ahead {
     own: Vec<Demand>,
     /// True if the demands ahead of the next claim are ahead of the place, too.
     goes_on: bool,
-    /// Number of all demands ahead.
-    len: usize,
+    /// Number of the options of all demands ahead.
+    options: usize,
 }
 
 impl Demands {
@@ -64,9 +64,9 @@ impl Demands {
         std::iter::successors(first, next).flat_map(|(_, ahead)| &ahead.own)
     }
 
-    /// Returns the number of demands from a place on.
-    pub(crate) fn len(&self, place: Place) -> usize {
-        self.ahead(place).map_or(0, |ahead| ahead.len)
+    /// Returns the number of the options of all demands from a place on.
+    pub(crate) fn options(&self, place: Place) -> usize {
+        self.ahead(place).map_or(0, |ahead| ahead.options)
     }
 
     fn ahead(&self, (claim, request): Place) -> Option<&Ahead> {
@@ -102,7 +102,7 @@ pub(crate) fn demands(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'
     let mut later = 0;
     let mut demands = Vec::new();
     for (claim, object) in table.plan.claims.enumerate().rev() {
-        let mut ahead = Ahead { own: Vec::new(), goes_on: true, len: later };
+        let mut ahead = Ahead { own: Vec::new(), goes_on: true, options: later };
         let mut of_claim = vec![ahead.clone()];
         for request in object.requests.iter().rev() {
             let of = |alternative: AlternativeIx| &risks[alternative];
@@ -114,7 +114,7 @@ pub(crate) fn demands(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'
             }
             of_claim.push(ahead.clone());
         }
-        later = ahead.len;
+        later = ahead.options;
         of_claim.reverse();
         demands.push(of_claim.into_iter().collect());
     }
@@ -159,8 +159,8 @@ fn add(ahead: &mut Ahead, table: &Table<'_>, domains: &Domains<'_>, demand: Dema
     if let Some(other) = ahead.own.iter_mut().find(is_same) {
         other.total = other.total.saturating_add(demand.total);
     } else {
+        ahead.options = ahead.options.saturating_add(demand.options.len().max(1));
         ahead.own.insert(0, demand);
-        ahead.len = ahead.len.saturating_add(1);
     }
 }
 

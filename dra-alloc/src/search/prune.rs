@@ -201,8 +201,9 @@ impl<'t, 's> Prune<'t, 's> {
     pub(crate) fn cost(&self, (claim, request): Place) -> usize {
         let devices = usize::from(self.domains.devices.end);
         let values: usize = self.domains.columns.iter().map(|column| column.holders.len()).sum();
-        let demands = self.demands.len((claim, next(request))) + 1;
-        devices / 16 + values / 4 + demands * (devices / 512 + 1)
+        let options = self.demands.options((claim, next(request))) + 1;
+        // Each value is looked at for each option.
+        devices / 16 + values * options.max(4) / 16 + options * (devices / 512 + 1)
     }
 
     /// Removes a device that was tried, and those that can be exchanged with it.
