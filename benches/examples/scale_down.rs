@@ -2,7 +2,7 @@
 //!
 //! Each node has eight devices, of which two are in use, one by a pod.
 //!
-//! `cargo run --release -p benches --example scale_down`
+//! `cargo run --release -p benches --example scale_down [NODES...]`
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers")]
 
 use dra_alloc::autoscaler::{ClusterSnapshot, ScaleSimulator};
@@ -15,6 +15,7 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, from_value, json};
 
+/// Numbers of nodes, unless others are given.
 const SIZES: [usize; 3] = [100, 200, 400];
 const DEVICES: usize = 8;
 const USED: usize = 2;
@@ -67,7 +68,8 @@ fn main() {
     let class: DeviceClass =
         read(json!({"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}));
     let (classes, selectors) = (Classes::new([class]), SelectorCache::default());
-    for count in SIZES {
+    let given: Vec<usize> = std::env::args().skip(1).map(|text| text.parse().unwrap()).collect();
+    for count in if given.is_empty() { SIZES.to_vec() } else { given } {
         let names: Vec<String> = (0..count).map(node_name).collect();
         let nodes: Vec<Node> = names.iter().map(|name| read(json!({"metadata": {"name": name}}))).collect();
         let places = || names.iter().flat_map(|node| (0..USED).map(move |device| (node.as_str(), device)));

@@ -43,7 +43,6 @@ pub(crate) struct Mover<'e> {
 }
 
 /// A pod on its new node.
-#[derive(Clone)]
 struct Moved<'e> {
     mover: Mover<'e>,
     /// Devices that it has there and had not before, for explanations.
@@ -66,7 +65,6 @@ pub(crate) struct Emptying<'e, 'i> {
 }
 
 /// Places that were found so far, which a trial changes and takes back.
-#[derive(Clone)]
 struct Plan<'e> {
     rehearsal: Rehearsal,
     /// Pods that were put on each node.
@@ -77,6 +75,23 @@ struct Plan<'e> {
     open: BTreeSet<(usize, usize)>,
     /// True if a pod that came has devices that several nodes see.
     is_spread: bool,
+    /// Changes of the trial, in their order.
+    changes: Vec<Change<'e>>,
+}
+
+/// Change of a plan, as a trial takes it back.
+enum Change<'e> {
+    /// A node goes.
+    Gone {
+        node: usize,
+        was_open: bool,
+        /// Pods that were put on it.
+        moved: Vec<Moved<'e>>,
+    },
+    /// A pod came to a node.
+    Came { node: usize },
+    /// A node has fewer free devices than before.
+    Taken { node: usize, before: usize },
 }
 
 impl<'e, 'i> Emptying<'e, 'i> {
@@ -96,7 +111,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
         let open = nodes.iter().zip(&free).enumerate().filter(|(_, (node, _))| takes_pods(node));
         let open = open.map(|(index, (_, free))| (*free, index)).collect();
         let rehearsal = Rehearsal::new(tracker.clone());
-        let plan = Plan { rehearsal, moved: BTreeMap::new(), free, open, is_spread: false };
+        let plan = Plan { rehearsal, moved: BTreeMap::new(), free, open, is_spread: false, changes: Vec::new() };
         let (known, gone) = (KnownRefusals::new(nodes.len()), BTreeSet::new());
         let index_of = nodes.iter().enumerate().map(|(index, node)| (name_of(node), index)).collect();
         Self { simulator, snapshot, layer, nodes, index_of, order, known, gone, before: tracker.clone(), plan }
@@ -114,16 +129,17 @@ impl<'e, 'i> Emptying<'e, 'i> {
         let Some(index) = found else {
             return Err(Box::new(RemovalError::NodeNotFound { node: node.to_owned() }));
         };
-        let (before, mark) = (self.plan.clone(), self.layer.mark());
+        let (rehearsal, mark) = (self.plan.rehearsal.clone(), self.layer.mark());
+        self.plan.changes.clear();
         self.known.mark();
         self.gone.insert(index);
         let emptied = self.leave(index).and_then(|movers| self.find_places(movers));
         if emptied.is_err() {
             self.gone.remove(&index);
             self.layer.undo_to(mark);
-            let plan = std::mem::replace(&mut self.plan, before);
-            let number = |plan: &Plan<'_>, node| plan.moved.get(&node).map(Vec::len);
-            self.known.forget_latest(|node| plan.is_spread || number(&plan, node) != number(&self.plan, node));
+            self.plan.rehearsal = rehearsal;
+            let (touched, is_spread) = (self.plan.undo(), self.plan.is_spread);
+            self.known.forget_latest(|node| is_spread || touched.contains(&node));
         }
         emptied
     }
@@ -134,10 +150,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
         let Some(node) = self.nodes.get(index).copied() else { return Ok(Vec::new()) };
         let own = self.snapshot.pods_on(name_of(node)).unwrap_or_default().iter();
         let mut movers: Vec<Mover<'_>> = own.map(|pod| Mover { from: name_of(node), pod }).collect();
-        movers.extend(self.plan.moved.remove(&index).into_iter().flatten().map(|moved| moved.mover));
-        if let Some(free) = self.plan.free.get(index) {
-            self.plan.open.remove(&(*free, index));
-        }
+        movers.extend(self.plan.let_go(index));
         let pods: Vec<&Pod> = movers.iter().map(|mover| mover.pod).collect();
         if self.order == NodeOrder::Fullest {
             let tracker = &self.plan.rehearsal.tracker;
@@ -147,8 +160,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
         self.plan.rehearsal.leave(&pods)?;
         let tracker = &self.plan.rehearsal.tracker;
         let remaining = self.nodes.iter().enumerate().filter(|(index, _)| !self.gone.contains(index));
-        let remaining: Vec<&Node> = remaining.map(|(_, node)| *node).collect();
-        check_stranded(tracker, self.snapshot.waiting(), &remaining, &[node])?;
+        check_stranded(tracker, self.snapshot.waiting(), remaining.map(|(_, node)| *node), &[node])?;
         delete_slices(&mut self.layer, &BTreeSet::from([name_of(node)]), tracker.state())?;
         if held.iter().any(|device| self.layer.device(device).is_some()) {
             self.known.clear();
@@ -172,8 +184,8 @@ impl<'e, 'i> Emptying<'e, 'i> {
             Vec::new()
         };
         simulator.search(layer, nodes, |search| {
+            let mut among = plan.open_nodes();
             for mover in movers {
-                let among: Vec<usize> = plan.open.iter().map(|(_, index)| *index).collect();
                 let group = simulator.group_of(mover.pod);
                 let member = Member { pod: mover.pod, group, placed: &placed, gone: &[], among: Some(&among) };
                 let arrival = plan.rehearsal.come(search, &member, known).map_err(|reason| {
@@ -186,9 +198,10 @@ impl<'e, 'i> Emptying<'e, 'i> {
                 plan.is_spread |= results.clone().any(|result| !is_of(result, &arrival.placement.node));
                 if *order == NodeOrder::Fullest {
                     plan.take(index, results.map(|result| of_allocation(result).len()).sum());
+                    among = plan.open_nodes();
                 }
                 let holding = new_holding(before, &plan.rehearsal.tracker, mover.pod, &arrival.placement.node);
-                plan.moved.entry(index).or_default().push(Moved { mover, holding });
+                plan.put(index, Moved { mover, holding });
                 if simulator.is_checked() {
                     placed.push(arrival.placement);
                 }
@@ -198,21 +211,75 @@ impl<'e, 'i> Emptying<'e, 'i> {
     }
 }
 
-impl Plan<'_> {
+impl<'e> Plan<'e> {
+    /// Returns the nodes that may take a pod, in the order in which they are tried.
+    fn open_nodes(&self) -> Vec<usize> {
+        self.open.iter().map(|(_, index)| *index).collect()
+    }
+
+    /// Lets a node go. Returns the pods that were put on it.
+    fn let_go(&mut self, node: usize) -> Vec<Mover<'e>> {
+        let was_open = self.free.get(node).is_some_and(|free| self.open.remove(&(*free, node)));
+        let moved = self.moved.remove(&node).unwrap_or_default();
+        let movers = moved.iter().map(|moved| moved.mover).collect();
+        self.changes.push(Change::Gone { node, was_open, moved });
+        movers
+    }
+
+    /// Puts a pod on a node.
+    fn put(&mut self, node: usize, moved: Moved<'e>) {
+        self.moved.entry(node).or_default().push(moved);
+        self.changes.push(Change::Came { node });
+    }
+
+    /// Takes the changes of the trial back. Returns the nodes that pods came to or left.
+    fn undo(&mut self) -> BTreeSet<usize> {
+        let mut touched = BTreeSet::new();
+        while let Some(change) = self.changes.pop() {
+            match change {
+                Change::Gone { node, was_open, moved } => {
+                    if let Some(free) = self.free.get(node).filter(|_| was_open) {
+                        self.open.insert((*free, node));
+                    }
+                    if !moved.is_empty() {
+                        self.moved.insert(node, moved);
+                    }
+                    touched.insert(node);
+                }
+                Change::Came { node } => {
+                    let pods = self.moved.get_mut(&node);
+                    if pods.is_some_and(|pods| pods.pop().is_some() && pods.is_empty()) {
+                        self.moved.remove(&node);
+                    }
+                    touched.insert(node);
+                }
+                Change::Taken { node, before } => self.set_free(node, before),
+            }
+        }
+        touched
+    }
+
     /// Adds the devices of the pods that were placed before to the explanation of a refusal.
     fn with_holdings(&self, reason: PlacementError) -> PlacementError {
         let PlacementError::Unschedulable(MemberError::NoNode(mut explanation)) = reason else { return reason };
-        let holdings = self.moved.values().flatten().filter_map(|moved| moved.holding.as_deref());
-        explanation.set_holdings(holdings.cloned().collect());
+        let holdings = self.moved.values().flatten().filter_map(|moved| moved.holding.as_ref());
+        explanation.set_holdings(holdings.map(Arc::clone).collect());
         PlacementError::Unschedulable(MemberError::NoNode(explanation))
     }
 
     /// Takes devices of a node.
     fn take(&mut self, node: usize, devices: usize) {
+        let Some(before) = self.free.get(node).copied() else { return };
+        self.set_free(node, before.saturating_sub(devices));
+        self.changes.push(Change::Taken { node, before });
+    }
+
+    /// Sets the number of free devices of a node that may take pods.
+    fn set_free(&mut self, node: usize, number: usize) {
         let Some(free) = self.free.get_mut(node) else { return };
         self.open.remove(&(*free, node));
-        *free = free.saturating_sub(devices);
-        self.open.insert((*free, node));
+        *free = number;
+        self.open.insert((number, node));
     }
 }
 

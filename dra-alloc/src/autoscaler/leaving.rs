@@ -15,10 +15,10 @@ use crate::cluster::state::AllocatedState;
 use crate::pods::{ClaimLookup, ClaimTracker};
 
 /// Checks that no claim of a waiting pod and none in flight is allocated for nodes that go and for none that stays.
-pub(crate) fn check_stranded(
+pub(crate) fn check_stranded<'n>(
     tracker: &ClaimTracker,
     waiting: &[&Pod],
-    remaining: &[&Node],
+    remaining: impl Iterator<Item = &'n Node> + Clone,
     gone: &[&Node],
 ) -> Result<(), Box<RemovalError>> {
     let waiting = waiting.iter().filter(|pod| !ends_with_its_node(pod)).flat_map(|pod| claims_of(pod));
@@ -28,8 +28,7 @@ pub(crate) fn check_stranded(
         let selector = allocation.node_selector.as_ref();
         let is_usable =
             |node: &Node| selector.is_none_or(|selector| node_selector_matches(selector, node).unwrap_or(false));
-        let is_among = |nodes: &[&Node]| nodes.iter().any(|node| is_usable(node));
-        if is_among(gone) && !is_among(remaining) {
+        if gone.iter().any(|node| is_usable(node)) && !remaining.clone().any(is_usable) {
             let claim = ClaimKey::from_metadata(&claim.metadata);
             return Err(Box::new(RemovalError::ClaimStranded { claim }));
         }

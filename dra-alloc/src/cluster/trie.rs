@@ -3,6 +3,8 @@
 //! A table that shares nothing is changed in place. The nodes of the tree are numbered by four bits of the hash a level;
 //! entries of equal hashes share the deepest leaf. The order of entries depends on hashes and on history, so that
 //! callers sort what they show.
+//!
+//! A leaf is copied with its values: those that are dear to copy are in an `Arc`.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -26,16 +28,16 @@ pub(crate) struct Trie<T> {
     len: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Node<T> {
     Leaf(Vec<Entry<T>>),
     Branch([Option<Arc<Self>>; WIDTH]),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry<T> {
     hash: u64,
-    value: Arc<T>,
+    value: T,
 }
 
 /// Hashes a key with a fixed seed, so that equal input takes equal time.
@@ -55,21 +57,6 @@ impl<T> Clone for Trie<T> {
     }
 }
 
-impl<T> Clone for Node<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Leaf(entries) => Self::Leaf(entries.clone()),
-            Self::Branch(children) => Self::Branch(children.clone()),
-        }
-    }
-}
-
-impl<T> Clone for Entry<T> {
-    fn clone(&self) -> Self {
-        Self { hash: self.hash, value: Arc::clone(&self.value) }
-    }
-}
-
 impl<T> Trie<T> {
     pub(crate) const fn len(&self) -> usize {
         self.len
@@ -84,7 +71,7 @@ impl<T> Trie<T> {
         let (mut node, mut level) = (self.root.as_deref()?, 0);
         loop {
             match node {
-                Node::Leaf(entries) => return entries.iter().find(|entry| entry.is(hash, &is_it)).map(|it| &*it.value),
+                Node::Leaf(entries) => return entries.iter().find(|entry| entry.is(hash, &is_it)).map(|it| &it.value),
                 Node::Branch(children) => node = children.get(slot(hash, level))?.as_deref()?,
             }
             level += 1;
@@ -93,12 +80,61 @@ impl<T> Trie<T> {
 
     /// Returns all values, in no order that a caller may rely on.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        entries(self.root.as_deref()).map(|entry| &*entry.value)
+        entries(self.root.as_deref()).map(|entry| &entry.value)
+    }
+}
+
+impl<T: Clone> Trie<T> {
+    /// Removes the first value with a hash that `is_it` accepts, and returns it.
+    pub(crate) fn remove(&mut self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        // A search first, so that nothing is copied when there is nothing to remove.
+        self.find(hash, &is_it)?;
+        let removed = remove(self.root.as_mut()?, 0, hash, &is_it);
+        debug_assert!(removed.is_some(), "a value that was found is removed");
+        self.len -= usize::from(removed.is_some());
+        if self.len == 0 {
+            self.root = None;
+        }
+        removed
     }
 
+    /// Adds a value without looking for one with the same key.
+    pub(crate) fn insert(&mut self, hash: u64, value: T) {
+        let entries = leaf(self.root.get_or_insert_with(empty), hash, |_| false);
+        entries.push(Entry { hash, value });
+        self.len += 1;
+    }
+
+    /// Returns the first value with a hash that `is_it` accepts, to be changed.
+    pub(crate) fn find_mut(&mut self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
+        // A search first, so that nothing is copied when there is nothing to change.
+        self.find(hash, &is_it)?;
+        let entries = leaf(self.root.as_mut()?, hash, &is_it);
+        let found = entries.iter_mut().find(|entry| entry.is(hash, &is_it))?;
+        Some(&mut found.value)
+    }
+
+    /// Returns the first value with a hash that `is_it` accepts, to be changed; adds one if there is none.
+    pub(crate) fn entry(&mut self, hash: u64, is_it: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
+        let entries = leaf(self.root.get_or_insert_with(empty), hash, &is_it);
+        let known = entries.iter().position(|entry| entry.is(hash, &is_it));
+        let position = known.unwrap_or_else(|| {
+            entries.push(Entry { hash, value: make() });
+            self.len += 1;
+            entries.len() - 1
+        });
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "the position was found in this list, or is that of its last entry"
+        )]
+        &mut entries[position].value
+    }
+}
+
+impl<V> Trie<Arc<V>> {
     /// Returns the values that only one of two tables has, with those that were changed in one of them, each with its hash. What
     /// the tables share is not looked at.
-    pub(crate) fn differences<'t>(&'t self, other: &'t Self) -> Vec<(u64, &'t T)> {
+    pub(crate) fn differences<'t>(&'t self, other: &'t Self) -> Vec<(u64, &'t V)> {
         let mut found = Vec::new();
         let mut rest = vec![(self.root.as_ref(), other.root.as_ref())];
         while let Some((left, right)) = rest.pop() {
@@ -114,53 +150,6 @@ impl<T> Trie<T> {
             }
         }
         found
-    }
-
-    /// Removes the first value with a hash that `is_it` accepts, and returns it.
-    pub(crate) fn remove(&mut self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<Arc<T>> {
-        // A search first, so that nothing is copied when there is nothing to remove.
-        self.find(hash, &is_it)?;
-        let removed = remove(self.root.as_mut()?, 0, hash, &is_it);
-        debug_assert!(removed.is_some(), "a value that was found is removed");
-        self.len -= usize::from(removed.is_some());
-        if self.len == 0 {
-            self.root = None;
-        }
-        removed
-    }
-
-    /// Adds a value without looking for one with the same key.
-    pub(crate) fn insert(&mut self, hash: u64, value: T) {
-        let entries = leaf(self.root.get_or_insert_with(empty), hash, |_| false);
-        entries.push(Entry { hash, value: Arc::new(value) });
-        self.len += 1;
-    }
-}
-
-impl<T: Clone> Trie<T> {
-    /// Returns the first value with a hash that `is_it` accepts, to be changed.
-    pub(crate) fn find_mut(&mut self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
-        // A search first, so that nothing is copied when there is nothing to change.
-        self.find(hash, &is_it)?;
-        let entries = leaf(self.root.as_mut()?, hash, &is_it);
-        let found = entries.iter_mut().find(|entry| entry.is(hash, &is_it))?;
-        Some(Arc::make_mut(&mut found.value))
-    }
-
-    /// Returns the first value with a hash that `is_it` accepts, to be changed; adds one if there is none.
-    pub(crate) fn entry(&mut self, hash: u64, is_it: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
-        let entries = leaf(self.root.get_or_insert_with(empty), hash, &is_it);
-        let known = entries.iter().position(|entry| entry.is(hash, &is_it));
-        let position = known.unwrap_or_else(|| {
-            entries.push(Entry { hash, value: Arc::new(make()) });
-            self.len += 1;
-            entries.len() - 1
-        });
-        #[expect(
-            clippy::indexing_slicing,
-            reason = "the position was found in this list, or is that of its last entry"
-        )]
-        Arc::make_mut(&mut entries[position].value)
     }
 }
 
@@ -179,8 +168,11 @@ fn entries<T>(root: Option<&Node<T>>) -> impl Iterator<Item = &Entry<T>> {
 }
 
 /// Returns the entries of a subtree whose very values another subtree does not have. One of the two is a leaf.
-fn only_in<'t, T>(one: Option<&'t Node<T>>, other: Option<&'t Node<T>>) -> impl Iterator<Item = (u64, &'t T)> {
-    let is_in = move |entry: &&Entry<T>| entries(other).any(|known| Arc::ptr_eq(&known.value, &entry.value));
+fn only_in<'t, V>(
+    one: Option<&'t Node<Arc<V>>>,
+    other: Option<&'t Node<Arc<V>>>,
+) -> impl Iterator<Item = (u64, &'t V)> {
+    let is_in = move |entry: &&Entry<Arc<V>>| entries(other).any(|known| Arc::ptr_eq(&known.value, &entry.value));
     entries(one).filter(move |entry| !is_in(entry)).map(|entry| (entry.hash, &*entry.value))
 }
 
@@ -204,7 +196,7 @@ fn slot(hash: u64, level: u32) -> usize {
 /// value.
 #[expect(clippy::indexing_slicing, reason = "a slot is below the number of children")]
 #[expect(clippy::needless_pass_by_ref_mut, reason = "the path to the leaf is changed")]
-fn leaf<T>(root: &mut Arc<Node<T>>, hash: u64, is_it: impl Fn(&T) -> bool) -> &mut Vec<Entry<T>> {
+fn leaf<T: Clone>(root: &mut Arc<Node<T>>, hash: u64, is_it: impl Fn(&T) -> bool) -> &mut Vec<Entry<T>> {
     let (mut node, mut level) = (root, 0);
     loop {
         let here = Arc::make_mut(node);
@@ -234,7 +226,7 @@ fn split<T>(entries: Vec<Entry<T>>, level: u32) -> Node<T> {
 
 /// Removes a value from a subtree. Branches without children become leaves. The depth of the recursion is at most
 /// [`LEVELS`].
-fn remove<T>(node: &mut Arc<Node<T>>, level: u32, hash: u64, is_it: &impl Fn(&T) -> bool) -> Option<Arc<T>> {
+fn remove<T: Clone>(node: &mut Arc<Node<T>>, level: u32, hash: u64, is_it: &impl Fn(&T) -> bool) -> Option<T> {
     let here = Arc::make_mut(node);
     match here {
         Node::Leaf(entries) => {

@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use dra_attrs::GateName;
 use dra_device::DeviceId;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::extended_requests::ExtendedResourceError;
 use super::filter::{FilterVerdict, NodeFilterError};
@@ -42,7 +43,8 @@ pub struct PodExplanation {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gates_off: BTreeMap<GateName, usize>,
     /// Devices that other pods of the gang, or of the question, have in flight.
-    pub holdings: Vec<GangHolding>,
+    #[serde(serialize_with = "each_holding")]
+    pub holdings: Vec<Arc<GangHolding>>,
     /// Extended resources and containers, by the request of the pod's claim for them (KEP-5004).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub extended_requests: BTreeMap<String, String>,
@@ -83,6 +85,10 @@ pub struct GangHolding {
     pub node: String,
     /// The devices.
     pub devices: Vec<DeviceId>,
+}
+
+fn each_holding<S: Serializer>(holdings: &[Arc<GangHolding>], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(holdings.iter().map(|holding| &**holding))
 }
 
 impl PodExplanation {
@@ -235,7 +241,7 @@ impl PodExplanation {
         self.suggestions.iter_mut().find(|known| known.change == *change || known.change.to_string() == text)
     }
 
-    pub(crate) fn set_holdings(&mut self, holdings: Vec<GangHolding>) {
+    pub(crate) fn set_holdings(&mut self, holdings: Vec<Arc<GangHolding>>) {
         self.holdings = holdings;
     }
 

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use dra_attrs::Index;
 use dra_device::DeviceId;
@@ -308,18 +309,16 @@ fn take_back(placed: &mut Vec<GangPlacement>, tracker: &mut ClaimTracker) {
 }
 
 /// Returns the devices that the placed pods have in flight.
-fn holdings(placed: &[GangPlacement]) -> Vec<GangHolding> {
+fn holdings(placed: &[GangPlacement]) -> Vec<Arc<GangHolding>> {
     let of_pod = |placement: &GangPlacement| {
         let cycle = placement.cycle.as_ref()?;
         let chosen = cycle.claims().iter().filter_map(|claim| claim.chosen());
         let results = chosen.flat_map(of_allocation);
         let devices: Vec<_> =
             results.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device)).collect();
-        (!devices.is_empty()).then(|| GangHolding {
-            pod: placement.pod.name.clone(),
-            node: placement.node.clone(),
-            devices,
-        })
+        let (pod, node) = (&placement.pod.name, &placement.node);
+        let holding = GangHolding { pod: pod.clone(), node: node.clone(), devices };
+        (!holding.devices.is_empty()).then(|| Arc::new(holding))
     };
     placed.iter().filter_map(of_pod).collect()
 }

@@ -187,11 +187,8 @@ impl ClaimTracker {
     fn remove(&mut self, claim: &ClaimId, ended: Option<Arc<ResourceClaim>>) -> ClaimDeletion {
         let names = [claim.namespace.as_str(), &claim.name];
         let uid = self.tracked(names).map(|known| uid_of(known) == claim.uid);
-        let gone = if uid == Some(true) {
-            self.claims.remove(hash(names), |known| names_of(known) == names).map(|gone| Arc::clone(&*gone))
-        } else {
-            None
-        };
+        let gone =
+            if uid == Some(true) { self.claims.remove(hash(names), |known| names_of(known) == names) } else { None };
         if let Some(gone) = &gone {
             self.index(Some(gone), None);
         }

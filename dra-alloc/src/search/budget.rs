@@ -23,7 +23,7 @@ const WORK_PER_QUESTION: u64 = 16;
 
 /// Limit on the work of one call: work on each node, work of the whole call, and a function that can stop the search.
 ///
-/// A unit of work takes 0.1 to 0.3 microseconds. These are one unit:
+/// A unit of work takes 0.1 to 0.4 microseconds. These are one unit:
 ///
 /// - one look at a device, taken or free, for one request: a walk over 10,000 devices is work of 10,000;
 /// - one decision of the search; or, when the search looks ahead, the examination of some dozens of devices or values at once;

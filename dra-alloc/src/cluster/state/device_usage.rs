@@ -32,14 +32,14 @@ pub struct DeviceUsage {
     pub(super) name: Arc<str>,
     /// Claims that hold the device exclusively; one in a consistent cluster.
     holders: SmallVec<[Holder; 1]>,
-    shared: Option<Box<SharedUse>>,
+    shared: Option<Arc<SharedUse>>,
 }
 
 /// Shares of one device.
 #[derive(Clone, Debug, Default)]
 struct SharedUse {
     /// Shares by the hash of their ID.
-    shares: Trie<HeldShare>,
+    shares: Trie<Arc<HeldShare>>,
     /// Sum of the amounts of all shares, by capacity name.
     consumed: BTreeMap<String, Sum>,
 }
@@ -114,8 +114,8 @@ impl DeviceUsage {
     /// cluster is inconsistent. See [`super::AllocatedState::held_twice`].
     #[must_use]
     pub fn is_held_twice(&self) -> bool {
-        let Some(first) = self.holders.first() else { return false };
-        self.all_holders().any(|other| other != first)
+        let Some((first, others)) = self.holders.split_first() else { return false };
+        (!others.is_empty() || self.is_shared()) && self.all_holders().any(|other| other != first)
     }
 
     /// Returns true if a claim, given by its identity, holds the device exclusively, and nobody else uses it.
@@ -137,7 +137,7 @@ impl DeviceUsage {
         match (&self.shared, &other.shared) {
             _ if self.is_exclusive() => self.clone(),
             _ if other.is_exclusive() => other.clone(),
-            (Some(own), Some(others)) => Self { shared: Some(Box::new(own.larger(others))), ..self.clone() },
+            (Some(own), Some(others)) => Self { shared: Some(Arc::new(own.larger(others))), ..self.clone() },
             (Some(_) | None, None) => self.clone(),
             (None, Some(_)) => other.clone(),
         }
@@ -156,7 +156,9 @@ impl DeviceUsage {
     pub(super) fn add(&mut self, holder: Holder, holding: Holding) {
         match holding {
             Holding::Exclusive => self.holders.push(holder),
-            Holding::Share(share) => self.shared.get_or_insert_default().add(HeldShare { holder, share }),
+            Holding::Share(share) => {
+                Arc::make_mut(self.shared.get_or_insert_default()).add(HeldShare { holder, share })
+            }
         }
     }
 
@@ -169,7 +171,7 @@ impl DeviceUsage {
                 }
             }
             Holding::Share(share) => {
-                let Some(shared) = &mut self.shared else { return };
+                let Some(shared) = self.shared.as_mut().map(Arc::make_mut) else { return };
                 shared.remove(holder, share);
                 if shared.shares.is_empty() {
                     self.shared = None;
@@ -206,11 +208,11 @@ impl SharedUse {
             sum.exact = sum.exact.and_then(|sum| sum.checked_add(*amount));
             sum.amounts += 1;
         }
-        self.shares.insert(hash(&share.share.id), share);
+        self.shares.insert(hash(&share.share.id), Arc::new(share));
     }
 
     fn remove(&mut self, holder: &Holder, share: &Share) {
-        let is_it = |other: &HeldShare| other.holder == *holder && other.share == *share;
+        let is_it = |other: &Arc<HeldShare>| other.holder == *holder && other.share == *share;
         let Some(removed) = self.shares.remove(hash(&share.id), is_it) else { return };
         for (capacity, amount) in &removed.share.consumed {
             debug_assert!(self.consumed.contains_key(capacity), "a share that goes was counted");
@@ -229,7 +231,7 @@ impl SharedUse {
 }
 
 /// Returns the sum of the amounts of a capacity; `None` if it is too large for a quantity.
-fn total(shares: &Trie<HeldShare>, capacity: &str) -> Option<Quantity> {
+fn total(shares: &Trie<Arc<HeldShare>>, capacity: &str) -> Option<Quantity> {
     let amounts = shares.iter().flat_map(|share| &share.share.consumed).filter(|(name, _)| name == capacity);
     amounts.map(|(_, amount)| *amount).try_fold(Quantity::ZERO, Quantity::checked_add)
 }

@@ -60,6 +60,6 @@ impl AllocatedState {
         self.devices = self.devices + raised.len() - own.map_or(0, PoolUse::len);
         self.stamp = Stamp::next();
         self.pools.remove(key, |known| known.is(&raised.driver, &raised.pool));
-        self.pools.insert(key, raised);
+        self.pools.insert(key, Arc::new(raised));
     }
 }

@@ -76,8 +76,8 @@ use super::trie::{Trie, hash};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct AllocatedState {
-    pools: Trie<PoolUse>,
-    claims: Trie<ClaimUse>,
+    pools: Trie<Arc<PoolUse>>,
+    claims: Trie<Arc<ClaimUse>>,
     shares: Shares,
     /// Number of devices in use.
     devices: usize,
@@ -89,7 +89,7 @@ pub struct AllocatedState {
 
 /// Use of all pools at one time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PoolUses(Trie<PoolUse>);
+pub(crate) struct PoolUses(Trie<Arc<PoolUse>>);
 
 impl PoolUses {
     /// Returns the hashes of driver and name of the pools whose use differs, some of them twice.
@@ -277,7 +277,7 @@ impl AllocatedState {
     /// # Complexity
     /// `n log n` in the number of devices in use.
     pub fn devices(&self) -> impl Iterator<Item = (DeviceId, &DeviceUsage)> {
-        let mut pools: Vec<&PoolUse> = self.pools.iter().collect();
+        let mut pools: Vec<&PoolUse> = self.pools.iter().map(|pool| &**pool).collect();
         pools.sort_unstable_by(|left, right| (&left.driver, &left.pool).cmp(&(&right.driver, &right.pool)));
         let with_id = |pool: &PoolUse, device: &DeviceUsage| DeviceId::new(&pool.driver, &pool.pool, device.name());
         pools
@@ -379,6 +379,10 @@ impl AllocatedState {
 
     /// Returns the use of a pool, with the hash of its driver and name.
     pub(crate) fn pool_hashed(&self, hash: u64, driver: &str, pool: &str) -> Option<&PoolUse> {
+        self.kept_pool(hash, driver, pool).map(|pool| &**pool)
+    }
+
+    fn kept_pool(&self, hash: u64, driver: &str, pool: &str) -> Option<&Arc<PoolUse>> {
         self.pools.find(hash, |other| other.is(driver, pool))
     }
 
@@ -391,14 +395,14 @@ impl AllocatedState {
     ) -> Self {
         let mut excerpt = Self { shares: self.shares, stamp: Stamp::next(), ..Self::default() };
         for (hash, driver, pool) in pools {
-            if let Some(used) = self.pool_hashed(hash, driver, pool) {
+            if let Some(used) = self.kept_pool(hash, driver, pool) {
                 excerpt.devices += used.len();
-                excerpt.pools.insert(hash, used.clone());
+                excerpt.pools.insert(hash, Arc::clone(used));
             }
         }
         for texts in claims.map(claim_id::texts) {
             if let Some(known) = self.claim_use(texts) {
-                excerpt.claims.insert(hash(texts), known.clone());
+                excerpt.claims.insert(hash(texts), Arc::clone(known));
             }
         }
         excerpt
@@ -427,7 +431,7 @@ impl AllocatedState {
         held == used.iter().map(|pool| pool.len()).sum::<usize>()
     }
 
-    fn claim_use(&self, id: [&str; 3]) -> Option<&ClaimUse> {
+    fn claim_use(&self, id: [&str; 3]) -> Option<&Arc<ClaimUse>> {
         self.claims.find(hash(id), |claim| claim.id.texts() == id)
     }
 
@@ -440,8 +444,9 @@ impl AllocatedState {
             let [driver, pool, device] = self.add_use(names, Some(Arc::clone(&id)), holding.clone()).map(Arc::clone);
             added.push(Held { driver, pool, device, holding });
         }
-        let is_it = |claim: &ClaimUse| claim.id.texts() == texts;
-        let held = &mut self.claims.entry(hash(texts), is_it, || ClaimUse { id, held: Vec::new() }).held;
+        let is_it = |claim: &Arc<ClaimUse>| claim.id.texts() == texts;
+        let make = || Arc::new(ClaimUse { id, held: Vec::new() });
+        let held = &mut Arc::make_mut(self.claims.entry(hash(texts), is_it, make)).held;
         if held.is_empty() {
             // Not extended, which would make room for more.
             *held = added;
@@ -456,9 +461,9 @@ impl AllocatedState {
 
     /// Adds a holding to a device, which is named by driver, pool and device name. Returns the names as they are kept.
     fn add_use(&mut self, [driver, pool, device]: [&str; 3], holder: Holder, holding: Holding) -> [&Arc<str>; 3] {
-        let make = || PoolUse::new(driver, pool);
+        let make = || Arc::new(PoolUse::new(driver, pool));
         let found = self.pools.entry(hash([driver, pool]), |other| other.is(driver, pool), make);
-        let added = found.add(device, holder, holding);
+        let added = Arc::make_mut(found).add(device, holder, holding);
         self.devices += usize::from(added.is_first);
         self.stamp = added.stamp;
         if added.is_twice {
@@ -482,8 +487,10 @@ impl AllocatedState {
     }
 
     fn remove_use(&mut self, held: &Held, holder: &Holder) {
-        let (key, is_it) = (hash([&*held.driver, &*held.pool]), |pool: &PoolUse| pool.is(&held.driver, &held.pool));
-        let found = self.pools.entry(key, is_it, || PoolUse::new(&held.driver, &held.pool));
+        let (key, is_it) =
+            (hash([&*held.driver, &*held.pool]), |pool: &Arc<PoolUse>| pool.is(&held.driver, &held.pool));
+        let make = || Arc::new(PoolUse::new(&held.driver, &held.pool));
+        let found = Arc::make_mut(self.pools.entry(key, is_it, make));
         let before = (found.len(), found.held_twice());
         found.remove(&held.device, holder, &held.holding);
         self.devices -= before.0 - found.len();
@@ -510,8 +517,8 @@ fn is_same(held: &[Held], allocated: &[(&DeviceRequestAllocationResult, Holding)
 impl PartialEq for AllocatedState {
     fn eq(&self, other: &Self) -> bool {
         let has_claim =
-            |claim: &ClaimUse| other.claim_use(claim.id.texts()).is_some_and(|known| known.held == claim.held);
-        let has_pool = |pool: &PoolUse| other.pool(&pool.driver, &pool.pool) == Some(pool);
+            |claim: &Arc<ClaimUse>| other.claim_use(claim.id.texts()).is_some_and(|known| known.held == claim.held);
+        let has_pool = |pool: &Arc<PoolUse>| other.pool(&pool.driver, &pool.pool) == Some(&**pool);
         self.shares == other.shares
             && (self.stamp == other.stamp
                 || self.claims.len() == other.claims.len()

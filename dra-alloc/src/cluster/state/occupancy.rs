@@ -131,6 +131,9 @@ impl Occupancies {
     /// Follows a change of one device.
     pub(super) fn update(&mut self, name: &str, usage: Option<&DeviceUsage>) {
         let known = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if known.is_empty() {
+            return;
+        }
         known.retain(|occupancy| occupancy.devices.len() > SMALL);
         for occupancy in known.iter_mut() {
             if let Some(position) = occupancy.devices.position(name) {
