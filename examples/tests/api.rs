@@ -263,6 +263,39 @@ fn the_listing_has_what_the_roots_show() {
 }
 
 /// Returns the names that items of a file show to others.
+/// Returns the variants of the enums in the listing, by the names of the enums.
+fn listed_variants() -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in listing() {
+        let Some(path) = line.strip_prefix("pub ").and_then(|rest| rest.split([' ', '(']).next()) else { continue };
+        let is_type = |name: &&str| name.starts_with(char::is_uppercase);
+        if let [.., of, variant] = path.split("::").collect::<Vec<_>>()[..]
+            && is_type(&of)
+            && is_type(&variant)
+        {
+            found.entry(of.to_owned()).or_default().insert(variant.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn the_listing_has_all_variants() {
+    let mut written: BTreeMap<String, Vec<BTreeSet<String>>> = BTreeMap::new();
+    for file in LIBRARIES.iter().flat_map(|(_, folder)| sources(&root().join(folder).join("src"))) {
+        for item in syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap().items {
+            if let Item::Enum(item) = item {
+                let variants = item.variants.iter().map(|variant| variant.ident.to_string()).collect();
+                written.entry(item.ident.to_string()).or_default().push(variants);
+            }
+        }
+    }
+    for (name, variants) in listed_variants() {
+        let is_written = written.get(&name).is_some_and(|all| all.contains(&variants));
+        assert!(is_written, "docs/api.txt is old: enum {name} has other variants ({:?})", written.get(&name));
+    }
+}
+
 fn exports(items: &[Item]) -> Vec<String> {
     let mut names = Vec::new();
     for item in items {

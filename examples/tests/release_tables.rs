@@ -28,15 +28,16 @@ fn number(profile: Profile) -> &'static str {
 }
 
 /// Returns a table with a column for each release.
-fn table(title: &str, rows: impl IntoIterator<Item = (String, [String; 4])>) -> String {
-    let row = |(name, cells): (String, [String; 4])| format!("| {name} | {} |\n", cells.join(" | "));
+fn table(title: &str, rows: impl IntoIterator<Item = (String, Vec<String>)>) -> String {
+    let row = |(name, cells): (String, Vec<String>)| format!("| {name} | {} |\n", cells.join(" | "));
     let rows: String = rows.into_iter().map(row).collect();
     let releases = Profile::RELEASES.map(number).join(" | ");
-    format!("| {title} | {releases} |\n|---|---|---|---|---|\n{rows}")
+    let line = "---|".repeat(1 + Profile::RELEASES.len());
+    format!("| {title} | {releases} |\n|{line}\n{rows}")
 }
 
-fn by_release(cell: impl Fn(Profile) -> String) -> [String; 4] {
-    Profile::RELEASES.map(cell)
+fn by_release(cell: impl Fn(Profile) -> String) -> Vec<String> {
+    Profile::RELEASES.map(cell).to_vec()
 }
 
 const fn stage(stage: GateStage) -> &'static str {

@@ -3,6 +3,7 @@
 use dra_attrs::MatchError;
 
 use super::render::is_updated;
+use super::stage::Stage;
 use super::{Cause, DeviceRejection, Explanation, Reason, RequestName};
 
 impl Explanation {
@@ -68,7 +69,7 @@ impl Reason {
 
     /// Returns true if nothing but other claims keeps devices from the request.
     fn are_held(&self) -> bool {
-        self.rejections().all(|rejection| rejection.is_some_and(is_held))
+        self.rejections().all(|rejection| rejection.map(Stage::of) == Some(Stage::Held))
     }
 
     /// Returns the words about devices that several claims hold, empty if there are none. They have no number, so that nodes
@@ -92,7 +93,8 @@ impl Reason {
         let mut rejections: Vec<&DeviceRejection> = self.rejections().flatten().collect();
         let mut about = format!("of class {class}");
         for (stage, words) in STAGES {
-            let (early, rest): (Vec<_>, Vec<_>) = rejections.iter().copied().partition(|rejection| stage(rejection));
+            let (early, rest): (Vec<_>, Vec<_>) =
+                rejections.iter().copied().partition(|rejection| Stage::of(rejection) == stage);
             if !early.is_empty() && !rest.is_empty() {
                 about.push_str(words);
                 rejections = rest;
@@ -113,17 +115,8 @@ impl Reason {
     }
 }
 
-/// Test of a rejection, with the words for the devices that pass.
-type Stage = (fn(&DeviceRejection) -> bool, &'static str);
-
-/// Stages at which a device can be left out before it is asked if it is free.
-const STAGES: [Stage; 2] = [
-    (|rejection| matches!(rejection, DeviceRejection::OtherNode), " for the node"),
-    (
-        |rejection| matches!(rejection, DeviceRejection::Class { .. } | DeviceRejection::Selector { .. }),
-        " that the selectors admit",
-    ),
-];
+/// Stages at which a device can be left out before it is asked if it is free, with the words for the devices that pass.
+const STAGES: [(Stage, &str); 2] = [(Stage::Node, " for the node"), (Stage::Selectors, " that the selectors admit")];
 
 /// Words for one kind of rejection.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -181,10 +174,6 @@ impl Words {
         };
         Self { part, alone }
     }
-}
-
-const fn is_held(rejection: &DeviceRejection) -> bool {
-    matches!(rejection, DeviceRejection::Held | DeviceRejection::HeldTwice { .. })
 }
 
 fn short_name(attribute: &str) -> &str {

@@ -52,6 +52,7 @@ mod names;
 mod reasons;
 mod refused;
 mod render;
+mod stage;
 mod suggest;
 mod unsat_core;
 mod what_if;

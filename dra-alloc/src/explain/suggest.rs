@@ -3,6 +3,7 @@
 use dra_attrs::{Gate, GateName, Index};
 use k8s_openapi::api::resource::v1::{DeviceClaim, DeviceToleration, ResourceClaim};
 
+use super::stage::Stage;
 use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, DeviceRejection, Reason, RequestName, Suggestion};
 use crate::cluster::state::AllocatedState;
@@ -50,14 +51,7 @@ pub(super) fn gates(what_if: &mut WhatIf<'_>) -> Vec<Suggestion> {
 
 fn is_used_up(cause: &Cause) -> bool {
     let Cause::Devices { rejection, .. } = cause else { return true };
-    matches!(
-        rejection,
-        DeviceRejection::Held
-            | DeviceRejection::HeldTwice { .. }
-            | DeviceRejection::CapacityUsedUp { .. }
-            | DeviceRejection::CounterUsedUp { .. }
-            | DeviceRejection::Groups
-    )
+    matches!(Stage::of(rejection), Stage::Held | Stage::UsedUp)
 }
 
 fn leaves<'r>(reasons: &'r [Reason]) -> Box<dyn Iterator<Item = &'r Cause> + 'r> {

@@ -4,6 +4,7 @@
 
 mod diagnosis;
 mod equality;
+mod internal;
 mod pool_check;
 mod skip;
 mod skip_aggregate;

@@ -117,3 +117,14 @@ fn duplicates_are_found_once_and_in_the_order_of_slices() {
     );
     assert_eq!(findings(&[]), [""; 0]);
 }
+
+#[test]
+fn numa_node_zero_is_the_first_one() {
+    let found = |node: i64| {
+        let attributes = json!({"resource.kubernetes.io/numaNode": {"int": node}});
+        let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": 1});
+        findings(&[json!({"pool": pool, "devices": [{"name": "a", "attributes": attributes}]})])
+    };
+    assert_eq!((found(0), found(3)), (vec![], vec![]));
+    assert!(matches!(&found(-1)[..], [one] if one.ends_with("no NUMA node -1")), "{:?}", found(-1));
+}

@@ -318,6 +318,8 @@ fn addresses_of_interfaces() {
         ("10.9.8.7/024", canonical("10.9.8.7/24")),
         ("2001:0db8::1/64", canonical("2001:db8::1/64")),
         ("::ffff:192.168.0.1/120", canonical("192.168.0.1/24")),
+        ("::ffff:192.168.0.1/33", canonical("192.168.0.1/0")),
+        ("::ffff:192.168.0.1/32", canonical("192.168.0.1/32")),
     ] {
         let new = changed(&allocated(), json!({"/status/devices/0/networkData/ips": [bad]}));
         expect(bad, update_status(shipped(), allocated(), new), &[(path, Invalid, &detail)]);

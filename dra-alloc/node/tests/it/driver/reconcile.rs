@@ -154,6 +154,37 @@ fn a_pool_that_contradicts_itself_is_not_written() {
 }
 
 #[test]
+fn the_first_eight_mistakes_of_a_pool_are_told() {
+    for (count, end) in [(8, "duplicate device d7"), (9, "duplicate device d7 and 1 more")] {
+        let all = [devices(count), devices(count)].concat();
+        let wanted = ordered(&pool(&all));
+        let error =
+            reconcile(&SCOPE, [], Some(&wanted), &mut Memory::default(), &ReconcileOptions::default()).unwrap_err();
+        assert!(error.to_string().ends_with(end), "{error}");
+    }
+}
+
+#[test]
+fn a_change_beside_a_second_slice_of_the_generation_raises_it() {
+    let mut all = devices(1);
+    let mut memory = Memory::default();
+    let stored = published(&pool(&all), &mut memory);
+    all[0].taints = Some(vec![taint(None)]);
+    let wanted = ordered(&pool(&all));
+    let generation = |beside: &[(&str, i64)]| {
+        let twin = |(name, of): &(&str, i64)| {
+            let mut twin = stored[0].clone();
+            (twin.metadata.name, twin.spec.pool.generation) = (Some((*name).to_owned()), *of);
+            twin
+        };
+        let stored: Vec<ResourceSlice> = stored.iter().cloned().chain(beside.iter().map(twin)).collect();
+        let changed = pass(&stored, &wanted, &mut memory.clone(), &ReconcileOptions::default());
+        changed.writes.iter().find_map(|write| write.slice()).unwrap().spec.pool.generation
+    };
+    assert_eq!([generation(&[]), generation(&[("zz", 0)]), generation(&[("zz", 1)])], [1, 1, 2]);
+}
+
+#[test]
 fn a_pool_is_withdrawn_and_others_are_left_alone() {
     let all = devices(1);
     let mut memory = Memory::default();
