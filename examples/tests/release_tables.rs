@@ -210,7 +210,7 @@ fn switches() -> String {
     let all = Profile::RELEASES.map(|profile| switches_of(&profile.rules().validation));
     let [first, ..] = &all;
     let row = |(index, (name, _)): (usize, &(&str, String))| {
-        ((*name).to_owned(), all.each_ref().map(|switches| switches.get(index).unwrap().1.clone()))
+        ((*name).to_owned(), all.each_ref().map(|switches| switches.get(index).unwrap().1.clone()).to_vec())
     };
     table("validation", first.iter().enumerate().map(row))
 }

@@ -267,7 +267,7 @@ impl<'c> Attempt<'c> {
     }
 
     /// Searches the devices: the first that fit, or the best.
-    fn search(&self, node: &Node, budget: Budget<'_>) -> Result<(Outcome, Effort, Option<Score>), AllocateError> {
+    fn search(&self, node: &Node, budget: Budget<'_>) -> Result<(Outcome, Effort, Option<Box<Score>>), AllocateError> {
         let (context, plan, like) = (&self.context(), &self.plan, self.searched_states.as_ref());
         match self.objective {
             None => allocate_on(context, plan, node, like, budget).map(|(outcome, effort)| (outcome, effort, None)),

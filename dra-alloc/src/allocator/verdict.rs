@@ -19,7 +19,7 @@ pub struct Verdict {
     pub work: u64,
     /// Score of the devices, if claims were allocated and [`crate::Allocator::with_objective`] is set; `None` also if the budget
     /// ended before the terms could be read, so that these are the first devices.
-    pub score: Option<Score>,
+    pub score: Option<Box<Score>>,
     /// Reasons of the failure, if the claims are not allocated and [`crate::Allocator::with_explanation`] is set. Without it,
     /// [`Verdict::explain`] finds them.
     /// Nodes in one state share it.

@@ -55,7 +55,7 @@ struct FirstFit {
 /// Allocates the claims of a plan on one node, with the devices that are the best for an objective. A search that is stopped
 /// has the best that was found, at least the first solution. There is no score if not even its terms could be read within the
 /// budget.
-pub(crate) fn best_on(question: &Question<'_>) -> Result<(Outcome, Effort, Option<Score>), AllocateError> {
+pub(crate) fn best_on(question: &Question<'_>) -> Result<(Outcome, Effort, Option<Box<Score>>), AllocateError> {
     let Question { context, plan, node, like, budget, .. } = *question;
     let (first, effort) = first_on(context, plan, node, like, budget, FirstFit::new)?;
     let first = match first {
@@ -66,7 +66,7 @@ pub(crate) fn best_on(question: &Question<'_>) -> Result<(Outcome, Effort, Optio
     let improved = with_table(context, plan, node, &meter, |table| improve(question, table, &first))?;
     let effort = Effort { work: effort.work.saturating_add(meter.spent()), ..effort };
     match improved {
-        Ok((results, score)) => Ok((Outcome::Allocated(results.unwrap_or(first.results)), effort, Some(score))),
+        Ok((results, score)) => Ok((Outcome::Allocated(results.unwrap_or(first.results)), effort, Some(Box::new(score)))),
         Err(Halt::Failed(error)) => Err(error),
         Err(Halt::Stopped(_) | Halt::OnNode(_)) => Ok((Outcome::Allocated(first.results), effort, None)),
     }

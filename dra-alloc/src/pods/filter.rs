@@ -433,7 +433,7 @@ impl PodCycle {
         let refusal = match outcome {
             Outcome::Allocated(allocations) => {
                 let results = self.results_with(allocations, extended);
-                return Ok(NodeResults { choice: score.map(Box::new), ..results });
+                return Ok(NodeResults { choice: score, ..results });
             }
             Outcome::Unsatisfied => NodeFilterError::CannotAllocate,
             Outcome::FailedOnNode(failure) => NodeFilterError::Failed(failure),

@@ -57,7 +57,7 @@ impl Cluster {
     }
 
     /// Returns the names of the devices that a claim gets, as `pool/device`, with the score.
-    pub(super) fn ask(&self, requests: &Value, objective: &Objective) -> (Vec<String>, Option<Score>) {
+    pub(super) fn ask(&self, requests: &Value, objective: &Objective) -> (Vec<String>, Option<Box<Score>>) {
         let class = |name: &str, driver: &str| -> DeviceClass {
             let selectors = json!([{"cel": {"expression": format!("device.driver == '{driver}'")}}]);
             from_value(json!({"metadata": {"name": name}, "spec": {"selectors": selectors}})).unwrap()

@@ -214,7 +214,7 @@ fn answer(verdict: &Verdict, form: WireForm, is_scored: bool) -> Result<Value, R
     let mut answer =
         json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps, "work": verdict.work});
     if let (Outcome::Allocated(_), true, Some(fields)) = (&verdict.outcome, is_scored, answer.as_object_mut()) {
-        fields.extend(written_score(verdict.score.as_ref()));
+        fields.extend(written_score(verdict.score.as_deref()));
     }
     if let (Outcome::Stopped(stopped), Some(fields)) = (&verdict.outcome, answer.as_object_mut()) {
         fields.insert("stopped".to_owned(), json!(stopped));

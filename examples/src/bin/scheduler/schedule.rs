@@ -272,7 +272,7 @@ impl<'a> Simulation<'a> {
                 undeclared.rejected.extend(candidate.rejected);
                 continue;
             }
-            let rank = Rank::new(0, verdict.score.as_ref());
+            let rank = Rank::new(0, verdict.score.as_deref());
             if best.as_ref().is_none_or(|(known, _)| rank < *known) {
                 let choice = verdict.score.and_then(|score| score.reason);
                 best = Some((rank, Placement::On { node: name_of(&node.metadata), choice, results }));
