@@ -66,7 +66,9 @@ pub(crate) fn best_on(question: &Question<'_>) -> Result<(Outcome, Effort, Optio
     let improved = with_table(context, plan, node, &meter, |table| improve(question, table, &first))?;
     let effort = Effort { work: effort.work.saturating_add(meter.spent()), ..effort };
     match improved {
-        Ok((results, score)) => Ok((Outcome::Allocated(results.unwrap_or(first.results)), effort, Some(Box::new(score)))),
+        Ok((results, score)) => {
+            Ok((Outcome::Allocated(results.unwrap_or(first.results)), effort, Some(Box::new(score))))
+        }
         Err(Halt::Failed(error)) => Err(error),
         Err(Halt::Stopped(_) | Halt::OnNode(_)) => Ok((Outcome::Allocated(first.results), effort, None)),
     }

@@ -369,6 +369,10 @@ fn what_can_go_leaves_every_pod_its_devices() {
         let answer = simulator.scale_down(&mut inventory, &tracker, &snapshot, candidates.iter().copied());
         assert!(inventory.slices().eq(&world.slices), "the question leaves nothing behind");
         assert_eq!(answer.removable.len() + answer.kept.len(), candidates.len());
+        let going = answer.removable.iter().map(String::as_str);
+        let alone = simulator.scale_down(&mut inventory, &tracker, &snapshot, going);
+        let told = (&alone.removable, &alone.removal, alone.kept.len());
+        assert_eq!(told, (&answer.removable, &answer.removal, 0), "seed {seed}: a node that stays changes nothing");
         let gone: BTreeSet<&str> = answer.removable.iter().map(String::as_str).collect();
         let left =
             remove_really(&world, &gone, Some(&answer.removal)).unwrap_or_else(|| panic!("seed {seed}: no place"));
