@@ -160,7 +160,7 @@ impl<'e, 'i> Emptying<'e, 'i> {
         self.plan.rehearsal.leave(&pods)?;
         let tracker = &self.plan.rehearsal.tracker;
         let remaining = self.nodes.iter().enumerate().filter(|(index, _)| !self.gone.contains(index));
-        check_stranded(tracker, self.snapshot.waiting(), remaining.map(|(_, node)| *node), &[node])?;
+        check_stranded(tracker, self.snapshot.waiting(), &remaining.map(|(_, node)| *node), &[node])?;
         delete_slices(&mut self.layer, &BTreeSet::from([name_of(node)]), tracker.state())?;
         if held.iter().any(|device| self.layer.device(device).is_some()) {
             self.known.clear();

@@ -18,7 +18,7 @@ use crate::pods::{ClaimLookup, ClaimTracker};
 pub(crate) fn check_stranded<'n>(
     tracker: &ClaimTracker,
     waiting: &[&Pod],
-    remaining: impl Iterator<Item = &'n Node> + Clone,
+    remaining: &(impl Iterator<Item = &'n Node> + Clone),
     gone: &[&Node],
 ) -> Result<(), Box<RemovalError>> {
     let waiting = waiting.iter().filter(|pod| !ends_with_its_node(pod)).flat_map(|pod| claims_of(pod));

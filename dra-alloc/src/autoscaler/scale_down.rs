@@ -144,7 +144,7 @@ impl ScaleSimulator<'_> {
         let released = release_claims(&pods, &mut tracker)?;
         let (remaining, left): (Vec<&Node>, Vec<&Node>) =
             snapshot.nodes().partition(|node| !gone.contains(name_of(node)));
-        check_stranded(&tracker, snapshot.waiting(), remaining.iter().copied(), &left)?;
+        check_stranded(&tracker, snapshot.waiting(), &remaining.iter().copied(), &left)?;
         let mut layer = inventory.layer();
         delete_slices(&mut layer, gone, tracker.state())?;
         let targets: Vec<&Node> = remaining.into_iter().filter(|node| takes_pods(node)).collect();

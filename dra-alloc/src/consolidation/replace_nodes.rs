@@ -97,7 +97,7 @@ impl ScaleSimulator<'_> {
         rehearsal.leave(&going)?;
         let (left, remaining): (Vec<&Node>, Vec<&Node>) =
             snapshot.nodes().partition(|node| removed.contains(name_of(node)));
-        check_stranded(&rehearsal.tracker, snapshot.waiting(), remaining.iter().copied(), &left)?;
+        check_stranded(&rehearsal.tracker, snapshot.waiting(), &remaining.iter().copied(), &left)?;
         let mut layer = inventory.layer();
         delete_slices(&mut layer, removed, rehearsal.tracker.state())?;
         going.retain(|pod| !ends_with_its_node(pod));

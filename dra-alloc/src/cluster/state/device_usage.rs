@@ -157,7 +157,7 @@ impl DeviceUsage {
         match holding {
             Holding::Exclusive => self.holders.push(holder),
             Holding::Share(share) => {
-                Arc::make_mut(self.shared.get_or_insert_default()).add(HeldShare { holder, share })
+                Arc::make_mut(self.shared.get_or_insert_default()).add(HeldShare { holder, share });
             }
         }
     }
