@@ -51,3 +51,26 @@ fn difference(row: &Value, input: SelectorInput<'_>) -> Option<String> {
     let is_same = found.as_object().unwrap().iter().all(|(key, value)| *value == row[key]);
     (!is_same).then(|| format!("{row}: {found}"))
 }
+
+#[test]
+fn an_expensive_part_is_named_with_its_cause() {
+    let model = "device.attributes['a'].s + device.attributes['a'].s";
+    for (expression, said) in [
+        ("lists.range(30000000) == [1]".to_owned(), "'lists.range' at line 1, column 12, can cost 30000011: a value that it reads can have the size 1"),
+        (
+            "device.driver.replace('a', device.driver).replace('a', device.driver).replace('a', device.driver).matches('a')".to_owned(),
+            "'matches' at line 1, column 106, can cost 1626122: a value that it reads can have the size 15752961",
+        ),
+        (
+            "device.driver.split('').join('') == ''".to_owned(),
+            "'join' at line 1, column 29, has no limit on its cost: the elements of the list have no known size",
+        ),
+        (
+            format!("lists.range(1000).all(i, lists.range(1000).all(j, ({model}).lowerAscii() == ''))"),
+            "'all' at line 1, column 22, can cost 38016012: 1000 rounds, each of which can cost 38015",
+        ),
+    ] {
+        let selector = Selector::compile(&expression, &Options::stored()).unwrap();
+        assert_eq!(selector.too_complex().map(ToString::to_string).as_deref(), Some(said), "{expression}");
+    }
+}

@@ -34,7 +34,17 @@ fn a_url_without_a_host_has_two_slashes_all_the_same() {
         "url('file:///a') == url('file:///a') && url('file:///a') != url('file://b/a')",
         "url('/a').getScheme() == '' && url('/a').getHost() == ''",
         "'%s'.format([url('file:///a').getScheme()]) == 'file'",
+        "isURL('/abc') && isURL('https://a/b') && !isURL('abc') && !isURL('')",
     ] {
+        assert_eq!(on_gpu(expression), Ok(true), "{expression}");
+    }
+}
+
+#[test]
+fn a_double_without_a_fraction_finds_the_key_that_equals_it() {
+    for expression in
+        ["{1u: 2}[dyn(1.0)] == 2", "{1: 2}[dyn(1.0)] == 2", "dyn(1.0) in {1u: 2}", "!(dyn(1.5) in {1u: 2})"]
+    {
         assert_eq!(on_gpu(expression), Ok(true), "{expression}");
     }
 }
