@@ -116,10 +116,17 @@ fn victims_and_priorities() {
             ),
         ],
     );
-    let high = pod("high", &[("/status/nominatedNodeName", json!("n")), ("/spec/priority", json!(5))]);
-    let view = view(&[node("n", "1")], &[victim, high]);
+    let nominated = |name: &str| pod(name, &[("/status/nominatedNodeName", json!("n")), ("/spec/priority", json!(5))]);
+    let expected = |pods: &[Pod]| {
+        let view = view(&[node("n", "1")], pods);
+        let node = view.node("n").unwrap();
+        (cpu(node), node.expected().quantity("cpu").to_string())
+    };
+    let of = |committed: &str, expected: &str| (committed.to_owned(), expected.to_owned());
+    assert_eq!(expected(&[victim.clone(), nominated("high"), nominated("higher")]), of("3", "2"));
+    let view = view(&[node("n", "1")], &[victim, nominated("high")]);
     let node = view.node("n").unwrap();
-    assert_eq!((cpu(node).as_str(), node.expected().quantity("cpu").to_string().as_str()), ("2", "1"));
+    assert_eq!((cpu(node), node.expected().quantity("cpu").to_string()), of("2", "1"));
     let free = |priority| node.free_for(priority).quantity("cpu").to_string();
     assert_eq!([free(5), free(6)], ["-1", "0"]);
 }
