@@ -4,7 +4,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use std::collections::BTreeSet;
 
 use dra_attrs::Profile;
-use k8s_openapi::{ClusterResourceScope, Resource};
+use k8s_openapi::{ClusterResourceScope, Metadata, Resource};
 use poolstatus::Cluster;
 use poolstatus::kep::ResourcePoolStatusRequest;
 use serde_json::{Value, json};
@@ -34,6 +34,13 @@ fn merged(mut into: Value, from: Value) -> Value {
         }
     }
     into
+}
+
+#[test]
+fn a_request_has_its_metadata() {
+    let mut request = ResourcePoolStatusRequest::default();
+    request.metadata_mut().name = Some("r".to_owned());
+    assert_eq!((request.metadata().name.as_deref(), request.metadata.name.as_deref()), (Some("r"), Some("r")));
 }
 
 #[test]
