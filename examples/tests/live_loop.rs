@@ -70,8 +70,9 @@ enum Clocks {
 /// Library that stands between a program and its clock.
 const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
-/// Settings of a clock, in seconds beside the true one: years ago, in a century, and small ones in both directions.
-const JUMPS: [&str; 8] = ["+0", "+5", "-5", "+3600", "-3600", "+3153600000", "-1700000000", "-1900000000"];
+/// Settings of a clock, in seconds beside the true one: years ago, in a century, and small ones in both directions. None is before 1970, since the
+/// date of an HTTP answer can't be (httpdate panics); a machine without a clock begins there.
+const JUMPS: [&str; 8] = ["+0", "+5", "-5", "+3600", "-3600", "+3153600000", "-1700000000", "-1790000000"];
 
 /// There are two copies of the scheduler, of which one works at a time.
 const NAMES: [&str; 6] = ["kubelet", "driver", "scheduler", "scheduler-2", "node-agent", "pool-status"];
