@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use futures_util::{StreamExt, stream};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
@@ -164,6 +164,14 @@ impl Cluster {
         let spec = json!({"schedulerName": "dra-sdk", "containers": [{"name": "c", "image": "none"}],
             "resourceClaims": [{"name": "r", "resourceClaimName": claim}]});
         create(&self.pods, json!({"metadata": {"name": name}, "spec": spec})).await;
+    }
+
+    /// Returns the messages of a pod's events.
+    pub(crate) async fn reasons(&self, pod: &str) -> Vec<String> {
+        let events: Api<Event> = Api::default_namespaced(self.client.clone());
+        let events = listed(&events, &ListParams::default()).await.unwrap();
+        let of_pod = events.into_iter().filter(|event| event.involved_object.name.as_deref() == Some(pod));
+        of_pod.filter_map(|event| event.message).collect()
     }
 
     /// Returns the names of the pods that are bound.
