@@ -87,6 +87,7 @@ pub struct GangHolding {
     pub devices: Vec<DeviceId>,
 }
 
+/// Writes the holdings themselves, which explanations share.
 fn each_holding<S: Serializer>(holdings: &[Arc<GangHolding>], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(holdings.iter().map(|holding| &**holding))
 }
