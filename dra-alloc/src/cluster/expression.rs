@@ -84,10 +84,10 @@ pub(crate) struct Expression<'p> {
 
 impl<'p> Expression<'p> {
     /// Returns the compiled selector, compiling it on first use; `None` if the selector has no expression.
-    pub(crate) fn compile(&self, by: Compiler<'_>) -> Option<Result<&'p Selector, &'p CompileError>> {
+    pub(crate) fn compile(&self, by: Compiler<'_>) -> Option<Result<&'p Arc<Selector>, &'p CompileError>> {
         let Compiler { cache, profile, .. } = by;
         let (text, compiled) = (self.text?, self.compiled.get(self.index)?.of(profile));
-        Some(compiled.get_or_init(|| self.limited(cache.compile_in(text, profile)?, profile)).as_deref())
+        Some(compiled.get_or_init(|| self.limited(cache.compile_in(text, profile)?, profile)).as_ref())
     }
 
     fn limited(&self, selector: Arc<Selector>, profile: Profile) -> Result<Arc<Selector>, CompileError> {

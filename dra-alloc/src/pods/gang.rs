@@ -116,7 +116,8 @@ impl<'s> GangSearch<'s> {
     /// The first pod without a node, with the reasons of all nodes; or fewer pods than the quorum.
     ///
     /// # Complexity
-    /// At most pods times nodes calls of [`PodCycle::filter`].
+    /// At most pods times nodes calls of [`PodCycle::filter`]; a node that refuses a pod for its devices is not asked again for pods
+    /// whose claims ask for the same, unless devices are kept for others.
     pub fn place<'p>(
         &self,
         pods: impl IntoIterator<Item = &'p Pod>,
@@ -125,11 +126,13 @@ impl<'s> GangSearch<'s> {
     ) -> Result<PlacedGang, Box<GangError>> {
         let (mut placed, mut round) = (Vec::new(), GroupRound::of_group());
         let (mut left_out, mut members) = (Vec::new(), 0);
+        // Devices that are kept may be those of one member and not of the next one of its kind.
+        let mut known = self.kept.is_none().then(|| KnownRefusals::new(self.nodes.len()));
         for pod in pods {
             let index = Index::from(members);
             members += 1;
             let member = Member { pod, group, placed: &placed, gone: &[], among: None };
-            match self.place_member(&member, tracker, &mut round, None) {
+            match self.place_member(&member, tracker, &mut round, known.as_mut()) {
                 Ok(placement) => placed.push(placement),
                 Err(reason) => {
                     left_out.push(GangError { member: index, pod: PodIdentity::new(pod, self.options), reason });

@@ -45,7 +45,9 @@ impl KnownRefusals {
         let next = self.kinds.len();
         let kind = *self.kinds.entry(key_of(pod, cycle)).or_insert(next);
         self.refused.resize(self.kinds.len(), Bits::none(self.nodes));
-        self.of_pod.insert(pod.uid().to_owned(), kind);
+        if !pod.uid().is_empty() {
+            self.of_pod.insert(pod.uid().to_owned(), kind);
+        }
         Some(kind)
     }
 

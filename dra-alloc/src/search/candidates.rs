@@ -30,6 +30,8 @@ use crate::cluster::state::{AllocatedState, DeviceUsage, Occupancy, PoolUse};
 /// position is then known, and tables are no larger than needed.
 const MANY_DEVICES: usize = 64;
 const FEW_POOLS: usize = 16;
+/// Number of devices of a pool for which there is room at first.
+const FIRST_READ: usize = 16;
 
 /// Device of a node, with its slice and pool.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +155,9 @@ impl<'s> Candidates<'s> {
 
     /// Returns the use of a pool by claims; `None` if all its devices are free.
     pub(crate) fn pool_use(&self, pool: PoolIx) -> Option<&'s PoolUse> {
-        self.use_of(self.pool(pool))
+        let seen = self.seen.borrow();
+        let known = seen.pools.get(usize::from(pool)).filter(|entered| entered.ix == pool && !entered.range.is_empty());
+        known.map_or_else(|| self.use_of(self.pool(pool)), |entered| entered.used)
     }
 
     fn use_of(&self, pool: &Pool) -> Option<&'s PoolUse> {
@@ -314,6 +318,9 @@ impl<'s> Entered<'s> {
 
     /// Reads the devices up to a number, counted from the first device with a position.
     fn read(&mut self, number: usize, keeps_held: bool) {
+        if self.devices.is_empty() {
+            self.devices.reserve(self.range.len().min(FIRST_READ));
+        }
         while self.devices.len() <= number {
             let device = match &self.occupancy {
                 Some(occupancy) if !keeps_held => occupancy.next_open(self.rest.device),
@@ -369,8 +376,7 @@ fn needs_held(asked: &Alternative<'_>) -> bool {
 /// A selector in direct form that pins another driver is false, and not an error, for a device whose attributes are all
 /// valid. So are the selectors before it true or false and no error if they read nothing but the driver.
 pub(super) fn may_admit(asked: &Alternative<'_>, pool: &Pool, by: Compiler<'_>) -> bool {
-    for selector in asked.selectors() {
-        let Some(Ok(compiled)) = selector.compile(by) else { return true };
+    for compiled in asked.compiled(by).into_iter().flatten() {
         if !Searched(compiled).is_direct() {
             return true;
         }

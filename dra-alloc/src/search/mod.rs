@@ -4,7 +4,8 @@
 //! - [`request`] the claims, read once for any number of nodes
 //! - [`node_search`] the search on one node, from pools to results; [`all_devices`] the requests for all devices;
 //!   [`too_few`] the nodes that need no search; [`searched_states`] those that need none of their own
-//! - [`table`] facts about the node's devices that no decision changes; [`known_results`] of selectors
+//! - [`table`] facts about the node's devices that no decision changes; [`selection`] by selectors, and [`known_results`] of
+//!   them
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search, which ends with a [`solution`]
 //! - [`prune`] rules that cut branches without a solution, of three kinds: [`bounds`], [`kinds`] of devices that can be
@@ -48,6 +49,7 @@ pub(crate) mod request;
 pub(crate) mod results;
 mod risk;
 mod searched_states;
+mod selection;
 pub(crate) mod share;
 pub(crate) mod solution;
 pub(crate) mod stopped;
@@ -61,4 +63,5 @@ pub(crate) use node_search::{allocate_on, fits_within, is_possible, own_words, w
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
 pub(crate) use searched_states::{SearchedStates, lens_of};
-pub(crate) use table::{Selection, Table};
+pub(crate) use selection::Selection;
+pub(crate) use table::Table;

@@ -11,15 +11,17 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dra_attrs::internal::release::KnownConstraints;
 use dra_attrs::{Gate, GateSet, Index, Profile};
+use dra_selector::Selector;
 use dra_selector::internal::Searched;
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
     DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
 };
+use smallvec::SmallVec;
 
 use super::allocate_error::{AllocateError, RequestError};
 use super::ix::{
@@ -88,6 +90,8 @@ pub(crate) struct Alternative<'p> {
     asked: Asked<'p>,
     /// Selectors of the request itself, which apply in addition to those of the class.
     own_selectors: Selectors<'p>,
+    /// Compiled selectors, once a device was looked at; `None` inside if one of them does not compile.
+    compiled: OnceLock<Option<SmallVec<[Arc<Selector>; 2]>>>,
     /// Results of its selectors.
     pub(super) results: KnownResults,
     pub(crate) mode: Mode,
@@ -279,6 +283,7 @@ impl<'p> Plan<'p> {
             same: None,
             asked,
             own_selectors: Selectors::new(Owner::Claim, own),
+            compiled: OnceLock::new(),
             results: KnownResults::default(),
             mode,
             admin_access: asked.admin_access() == Some(true),
@@ -360,13 +365,18 @@ impl Alternative<'_> {
         self.class.selectors().chain(self.own_selectors.iter())
     }
 
+    /// Returns the selectors compiled; `None` if one of them has no expression or does not compile.
+    pub(crate) fn compiled(&self, by: Compiler<'_>) -> Option<&[Arc<Selector>]> {
+        let compile = |selector: Expression<'_>| selector.compile(by)?.ok().cloned();
+        self.compiled.get_or_init(|| self.selectors().map(compile).collect()).as_deref()
+    }
+
     /// Returns true if the selectors read nothing of a device but its driver, and so have the same value, which is no
     /// error, for all sound devices of a driver.
     pub(crate) fn reads_driver_alone(&self, by: Compiler<'_>) -> bool {
-        self.selectors().all(|selector| {
-            matches!(selector.compile(by), Some(Ok(compiled))
-                if Searched(compiled).is_direct() && compiled.depends_only_on_driver())
-        })
+        let reads_driver =
+            |compiled: &Arc<Selector>| Searched(compiled).is_direct() && compiled.depends_only_on_driver();
+        self.compiled(by).is_some_and(|compiled| compiled.iter().all(reads_driver))
     }
 }
 

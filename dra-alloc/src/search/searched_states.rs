@@ -17,7 +17,7 @@ use super::budget::Effort;
 use super::context::{Context, FailingSelectors};
 use super::elisions::Elision;
 use super::partial_assignment::Chosen;
-use super::request::{Alternative, Plan};
+use super::request::Plan;
 use super::solution::{Selected, Solution};
 use super::table::Table;
 use crate::cluster::inventory::lens::Lens;
@@ -153,9 +153,10 @@ pub(super) fn lens_of_selectors(context: &Context<'_>, plan: &Plan<'_>) -> Lens 
 /// Returns the attributes that selectors of a plan read, by domain and id; `None` if they are not known.
 fn read_by_selectors<'p>(context: &Context<'p>, plan: &'p Plan<'_>) -> Option<BTreeSet<(&'p str, &'p str)>> {
     let mut names = BTreeSet::new();
-    for selector in plan.alternatives.iter().flat_map(Alternative::selectors) {
-        let Some(Ok(selector)) = selector.compile(context.selectors) else { return None };
-        names.extend(selector.attributes_read()?.iter().map(|(domain, id)| (domain.as_str(), id.as_str())));
+    for asked in &plan.alternatives {
+        for selector in asked.compiled(context.selectors)? {
+            names.extend(selector.attributes_read()?.iter().map(|(domain, id)| (domain.as_str(), id.as_str())));
+        }
     }
     Some(names)
 }

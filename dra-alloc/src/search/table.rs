@@ -10,8 +10,8 @@ use dra_attrs::{Gate, GateSet, Index, ListTypes, Quantity, ValueSet, lookup_by_n
 use dra_device::DeviceId;
 use dra_device::internal::name_of;
 use dra_device::internal::untolerated;
+use dra_selector::SelectorInput;
 use dra_selector::internal::{Bound, Searched};
-use dra_selector::{EvaluationError, Selector, SelectorInput};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
 use smallvec::SmallVec;
@@ -20,39 +20,21 @@ use super::allocate_error::AllocateError;
 use super::budget::Meter;
 use super::candidates::{Candidate, Candidates, may_admit};
 use super::capacity_check::{CapacityCheck, CapacityMiss};
-use super::context::{Context, FailingSelectors};
+use super::context::Context;
 use super::counters::CounterSets;
 use super::elisions::Elision;
 use super::grid::Grid;
-use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
-use super::known_results::{Known, KnownResults};
+use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, next};
 use super::like_pools::LikePools;
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
+use super::selection::Selection;
 use crate::cluster::capacity::{Amount, Rounding};
-use crate::cluster::expression::{Expression, Owner};
-use crate::cluster::inventory::device::first_list;
-use crate::cluster::inventory::is_for_one_node;
 use crate::cluster::inventory::pool::{InvalidCounter, Pool};
 use crate::cluster::inventory::pool_capacities::{BadCapacity, Capacities};
 use crate::cluster::inventory::pool_counters::Consumed;
 use crate::cluster::inventory::view::SliceError;
 use crate::cluster::scope::Scope;
 use crate::cluster::state::DeviceUsage;
-
-/// Result of checking a device for an alternative: binding conditions, selectors, and nodes where it is available.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Selection {
-    Admitted,
-    /// The device has binding conditions, but the gate `DRADeviceBindingConditions` is off.
-    BindingConditionsOff,
-    /// The selector at this position of [`Alternative::selectors`] is false.
-    Selector(SelectorIx),
-    /// The device is restricted to other nodes.
-    OtherNode,
-}
-
-/// Number of comparisons of a node with a device's selector that are a unit of work.
-const COMPARISONS_OF_UNIT: usize = 8;
 
 /// Attributes computed by derived-attribute expressions. The table borrows their values.
 pub(crate) type DerivedValues = Grid<Columns, Device, DeviceAttribute>;
@@ -71,7 +53,7 @@ pub(crate) struct Table<'s> {
     reads_taint_rules: bool,
     pub(crate) variant: &'static AllocatorVariant,
     pub(crate) candidates: &'s Candidates<'s>,
-    node: &'s Node,
+    pub(super) node: &'s Node,
     derived: &'s DerivedValues,
     counters: Grid<(), Pool, CounterSets<'s>>,
     /// For alternatives and pools: true if the selectors may admit devices of the pool's driver.
@@ -286,143 +268,6 @@ impl<'s> Table<'s> {
 
     pub(crate) fn is_selectable(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
         Ok(self.selection(alternative, device)? == Selection::Admitted)
-    }
-
-    fn select(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<Selection, AllocateError> {
-        let candidate = self.candidate(device);
-        let conditions = candidate.device.binding_conditions.as_ref();
-        if !self.has(Gate::DeviceBindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
-            return Ok(Selection::BindingConditionsOff);
-        }
-        self.meter.begin_look();
-        for (number, selector) in self.alternative(alternative).selectors().enumerate() {
-            let position = SelectorIx::from(number);
-            let holds = match self.holds(alternative, position, selector, device) {
-                Err(AllocateError::SelectorEvaluation { source, .. })
-                    if self.context.failing == FailingSelectors::PassOver && source != EvaluationError::Interrupted =>
-                {
-                    false
-                }
-                holds => holds?,
-            };
-            if !holds {
-                return Ok(Selection::Selector(position));
-            }
-        }
-        if candidate.slice.spec.per_device_node_selection != Some(true) {
-            return Ok(Selection::Admitted);
-        }
-        let scope = Scope::from_device(candidate.device);
-        self.meter.add(scope.weight() / COMPARISONS_OF_UNIT);
-        match scope.matches(self.node) {
-            Ok(true) => Ok(Selection::Admitted),
-            Ok(false) => Ok(Selection::OtherNode),
-            Err(error) => Err(SliceError { slice: candidate.slice, device: Some(candidate.device), error }.into()),
-        }
-    }
-
-    fn holds(
-        &self,
-        alternative: AlternativeIx,
-        position: SelectorIx,
-        selector: Expression<'_>,
-        device: DeviceIx,
-    ) -> Result<bool, AllocateError> {
-        let (asked, candidate, index) =
-            (self.alternative(alternative), self.candidate(device), Index::from(selector.index));
-        let owner = || match selector.owner {
-            Owner::Class(class) => format!("class {class}"),
-            Owner::Claim => format!("claim {}", self.claim_name(asked)),
-        };
-        let compiled = selector.compile(self.context.selectors);
-        let compiled = compiled.ok_or_else(|| AllocateError::SelectorEmpty { owner: owner(), index })?;
-        let compiled = compiled.map_err(|error| AllocateError::SelectorCompile {
-            owner: owner(),
-            index,
-            source: error.clone(),
-        })?;
-        let input = SelectorInput::new(&candidate.slice.spec.driver, candidate.device);
-        let failed = |source| {
-            let device = Box::new(self.id(device));
-            AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
-        };
-        if !Searched(compiled).is_direct() {
-            return self.evaluate_once(&asked.results, position, compiled, candidate).map_err(failed);
-        }
-        // The common case, which makes no error on its way.
-        if self.can_read(candidate)
-            && let Some((holds, parts)) = Searched(compiled).answer(input)
-        {
-            let is_within = self.meter.count_parts(parts);
-            return if is_within { Ok(holds) } else { Err(failed(EvaluationError::Interrupted)) };
-        }
-        self.evaluate(compiled, candidate, input).map(|known| known.holds).map_err(failed)
-    }
-
-    /// Evaluates a selector on a device by itself.
-    pub(crate) fn matches(&self, selector: &Selector, device: DeviceIx) -> Result<bool, EvaluationError> {
-        let candidate = self.candidate(device);
-        let input = SelectorInput::new(&candidate.slice.spec.driver, candidate.device);
-        self.evaluate(selector, candidate, input).map(|known| known.holds)
-    }
-
-    /// Returns true if selectors can be evaluated on a device.
-    fn can_read(&self, candidate: Candidate<'_>) -> bool {
-        let facts = candidate.facts();
-        facts.is_sound() && !(self.context.selectors.fails_on_lists && facts.has_lists())
-    }
-
-    /// Evaluates a selector, which is work.
-    fn evaluate(
-        &self,
-        selector: &Selector,
-        candidate: Candidate<'_>,
-        input: SelectorInput<'_>,
-    ) -> Result<Known, EvaluationError> {
-        if !self.can_read(candidate) {
-            if let Some(name) = first_list(candidate.device).filter(|_| self.context.selectors.fails_on_lists) {
-                let (name, reason) = (name.to_owned(), "unsupported attribute value".to_owned());
-                return Err(EvaluationError::Attribute { name, reason });
-            }
-            return selector.matches(input).map(|holds| Known { holds, parts: 0 });
-        }
-        let (result, parts) = match Searched(selector).answer(input) {
-            Some((holds, parts)) => (Ok(holds), parts),
-            None => {
-                Searched(selector).run_within(input, Bound { parts: self.meter.parts_left(), stop: self.meter.stop() })
-            }
-        };
-        self.meter.evaluated(result, parts).map(|holds| Known { holds, parts })
-    }
-
-    /// Returns the result of a selector, from a device with the same result or of an evaluation. The work is that of an
-    /// evaluation in either case, so that it depends on neither other nodes nor their order.
-    fn evaluate_once(
-        &self,
-        results: &KnownResults,
-        position: SelectorIx,
-        selector: &Selector,
-        candidate: Candidate<'_>,
-    ) -> Result<bool, EvaluationError> {
-        let input = SelectorInput::new(&candidate.slice.spec.driver, candidate.device);
-        let known = |known: Known| self.meter.evaluated(Ok(known.holds), known.parts);
-        let is_seen_by_several = !is_for_one_node(candidate.slice);
-        if is_seen_by_several && let Some(of_device) = results.of_device(position, candidate.device) {
-            return known(of_device);
-        }
-        let may_be_shared = self.can_read(candidate) && self.context.elisions.has(Elision::EqualValues);
-        let of_values = may_be_shared.then(|| results.of_values(position, selector, input)).flatten();
-        let found = match of_values {
-            Some(of_values) => known(of_values).map(|_| of_values)?,
-            None => self.evaluate(selector, candidate, input)?,
-        };
-        if may_be_shared && of_values.is_none() {
-            results.keep_for_values(position, input, found);
-        }
-        if is_seen_by_several {
-            results.keep_for_device(position, candidate.device, found);
-        }
-        Ok(found.holds)
     }
 
     /// Returns true if the device has enough capacity for the alternative without any computation: the device is unused

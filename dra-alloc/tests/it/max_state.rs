@@ -13,7 +13,7 @@ use crate::oracle::random::{self, Random};
 use crate::oracle::search::solutions;
 use crate::oracle::{Case, DeviceId as OracleId, result};
 
-const SEEDS: u64 = if cfg!(debug_assertions) { 240 } else { 4_000 };
+const SEEDS: u64 = if cfg!(debug_assertions) { 120 } else { 4_000 };
 const STEPS: u64 = 20_000;
 /// Number of solutions up to which those of both states are compared.
 const SOLUTIONS: usize = 300;

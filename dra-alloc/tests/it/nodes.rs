@@ -21,7 +21,7 @@ use crate::oracle::random::{self, Random};
 use crate::oracle::twins::{changed, local};
 
 /// Number of random clusters, lower without optimisation.
-const SEEDS: u64 = if cfg!(debug_assertions) { 60 } else { 600 };
+const SEEDS: u64 = if cfg!(debug_assertions) { 30 } else { 600 };
 const NODES: usize = 9;
 const EVENTS: usize = 12;
 const WORK: u64 = 20_000;

@@ -12,7 +12,7 @@ use crate::search::oracle_case::{self, Searched};
 use crate::search::outcome::Outcome;
 
 /// Number of random clusters, lower without optimisation.
-const SEEDS: u64 = if cfg!(debug_assertions) { 800 } else { 8000 };
+const SEEDS: u64 = if cfg!(debug_assertions) { 400 } else { 8000 };
 
 /// Steps of the oracle; a case that needs more is not compared.
 const FEW_STEPS: u64 = 5_000;
