@@ -288,3 +288,27 @@ async fn the_page_names_all_metrics_and_flags() {
     let of_bind = ["scheduler-name", "binds", "leave-driver", "leave-class"];
     assert!(of_bind.iter().all(|flag| flags.contains(flag)), "{flags:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_condition_follows_the_reason_and_keeps_its_time() {
+    let server = StandIn::start(&[]);
+    let cluster = Cluster::fill(&server, 1).await;
+    let args = ["--live", "--bind", "--server", &server.url];
+    let mut scheduler = Background::start(SCHEDULER, &args);
+    cluster.pod_of_claim("p", "late").await;
+    scheduler.warns("default/p: ");
+    let pods: Api<Pod> = Api::default_namespaced(server.client());
+    let condition = async || {
+        let conditions = pods.get("p").await.unwrap().status?.conditions?;
+        conditions.into_iter().find(|condition| condition.type_ == "PodScheduled")
+    };
+    until("the first reason is written", async || condition().await.is_some()).await;
+    let first = condition().await.unwrap();
+    // Times have whole seconds.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    cluster.claim("late", Shape::One("fpga")).await;
+    until("the next reason is written", async || condition().await.unwrap().message != first.message).await;
+    let next = condition().await.unwrap();
+    assert!(next.message.as_ref().is_some_and(|message| message.contains("fpga")), "{next:?}");
+    assert_eq!(next.last_transition_time, first.last_transition_time);
+}

@@ -3,6 +3,7 @@
 
 mod claim_amounts;
 mod dns;
+mod dropped_field;
 mod field;
 mod format;
 mod gates;

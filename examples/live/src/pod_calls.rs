@@ -2,6 +2,7 @@
 
 use dra_alloc::pods::{ApiResponse, BindingCall, BindingRequest};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
 use nnn::{Command, PodKey};
@@ -17,12 +18,17 @@ fn pods(client: &Client, pod: &PodKey) -> Api<Pod> {
 }
 
 /// Writes the nomination of a pod, or its condition `PodScheduled`, and returns the pod after it; nothing is written if another
-/// pod has the name now.
+/// pod has the name now. `since` is the time since which the condition has its status; `None` is now.
 ///
 /// # Errors
 /// The server has refused the patch, or does not answer.
-pub async fn write_status(client: &Client, pod: &PodKey, command: &Command) -> Result<Pod, Error> {
-    patch_status(client, pod, command.patch(now()).unwrap_or_default()).await
+pub async fn write_status(
+    client: &Client,
+    pod: &PodKey,
+    command: &Command,
+    since: Option<Timestamp>,
+) -> Result<Pod, Error> {
+    patch_status(client, pod, command.patch(since.unwrap_or_else(now)).unwrap_or_default()).await
 }
 
 /// Preempts a pod: writes the condition `DisruptionTarget` and deletes the pod. One that is gone is preempted.
@@ -62,7 +68,7 @@ async fn patch_status(client: &Client, pod: &PodKey, patch: Value) -> Result<Pod
 pub async fn carry_out(client: &Client, call: &BindingCall) -> ApiResponse {
     let pod = &call.pod;
     match &call.request {
-        BindingRequest::Status(command) => answer(write_status(client, pod, command).await.map(Some)),
+        BindingRequest::Status(command) => answer(write_status(client, pod, command, None).await.map(Some)),
         BindingRequest::Claim(write) => claim_calls::carry_out(client, write).await,
         BindingRequest::Bind { node } => {
             let metadata = json!({"name": pod.name, "namespace": pod.namespace, "uid": pod.uid});

@@ -11,6 +11,7 @@ use dra_live::pod_calls;
 use examples::candidates::foreign_wish;
 use examples::live::kinds::KindName;
 use k8s_openapi::api::core::v1::Pod;
+use nnn::NominatingInfo;
 use nnn::memory::PodStage;
 use tokio::time::Instant;
 
@@ -128,23 +129,25 @@ impl LiveScheduler<'_> {
         self.end(Ending { attempt: Some((attempt, verdict)), claims, pods });
     }
 
-    /// Says why a pod is not placed: in an event, and the first time in a line and in its condition. Returns the call.
+    /// Says why a pod is not placed: in an event, in its condition, and the first time in a line. Returns the call.
     fn say_refused(&mut self, pod: &Pod, reason: &str) -> Option<Call> {
         let key = key_of(pod);
         self.events.warning(&key, "FailedScheduling", reason.to_owned());
         if self.queue.is_first_refusal(&key.uid) {
             note(format_args!("{key}: {reason}"));
-            return Call::write_reason(pod, "Unschedulable", reason);
         }
-        // A node that is promised to a pod which does not fit there is no other's.
-        let is_nominated = self.preempt.is_none() && self.view.pods.nomination(&key.uid).is_some();
-        is_nominated.then(|| Call::clear(key))
+        // A node that is promised to a pod which does not fit there is no other's. With preemption the pod may wait for it.
+        let clears = self.preempt.is_none();
+        let nnn = if clears { NominatingInfo::clear() } else { NominatingInfo::Noop };
+        let is_nominated = self.view.pods.nomination(&key.uid).is_some();
+        Call::write_reason(pod, "Unschedulable", reason, nnn)
+            .or_else(|| (clears && is_nominated).then(|| Call::clear(key)))
     }
 
     /// Makes a call about the status of a pod before anything else.
     pub(super) async fn write_now(&mut self, call: Call) {
-        let Call::Status { pod, command } = call else { return };
-        match pod_calls::write_status(&self.cluster.client, &pod, &command).await {
+        let Call::Status { pod, command, since } = call else { return };
+        match pod_calls::write_status(&self.cluster.client, &pod, &command, since).await {
             Ok(written) => self.learn(written),
             Err(error) => note(format_args!("{pod}: its status is not written: {}", text(&error))),
         }

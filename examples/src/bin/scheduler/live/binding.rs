@@ -3,6 +3,7 @@
 use dra_alloc::pods::{Binding, BindingMemory, BindingStep, UnboundError};
 use dra_alloc::queue::{QueueAttempt, Remedy};
 use dra_live::now;
+use nnn::NominatingInfo;
 use tokio::time::Instant;
 
 use super::calls::{Answer, Asker, Call, written_claim};
@@ -99,7 +100,10 @@ impl LiveScheduler<'_> {
         self.queue.forget_refusal(&pod.uid);
         let known = self.view.pod_at(&place_of(pod)).filter(|known| key_of(known) == *pod);
         let write = condition_reason(reason).zip(known);
-        let pods = write.and_then(|(reason, known)| Call::write_reason(known, reason, &message)).into_iter().collect();
+        let pods = write
+            .and_then(|(reason, known)| Call::write_reason(known, reason, &message, NominatingInfo::clear()))
+            .into_iter()
+            .collect();
         self.events.warning(pod, "FailedScheduling", message);
         self.end(Ending { attempt: Some((attempt, Verdict::Failed)), pods, ..Ending::default() });
     }

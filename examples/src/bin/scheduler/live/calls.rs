@@ -8,6 +8,7 @@ use dra_alloc::pods::{ApiResponse, BindingCall, BindingRequest, ClaimWrite};
 use dra_live::claim_calls::carry_out;
 use dra_live::pod_calls;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
 use kube::{Client, Error};
 use nnn::{Command, NominatingInfo, PodKey, ScheduledCondition};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -22,8 +23,8 @@ pub(super) enum Call {
     Binding(Box<BindingCall>),
     /// Write that takes a claim back.
     Claim(ClaimWrite),
-    /// Write of a pod's nomination or condition.
-    Status { pod: PodKey, command: Command },
+    /// Write of a pod's nomination or condition. `since` is the time since which the condition has its status; `None` is now.
+    Status { pod: PodKey, command: Command, since: Option<Timestamp> },
 }
 
 /// Answer to a call.
@@ -135,20 +136,21 @@ impl Calls {
 impl Call {
     /// Clears the nomination of a pod.
     pub(super) fn clear(pod: PodKey) -> Self {
-        Self::Status { command: Command::ClearNnn { pod: pod.clone() }, pod }
+        Self::Status { command: Command::ClearNnn { pod: pod.clone() }, pod, since: None }
     }
 
-    /// Writes why a pod has no node, and clears its nomination; `None` if the pod says so already.
-    pub(super) fn write_reason(pod: &Pod, reason: &str, message: &str) -> Option<Self> {
+    /// Writes why a pod has no node, and changes its nomination; `None` if the pod says so already.
+    pub(super) fn write_reason(pod: &Pod, reason: &str, message: &str, nnn: NominatingInfo) -> Option<Self> {
         let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
         let known = { conditions }.find(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
         let texts = known.map(|known| [known.reason.as_deref(), known.message.as_deref()]);
         if texts == Some([Some(reason), Some(message)]) {
             return None;
         }
+        let since = known.and_then(|known| Some(known.last_transition_time.as_ref()?.0));
         let (pod, condition) = (key_of(pod), ScheduledCondition::failed(reason, message));
-        let command = Command::PatchConditionAndNnn { pod: pod.clone(), condition, nnn: NominatingInfo::clear() };
-        Some(Self::Status { pod, command })
+        let command = Command::PatchConditionAndNnn { pod: pod.clone(), condition, nnn };
+        Some(Self::Status { pod, command, since })
     }
 
     fn subject(&self) -> Subject {
@@ -167,8 +169,8 @@ impl Call {
                 Answer::Binding(call, answer)
             }
             Self::Claim(write) => Answer::Claim(carry_out(client, &write).await),
-            Self::Status { pod, command } => {
-                Answer::Pod(pod_calls::write_status(client, &pod, &command).await.map(Box::new))
+            Self::Status { pod, command, since } => {
+                Answer::Pod(pod_calls::write_status(client, &pod, &command, since).await.map(Box::new))
             }
         }
     }

@@ -159,7 +159,7 @@ impl LiveScheduler<'_> {
         self.make(room.calls(&self.view.claims)).await;
         self.clear_nominations(key, room.node()).await;
         let command = Command::PatchNnn { pod: key.clone(), node: room.node().to_owned() };
-        self.write_now(Call::Status { pod: key.clone(), command }).await;
+        self.write_now(Call::Status { pod: key.clone(), command, since: None }).await;
         self.await_devices(key, room);
         self.tell(&Line::Preempted {
             pod: key.to_string(),
