@@ -63,5 +63,4 @@ pub(crate) use node_search::{allocate_on, fits_within, is_possible, own_words, w
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
 pub(crate) use searched_states::{SearchedStates, lens_of};
-pub(crate) use selection::Selection;
-pub(crate) use table::Table;
+pub(crate) use table::{Selection, Table};

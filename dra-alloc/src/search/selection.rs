@@ -14,24 +14,12 @@ use super::elisions::Elision;
 use super::ix::{AlternativeIx, DeviceIx, SelectorIx};
 use super::known_results::{Known, KnownResults};
 use super::request::Alternative;
-use super::table::Table;
+use super::table::{Selection, Table};
 use crate::cluster::expression::{Expression, Owner};
 use crate::cluster::inventory::device::first_list;
 use crate::cluster::inventory::is_for_one_node;
 use crate::cluster::inventory::view::SliceError;
 use crate::cluster::scope::Scope;
-
-/// Result of checking a device for an alternative: binding conditions, selectors, and nodes where it is available.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Selection {
-    Admitted,
-    /// The device has binding conditions, but the gate `DRADeviceBindingConditions` is off.
-    BindingConditionsOff,
-    /// The selector at this position of [`Alternative::selectors`] is false.
-    Selector(SelectorIx),
-    /// The device is restricted to other nodes.
-    OtherNode,
-}
 
 /// Number of comparisons of a node with a device's selector that are a unit of work.
 const COMPARISONS_OF_UNIT: usize = 8;

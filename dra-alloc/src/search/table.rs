@@ -24,10 +24,9 @@ use super::context::Context;
 use super::counters::CounterSets;
 use super::elisions::Elision;
 use super::grid::Grid;
-use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, next};
+use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
 use super::like_pools::LikePools;
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
-use super::selection::Selection;
 use crate::cluster::capacity::{Amount, Rounding};
 use crate::cluster::inventory::pool::{InvalidCounter, Pool};
 use crate::cluster::inventory::pool_capacities::{BadCapacity, Capacities};
@@ -35,6 +34,18 @@ use crate::cluster::inventory::pool_counters::Consumed;
 use crate::cluster::inventory::view::SliceError;
 use crate::cluster::scope::Scope;
 use crate::cluster::state::DeviceUsage;
+
+/// Result of checking a device for an alternative: binding conditions, selectors, and nodes where it is available.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    Admitted,
+    /// The device has binding conditions, but the gate `DRADeviceBindingConditions` is off.
+    BindingConditionsOff,
+    /// The selector at this position of [`Alternative::selectors`] is false.
+    Selector(SelectorIx),
+    /// The device is restricted to other nodes.
+    OtherNode,
+}
 
 /// Attributes computed by derived-attribute expressions. The table borrows their values.
 pub(crate) type DerivedValues = Grid<Columns, Device, DeviceAttribute>;
