@@ -327,6 +327,7 @@ impl<'b> Meter<'b> {
     }
 
     /// Counts parts of a unit. Returns false if that was too much.
+    #[inline]
     fn count_parts(&self, parts: u64) -> bool {
         let parts = self.parts.get().saturating_add(parts);
         self.parts.set(parts % PARTS);
@@ -336,14 +337,7 @@ impl<'b> Meter<'b> {
     /// Counts parts of a unit. Returns false, and counts nothing, if that would be too much.
     #[inline]
     pub(crate) fn may_count_parts(&self, parts: u64) -> bool {
-        let after = self.parts.get().saturating_add(parts);
-        let units = after / PARTS;
-        if units > self.left() {
-            return false;
-        }
-        self.parts.set(after % PARTS);
-        self.work.set(self.work.get() + units);
-        true
+        self.parts.get().saturating_add(parts) / PARTS <= self.left() && self.count_parts(parts)
     }
 
     /// Counts an evaluation by its price in parts of a unit.

@@ -5,6 +5,7 @@
     reason = "a test may be asked for more and tells its size"
 )]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use dra_alloc::explain::Detail;
@@ -223,4 +224,40 @@ fn a_gang_with_a_quorum_leaves_pods_out_that_have_no_node() {
             assert_eq!(world.tracker.in_flight().count(), 0);
         }
     }
+}
+
+#[test]
+fn a_node_that_has_refused_a_pod_is_not_asked_again_for_one_that_asks_the_same() {
+    let claims: Vec<ResourceClaim> = (0..4).map(|index| claim(&name("c", index), 1)).collect();
+    let pods: Vec<Pod> = (0..4).map(|index| pod(&name("p", index), &[name("c", index).as_str()], None)).collect();
+    let case = Case { nodes: vec![(1, 0); 4], claims: vec![1; 4], pods: Vec::new(), room: 1 };
+    let cluster = case.cluster();
+    let allocator = Allocator::new(Profile::V1_37, &cluster.inventory, &cluster.classes);
+    let mut tracker = ClaimTracker::new(Profile::V1_37);
+    tracker.replace(claims, None).unwrap();
+    let asked = Cell::new(0);
+    let fit = |_: &FitQuestion<'_>| {
+        asked.set(asked.get() + 1);
+        Ok(())
+    };
+    let search = GangSearch::new(&allocator, &cluster.nodes, PodOptions::new(Profile::V1_37), NOW).with_fit(&fit);
+    let placed = search.place(&pods, None, &mut tracker).unwrap().pods;
+    assert!(placed.iter().map(|placement| placement.node.as_str()).eq(["n0", "n1", "n2", "n3"]));
+    // Each pod but the first asks the node of the one before it, which refuses it, and its own.
+    assert_eq!(asked.get(), 7);
+}
+
+#[test]
+fn pods_without_uids_are_not_taken_for_each_other() {
+    let mut world = World::new(1, [claim("big", 3), claim("one", 1)]);
+    let allocator = Allocator::new(world.options.scheduler(), &world.inventory, &world.classes);
+    let nodes = [node("n1")];
+    let mut pods = [pod("a", &["big"], None), pod("b", &["one"], None)];
+    for pod in &mut pods {
+        pod.metadata.uid = None;
+    }
+    let search = GangSearch::new(&allocator, &nodes, world.options, NOW);
+    let search = search.with_quorum(std::num::NonZeroUsize::MIN);
+    let placed = search.place(&pods, None, &mut world.tracker).unwrap();
+    assert!(placed.pods.iter().map(|placement| placement.pod.name.as_str()).eq(["b"]));
 }
