@@ -12,3 +12,11 @@ proptest! {
         naive::compare(&bytes);
     }
 }
+
+#[test]
+fn a_long_key_is_quoted_in_part() {
+    // Joins lists to a text of a thousand characters, which is the key of no entry.
+    let tail = [b'_'; 74];
+    let bytes = [&b"j\xea_________________["[..], &tail[..], b"\xea"].concat();
+    naive::compare(&bytes);
+}
