@@ -8,6 +8,7 @@
 //! `attempt` asks each node, `filter` each node of a pod's cycle, `filter_record_score` scores them too, records the verdict of one
 //! node and reserves. Paths that end in `_alone` ask each node for itself, as a caller without a list of nodes does.
 //! The case `no` has 500 nodes all of whose GPUs are held, and a class that reads an attribute: `plain` and `explained` ask each node.
+//! The case `gang` has eight pods, and GPUs on the last node alone: each node is asked for itself, or each state.
 //! `one_node_changed` is `by_state` after a device of one node is held, and its Node object has changed.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a measurement, run by hand")]
 
@@ -16,7 +17,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use dra_alloc::explain::Detail;
-use dra_alloc::pods::{ClaimTracker, GroupRound, PodCycle, PodOptions};
+use dra_alloc::pods::{ClaimTracker, GangSearch, GroupRound, PodCycle, PodOptions};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, DeviceId, Fit, Index, Inventory, Nodes, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
@@ -226,11 +227,58 @@ fn refuse(repeats: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Places eight pods on a cluster whose last node alone has GPUs that are free.
+fn gang(nodes: usize, repeats: usize) -> Result<(), Box<dyn Error>> {
+    let mut world = World::new(nodes, 1)?;
+    for node in 0..nodes - 1 {
+        let gpus: Vec<_> =
+            (0..8).map(|gpu| DeviceId::new("gpu.example.com", &format!("n{node}"), &format!("gpu-{gpu}"))).collect();
+        world.tracker.observe(holder(node, &gpus)?)?;
+    }
+    let mut pods = Vec::new();
+    for (number, pod) in std::iter::repeat_n(world.pod.clone(), 8).enumerate() {
+        let (mut pod, mut claim) = (pod, world.claim.clone());
+        (claim.metadata.name, claim.metadata.uid) = (Some(format!("c{number}")), Some(format!("c{number}")));
+        pod.metadata.uid = Some(format!("p{number}"));
+        if let Some(entry) = pod.spec.as_mut().and_then(|spec| spec.resource_claims.as_mut()?.first_mut()) {
+            entry.resource_claim_name.clone_from(&claim.metadata.name);
+        }
+        world.tracker.observe(claim)?;
+        pods.push(pod);
+    }
+    let allocator = Allocator::new(Profile::V1_37, &world.inventory, &world.classes);
+    let mut list = Nodes::new(&world.list);
+    for path in ["alone", "by_state"] {
+        let mut best = u128::MAX;
+        for _ in 0..repeats.max(2) {
+            let mut tracker = world.tracker.clone();
+            let search =
+                GangSearch::new(&allocator, &world.list, PodOptions::new(Profile::V1_37), Timestamp::UNIX_EPOCH);
+            let begin = Instant::now();
+            let placed = match path {
+                "alone" => search.place(&pods, None, &mut tracker),
+                _ => search.place_on(&mut list, &pods, None, &mut tracker),
+            };
+            best = best.min(begin.elapsed().as_nanos());
+            assert_eq!(placed.map(|placed| placed.pods.len()), Ok(8));
+        }
+        println!(
+            "{}",
+            json!({"case": "gang", "nodes": nodes, "states": 2, "path": path, "ns_per_pod": u64::try_from(best / 8)?})
+        );
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let repeats: usize = std::env::args().nth(1).map_or(Ok(20), |text| text.parse())?;
     let number = |at| std::env::args().nth(at).map(|text| text.parse::<usize>()).transpose();
     if std::env::args().nth(2).is_none_or(|only| only == "no") {
         refuse(repeats)?;
+    }
+    if std::env::args().nth(2).is_none_or(|only| only == "gang") {
+        gang(500, repeats)?;
+        gang(5_000, repeats)?;
     }
     let (only, sizes, counts) = (std::env::args().nth(2), number(3)?, number(4)?);
     for nodes in sizes.map_or_else(|| vec![500, 5_000], |only| vec![only]) {

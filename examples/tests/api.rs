@@ -27,7 +27,7 @@ const MAX_PUBLIC_MODULES: usize = 40;
 /// Largest number of public items at the top level of a module, and of lines of the listing. It had 3,000 lines before objectives,
 /// preemption and terms of selectors.
 const MAX_ITEMS: usize = 641;
-const MAX_LINES: usize = 3_735;
+const MAX_LINES: usize = 3_736;
 
 /// Largest number of items that the packages show each other in their hidden modules `internal`.
 const MAX_INTERNAL: usize = 40;

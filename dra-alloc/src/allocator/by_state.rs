@@ -74,6 +74,11 @@ impl<'n, N: Borrow<Node>> AttemptByState<'n, N> {
         Self { attempt, nodes, grouping, answers }
     }
 
+    /// Returns the nodes, in the order of their positions.
+    pub(crate) const fn list(&self) -> &'n [N] {
+        self.nodes
+    }
+
     /// Returns the node at a position of the list.
     pub(crate) fn node(&self, position: Index<Node>) -> Option<&'n N> {
         self.nodes.get(usize::from(position))

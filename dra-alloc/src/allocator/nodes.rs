@@ -85,6 +85,11 @@ impl<N: Borrow<Node>> Nodes<N> {
         Self { list, keys: Vec::new(), dependents, groupings, seen, replaced }
     }
 
+    /// Returns the nodes, in the order of their positions.
+    pub(crate) fn list(&self) -> &[N] {
+        &self.list
+    }
+
     /// Replaces a node whose object has changed. Does nothing for a position that is not in the list.
     pub fn replace(&mut self, position: Index<Node>, node: N) {
         if let Some(known) = self.list.get_mut(usize::from(position)) {

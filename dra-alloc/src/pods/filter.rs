@@ -105,7 +105,7 @@ pub struct FilterVerdict {
 }
 
 impl FilterVerdict {
-    fn refused(refusal: NodeFilterError) -> Self {
+    pub(super) fn refused(refusal: NodeFilterError) -> Self {
         Self { outcome: Err(refusal), out_of_reach: Vec::new(), explanation: None, mappings: Vec::new() }
     }
 

@@ -8,6 +8,7 @@
 //!
 //! With an objective each pod gets the node where its devices have the least value, the first of several.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use super::node_check::{FitQuestion, NodeCheck};
 use super::options::PodOptions;
 use super::status_code::StatusCode;
 use super::tracker::ClaimTracker;
-use crate::allocator::Allocator;
+use crate::allocator::{Allocator, Nodes};
 use crate::explain::{Detail, Explanation};
 use crate::search::budget::Budget;
 
@@ -58,6 +59,21 @@ pub(crate) struct Member<'m> {
     pub(crate) gone: &'m [&'m Pod],
     /// Positions of the nodes to try, in their order; `None` for all.
     pub(crate) among: Option<&'m [usize]>,
+}
+
+/// Nodes to try in their order, each asked for itself or by the state that it is in.
+enum Given<'n, N> {
+    Each(&'n [N]),
+    ByState(&'n mut Nodes<N>),
+}
+
+impl<N: Borrow<Node>> Given<'_, N> {
+    fn list(&self) -> &[N] {
+        match self {
+            Self::Each(list) => list,
+            Self::ByState(nodes) => nodes.list(),
+        }
+    }
 }
 
 impl<'s> GangSearch<'s> {
@@ -124,15 +140,75 @@ impl<'s> GangSearch<'s> {
         group: Option<&PodGroup>,
         tracker: &mut ClaimTracker,
     ) -> Result<PlacedGang, Box<GangError>> {
+        self.place_given(&mut Given::Each(&self.nodes), pods, group, tracker)
+    }
+
+    /// Places pods as [`GangSearch::place`] does, on nodes that were given once instead of those of the search.
+    ///
+    /// # Errors
+    /// Those of [`GangSearch::place`].
+    ///
+    /// # Complexity
+    /// For each pod that of [`Nodes::attempt`], and one search for each state of nodes that refuse it. Where devices are kept
+    /// for others, that of [`GangSearch::place`].
+    ///
+    /// ```
+    /// use dra_alloc::pods::{ClaimTracker, GangSearch, PodOptions};
+    /// use dra_alloc::{Allocator, Classes, Inventory, Nodes, Profile};
+    /// use k8s_openapi::api::core::v1::{Node, Pod};
+    /// use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+    /// use k8s_openapi::jiff::Timestamp;
+    /// use serde_json::{from_value, json};
+    ///
+    /// let slice = |node: &str| from_value::<ResourceSlice>(json!({"metadata": {"name": node}, "spec": {
+    ///     "driver": "gpu.example.com", "nodeName": node, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+    ///     "devices": [{"name": "gpu-0"}],
+    /// }}));
+    /// let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {}}))?;
+    /// let claim = |name: &str| from_value::<ResourceClaim>(json!({"metadata": {"name": name, "namespace": "d", "uid": name},
+    ///     "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}}));
+    /// let pod = |name: &str, claim: &str| from_value::<Pod>(json!({"metadata": {"name": name, "namespace": "d", "uid": name},
+    ///     "spec": {"containers": [], "resourceClaims": [{"name": "gpu", "resourceClaimName": claim}]}}));
+    /// let list: [Node; 3] = from_value(json!(["a", "b", "c"].map(|name| json!({"metadata": {"name": name}}))))?;
+    /// let (inventory, classes) = (Inventory::new([slice("b")?, slice("c")?]), Classes::new([class]));
+    /// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+    /// let mut tracker = ClaimTracker::new(Profile::V1_37);
+    /// tracker.observe(claim("c-0")?)?;
+    /// tracker.observe(claim("c-1")?)?;
+    ///
+    /// let mut nodes = Nodes::new(list);
+    /// let search = GangSearch::new(&allocator, [], PodOptions::new(Profile::V1_37), Timestamp::UNIX_EPOCH);
+    /// let placed = search.place_on(&mut nodes, &[pod("p-0", "c-0")?, pod("p-1", "c-1")?], None, &mut tracker).unwrap();
+    /// let places: Vec<&str> = placed.pods.iter().map(|placement| placement.node.as_str()).collect();
+    /// assert_eq!(places, ["b", "c"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn place_on<'p, N: Borrow<Node>>(
+        &self,
+        nodes: &mut Nodes<N>,
+        pods: impl IntoIterator<Item = &'p Pod>,
+        group: Option<&PodGroup>,
+        tracker: &mut ClaimTracker,
+    ) -> Result<PlacedGang, Box<GangError>> {
+        self.place_given(&mut Given::ByState(nodes), pods, group, tracker)
+    }
+
+    fn place_given<'p, N: Borrow<Node>>(
+        &self,
+        nodes: &mut Given<'_, N>,
+        pods: impl IntoIterator<Item = &'p Pod>,
+        group: Option<&PodGroup>,
+        tracker: &mut ClaimTracker,
+    ) -> Result<PlacedGang, Box<GangError>> {
         let (mut placed, mut round) = (Vec::new(), GroupRound::of_group());
         let (mut left_out, mut members) = (Vec::new(), 0);
         // Devices that are kept may be those of one member and not of the next one of its kind.
-        let mut known = self.kept.is_none().then(|| KnownRefusals::new(self.nodes.len()));
+        let mut known = self.kept.is_none().then(|| KnownRefusals::new(nodes.list().len()));
         for pod in pods {
             let index = Index::from(members);
             members += 1;
             let member = Member { pod, group, placed: &placed, gone: &[], among: None };
-            match self.place_member(&member, tracker, &mut round, known.as_mut()) {
+            match self.place_one(nodes, &member, tracker, &mut round, known.as_mut()) {
                 Ok(placement) => placed.push(placement),
                 Err(reason) => {
                     left_out.push(GangError { member: index, pod: PodIdentity::new(pod, self.options), reason });
@@ -166,44 +242,63 @@ impl<'s> GangSearch<'s> {
         round: &mut GroupRound,
         known: Option<&mut KnownRefusals>,
     ) -> Result<GangPlacement, MemberError> {
-        let pod = member.pod;
-        let cycle = PodCycle::pre_filter(pod, member.group, tracker, self.allocator.classes(), round, self.options)?;
-        let placement = |node: &str, cycle| {
-            let pod = PodIdentity::new(pod, self.options);
-            GangPlacement { pod, node: node.to_owned(), cycle }
+        self.place_one(&mut Given::Each(&self.nodes), member, tracker, round, known)
+    }
+
+    fn place_one<N: Borrow<Node>>(
+        &self,
+        nodes: &mut Given<'_, N>,
+        member: &Member<'_>,
+        tracker: &mut ClaimTracker,
+        round: &mut GroupRound,
+        known: Option<&mut KnownRefusals>,
+    ) -> Result<GangPlacement, MemberError> {
+        let placement = |node, cycle| GangPlacement { pod: PodIdentity::new(member.pod, self.options), node, cycle };
+        let (classes, options) = (self.allocator.classes(), self.options);
+        let Some(mut cycle) = PodCycle::pre_filter(member.pod, member.group, tracker, classes, round, options)? else {
+            let mut fitting = among(member, nodes.list()).filter(|(_, node)| self.check(member, node).is_ok());
+            let node = fitting.next().ok_or_else(|| self.no_node(member, nodes.list(), None))?.1;
+            return Ok(placement(name_of(node).to_owned(), None));
         };
-        let Some(mut cycle) = cycle else {
-            let mut fitting = self.among(member).filter(|(_, node)| self.check(member, node).is_ok());
-            let node = fitting.next().ok_or_else(|| self.no_node(member, None))?.1;
-            return Ok(placement(name_of(node), None));
-        };
-        let filter = cycle.node_filter(self.allocator, tracker.state());
-        let found = self.best(member, &filter, known)?;
-        let (name, verdict) = found.ok_or_else(|| self.no_node(member, Some(&filter)))?;
-        drop(filter);
-        cycle.record(name, verdict);
-        if let Err(error) = cycle.reserve(name, tracker, round) {
+        let (node, verdict) = match nodes {
+            Given::Each(list) => {
+                let filter = cycle.node_filter(self.allocator, tracker.state());
+                self.best(member, list, &filter, |_| None, known)
+            }
+            Given::ByState(nodes) => {
+                let asked = cycle.filter_nodes(nodes, self.allocator, tracker.state());
+                let is_asked = self.kept.is_none();
+                let refusal = |node| asked.refusal(node, self.now, self.budget).filter(|_| is_asked);
+                self.best(member, asked.list(), asked.each(), refusal, known)
+            }
+        }?;
+        cycle.record(&node, verdict);
+        if let Err(error) = cycle.reserve(&node, tracker, round) {
             cycle.take_back(tracker);
             return Err(error.into());
         }
-        Ok(placement(name, Some(cycle)))
+        Ok(placement(node, Some(cycle)))
     }
 
-    /// Returns the first node for a pod, or the best one, with its verdict; the error is one that ends the attempt.
-    fn best(
+    /// Returns the name of the first node for a pod, or of the best one, with its verdict. A node is asked unless it is known to
+    /// refuse the pod, or `refusal_of` tells a reason.
+    fn best<N: Borrow<Node>>(
         &self,
         member: &Member<'_>,
+        nodes: &[N],
         filter: &NodeFilter<'_>,
+        refusal_of: impl Fn(Index<Node>) -> Option<NodeFilterError>,
         mut known: Option<&mut KnownRefusals>,
-    ) -> Result<Option<(&'s str, FilterVerdict)>, MemberError> {
+    ) -> Result<(String, FilterVerdict), MemberError> {
         let kind = known.as_mut().and_then(|known| known.kind_of(member.pod, filter.cycle));
         let mut best: Option<(&str, FilterVerdict)> = None;
-        for (index, node) in self.among(member) {
+        for (index, node) in among(member, nodes) {
             let is_known = known.as_ref().is_some_and(|known| known.has(kind, index));
             if is_known || self.check(member, node).is_err() {
                 continue;
             }
-            let verdict = self.verdict(member, filter, node, Detail::Off);
+            let verdict = refusal_of(Index::from(index))
+                .map_or_else(|| self.verdict(member, filter, node, Detail::Off), FilterVerdict::refused);
             match verdict.refusal() {
                 None if best.as_ref().is_none_or(|(_, known)| rank(&verdict) < rank(known)) => {
                     best = Some((name_of(node), verdict));
@@ -218,13 +313,19 @@ impl<'s> GangSearch<'s> {
                 break;
             }
         }
-        Ok(best)
+        let found = best.map(|(node, verdict)| (node.to_owned(), verdict));
+        found.ok_or_else(|| self.no_node(member, nodes, Some(filter)))
     }
 
     /// Explains why no node serves a pod.
-    fn no_node(&self, member: &Member<'_>, filter: Option<&NodeFilter<'_>>) -> MemberError {
+    fn no_node<N: Borrow<Node>>(
+        &self,
+        member: &Member<'_>,
+        nodes: &[N],
+        filter: Option<&NodeFilter<'_>>,
+    ) -> MemberError {
         let (mut explanation, mut shared) = (PodExplanation::default(), SharedVerdicts::default());
-        for (_, node) in self.among(member) {
+        for (_, node) in among(member, nodes) {
             match (self.check(member, node), filter) {
                 (Err(reason), _) => explanation.add_other(name_of(node), reason),
                 (Ok(()), Some(filter)) => {
@@ -249,13 +350,6 @@ impl<'s> GangSearch<'s> {
                 filter.explained(node, self.now, detail, self.budget)
             }
         }
-    }
-
-    /// Returns the nodes to try for a pod, with their positions.
-    fn among(&self, member: &Member<'_>) -> impl Iterator<Item = (usize, &'s Node)> {
-        let named = member.among.into_iter().flatten().copied();
-        let all = 0..if member.among.is_none() { self.nodes.len() } else { 0 };
-        named.chain(all).filter_map(|index| Some((index, *self.nodes.get(index)?)))
     }
 
     /// Asks the caller's check of nodes.
@@ -293,6 +387,13 @@ impl<'n> SharedVerdicts<'n> {
     fn end(self, pod: &mut PodExplanation) {
         self.by_explanation.values().for_each(|(verdict, nodes)| pod.add_nodes(nodes, verdict));
     }
+}
+
+/// Returns the nodes to try for a pod, with their positions.
+fn among<'n, N: Borrow<Node>>(member: &Member<'_>, nodes: &'n [N]) -> impl Iterator<Item = (usize, &'n Node)> {
+    let named = member.among.into_iter().flatten().copied();
+    let all = 0..if member.among.is_none() { nodes.len() } else { 0 };
+    named.chain(all).filter_map(|index| Some((index, nodes.get(index)?.borrow())))
 }
 
 /// Returns the value of the devices on a node, less is better, after a mark of those without one.

@@ -91,7 +91,7 @@ impl PodCycle {
     }
 }
 
-impl<N: Borrow<Node>> NodesFilter<'_, N> {
+impl<'c, N: Borrow<Node>> NodesFilter<'c, N> {
     /// Decides for a node as [`PodCycle::filter`] does, with the results; `None` for a position that is not in the list.
     ///
     /// # Complexity
@@ -149,6 +149,16 @@ impl<N: Borrow<Node>> NodesFilter<'_, N> {
             results.map_or(Ok(0), |results| cycle.score_of(results))
         };
         self.of_state(node).map_or_else(of_node, |of_state| *of_state.score.get_or_init(of_node))
+    }
+
+    /// Returns the nodes, in the order of their positions.
+    pub(super) const fn list(&self) -> &'c [N] {
+        self.asked.list()
+    }
+
+    /// Returns the filter that asks each node for itself.
+    pub(super) const fn each(&self) -> &NodeFilter<'c> {
+        &self.filter
     }
 
     fn of_state(&self, node: Index<Node>) -> Option<&OfState> {

@@ -9,8 +9,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use dra_alloc::explain::Detail;
-use dra_alloc::pods::{ClaimTracker, FitQuestion, GangSearch, MemberError, PodCycle, PodOptions};
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
+use dra_alloc::pods::{ClaimTracker, FitQuestion, GangError, GangSearch, MemberError, PodCycle, PodOptions};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Nodes, Outcome, Profile};
 use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
@@ -126,19 +126,29 @@ fn one_by_one(cluster: &Cluster, order: &[usize], room: usize) -> Option<Placed>
     Some((nodes, results))
 }
 
-fn as_gang(cluster: &Cluster, tracker: &mut ClaimTracker, room: usize) -> Option<Placed> {
+/// Places the pods as a gang: each node is asked, or each state of `nodes`.
+fn as_gang(
+    cluster: &Cluster,
+    tracker: &mut ClaimTracker,
+    room: usize,
+    nodes: Option<&mut Nodes<&Node>>,
+) -> Result<Placed, Box<GangError>> {
     let allocator = Allocator::new(Profile::V1_37, &cluster.inventory, &cluster.classes);
     let fit = |question: &FitQuestion<'_>| {
         if question.placed_here().count() == room { Err("Too many pods".to_owned()) } else { Ok(()) }
     };
     let options = PodOptions::new(Profile::V1_37);
     let search = GangSearch::new(&allocator, &cluster.nodes, options, NOW).with_fit(&fit);
-    let placed = search.place(&cluster.pods, None, tracker).ok()?.pods;
+    let placed = match nodes {
+        None => search.place(&cluster.pods, None, tracker),
+        Some(nodes) => search.place_on(nodes, &cluster.pods, None, tracker),
+    };
+    let placed = placed?.pods;
     let nodes = placed.iter().map(|placement| placement.node.clone()).collect();
     let claims = placed.iter().filter_map(|placement| placement.cycle.as_ref()).flat_map(PodCycle::claims);
     let results =
         claims.filter_map(|claim| Some((claim.claim().metadata.name.clone().unwrap(), claim.chosen()?.clone())));
-    Some((nodes, results.collect()))
+    Ok((nodes, results.collect()))
 }
 
 fn permutations(length: usize) -> Vec<Vec<usize>> {
@@ -161,10 +171,18 @@ fn a_gang_is_a_loop_over_its_pods_with_rollback() {
         let cluster = case.cluster();
         let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
         tracker.replace(cluster.claims.clone(), None).unwrap();
-        let before = tracker.state().clone();
+        let (before, before_gang) = (tracker.state().clone(), tracker.clone());
         let order: Vec<usize> = (0..cluster.pods.len()).collect();
         let expected = one_by_one(&cluster, &order, case.room);
-        assert_eq!(as_gang(&cluster, &mut tracker, case.room), expected, "{case:?}");
+        let mut nodes = Nodes::new(&cluster.nodes);
+        let found = as_gang(&cluster, &mut tracker, case.room, None);
+        for _ in 0..2 {
+            let mut beside = before_gang.clone();
+            let by_state = as_gang(&cluster, &mut beside, case.room, Some(&mut nodes));
+            assert_eq!(by_state, found, "{case:?}");
+            assert_eq!(beside.state(), tracker.state(), "{case:?}");
+        }
+        assert_eq!(found.ok(), expected, "{case:?}");
         if expected.is_some() {
             placed += 1;
         } else {
