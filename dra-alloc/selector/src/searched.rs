@@ -21,6 +21,13 @@ impl Searched<'_> {
         self.0.answer(input)
     }
 
+    /// Returns the price of an answer of the direct form.
+    #[inline]
+    #[must_use]
+    pub const fn direct_parts(self) -> u64 {
+        self.0.direct_parts()
+    }
+
     /// Runs the program for a device whose attributes and capacities all have valid values. Returns the price too.
     pub fn run_within(self, input: SelectorInput<'_>, bound: Bound<'_>) -> (Result<bool, EvaluationError>, u64) {
         self.0.run_within(input, bound)
@@ -35,7 +42,7 @@ impl Searched<'_> {
         self.0.derive_within(input, bound)
     }
 
-    /// Returns true if the expression has a direct form, which costs less than to remember its answers.
+    /// Returns true if the expression has a direct form, which costs less than a search for its answers by values.
     #[inline]
     #[must_use]
     pub const fn is_direct(self) -> bool {

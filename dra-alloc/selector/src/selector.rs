@@ -362,6 +362,10 @@ impl Selector {
         Some((self.direct.as_ref()?.evaluate(input)?, self.direct_parts))
     }
 
+    pub(crate) const fn direct_parts(&self) -> u64 {
+        self.direct_parts
+    }
+
     /// Runs the program for a device whose attributes and capacities all have valid values. Returns the price too.
     pub(crate) fn run_within(
         &self,

@@ -212,7 +212,8 @@ fn unfit(
         }
         Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
         Selection::Selector(position) => {
-            return Ok(asked.selectors().nth(position.into()).map(|it| selector_false(table, device, it)));
+            let refusing = usize::try_from(position).ok().and_then(|position| asked.selectors().nth(position));
+            return Ok(refusing.map(|it| selector_false(table, device, it)));
         }
     }
     if !table.has(Gate::ConsumableCapacity) {

@@ -248,7 +248,7 @@ impl<'g, 't, 's> Reader<'g, 't, 's> {
             facts.number(wide(consumed.amounts.len()));
             for (counter, amount) in &consumed.amounts {
                 facts.label(amounts((*counter).into()));
-                let left = counters.left.at(*counter).copied().unwrap_or_default();
+                let left = counters.left(*counter).unwrap_or_default();
                 facts.amount(*amount);
                 facts.amount(left);
             }

@@ -159,13 +159,13 @@ impl<'a, 't, 's> Displaced<'a, 't, 's> {
         stays: impl Fn() -> U,
     ) -> bool {
         let Ok(counters) = self.ground.table.counters(pool) else { return true };
-        let (mut left, mut groups) = (counters.left.clone(), counters.groups.clone());
+        let (mut left, mut groups) = (counters.all_left().to_vec(), counters.all_groups());
         let in_use: BTreeSet<Place> = stays().map(|use_| use_.place).filter(|place| place.0 == pool).collect();
         let shared: BTreeSet<Place> = stays().filter(|use_| use_.share.is_some()).map(|use_| use_.place).collect();
         let of_units = in_use.iter().filter_map(|place| self.consumption.get(place)).copied().flatten();
         for consumed in of_units {
             for (counter, amount) in &consumed.amounts {
-                if let Some(left) = left.at_mut(*counter) {
+                if let Some(left) = left.get_mut(usize::from(*counter)) {
                     *left = left.saturating_sub(*amount);
                 }
             }
@@ -175,7 +175,7 @@ impl<'a, 't, 's> Displaced<'a, 't, 's> {
         }
         for consumed in taken.consumption(pool, &shared) {
             for (counter, amount) in &consumed.amounts {
-                if let Some(left) = left.at_mut(*counter) {
+                if let Some(left) = left.get_mut(usize::from(*counter)) {
                     *left = left.saturating_sub(*amount);
                 }
             }

@@ -88,7 +88,7 @@ impl Supply {
                 continue;
             }
             let (Ok(read), Ok(left)) = (object.read_counters(), table.counters(pool)) else { continue };
-            let amounts = read.amounts().iter().zip(&left.left);
+            let amounts = read.amounts().iter().zip(left.all_left());
             let counters = amounts.map(|(total, left)| Counter { name: "".into(), total: *total, left: *left });
             let first = self.counters.len();
             self.counters.extend(counters);

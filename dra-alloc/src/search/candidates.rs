@@ -321,15 +321,16 @@ impl<'s> Entered<'s> {
         if self.devices.is_empty() {
             self.devices.reserve(self.range.len().min(FIRST_READ));
         }
+        let occupancy = self.occupancy.as_deref();
         while self.devices.len() <= number {
-            let device = match &self.occupancy {
+            let device = match occupancy {
                 Some(occupancy) if !keeps_held => occupancy.next_open(self.rest.device),
                 _ => Some(self.rest.device),
             };
             let Some(position) = device else { return };
             let Some((slice, device, known)) = self.rest.device_at(self.pool, position) else { return };
-            let is_used = self.occupancy.as_ref().is_some_and(|occupancy| occupancy.is_used(position));
-            let is_held = is_used && self.occupancy.as_ref().is_some_and(|occupancy| occupancy.is_held(position));
+            let is_used = occupancy.is_some_and(|occupancy| occupancy.is_used(position));
+            let is_held = is_used && occupancy.is_some_and(|occupancy| occupancy.is_held(position));
             let shares = self.used.filter(|_| is_used && !is_held).and_then(|used| used.device(&device.name));
             self.devices.push(Candidate {
                 pool: self.ix,

@@ -8,13 +8,15 @@
 //!
 //! Source: the allocator of kube-scheduler 1.37.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use dra_device::internal::name_of;
 use dra_device::pool::slice_devices;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
+use smallvec::SmallVec;
 
-use super::ix::{ByCounter, ByCounterName, BySet, CounterIx, SetIx};
+use super::ix::{ByCounterName, BySet, CounterIx, PoolIx, SetIx};
 use crate::cluster::inventory::pool::{InvalidCounter, Pool};
 use crate::cluster::inventory::pool_counters::{Consumed, PoolCounters};
 use crate::cluster::state::{CountersLeft, PoolUse};
@@ -23,10 +25,11 @@ use crate::cluster::state::{CountersLeft, PoolUse};
 #[derive(Debug)]
 pub(crate) struct CounterSets<'i> {
     read: &'i PoolCounters,
-    pub(crate) left: ByCounter<i128>,
+    /// Amounts left: those of the pool while nothing is in use, or what its use keeps.
+    left: Cow<'i, [i128]>,
     /// True if less than nothing is left of a counter.
     pub(crate) is_overcommitted: bool,
-    pub(crate) groups: BySet<Groups<'i>>,
+    groups: SetGroups<'i>,
     /// Counter sets from which a device with compatibility groups is allocated.
     grouped: BTreeSet<SetIx>,
 }
@@ -41,6 +44,26 @@ pub(crate) enum Groups<'i> {
     Without,
     /// Compatibility groups common to all devices with groups that consume the set.
     Common(Vec<&'i str>),
+}
+
+/// Compatibility groups on all counter sets of a pool.
+#[derive(Debug)]
+enum SetGroups<'i> {
+    /// No device consumes a set.
+    Unused,
+    /// True for each set that devices without groups consume.
+    Without(&'i [bool]),
+    Known(BySet<Groups<'i>>),
+}
+
+impl<'i> SetGroups<'i> {
+    fn of(&self, set: SetIx) -> Groups<'i> {
+        match self {
+            Self::Without(is_used) if is_used.get(usize::from(set)) == Some(&true) => Groups::Without,
+            Self::Unused | Self::Without(_) => Groups::Unused,
+            Self::Known(groups) => groups.at(set).cloned().unwrap_or(Groups::Unused),
+        }
+    }
 }
 
 impl<'i> Groups<'i> {
@@ -81,41 +104,40 @@ impl<'i> Groups<'i> {
 
 impl<'i> CounterSets<'i> {
     /// Takes the counters of a pool, and subtracts the amounts that allocated devices consume.
-    pub(crate) fn new(pool: &'i Pool, in_use: Option<&PoolUse>) -> Result<Self, InvalidCounter<'i>> {
+    pub(crate) fn new(pool: &'i Pool, in_use: Option<&'i PoolUse>) -> Result<Self, InvalidCounter<'i>> {
         let read = pool.read_counters()?;
         // A pool without counter sets has nothing to take off, however many of its devices are in use.
-        let in_use = in_use.filter(|_| !read.is_empty());
-        if let Some(kept) = in_use.and_then(|in_use| in_use.counters_left(pool.stamp())) {
-            return Ok(Self::restored(read, kept));
+        let Some(in_use) = in_use.filter(|_| !read.is_empty()) else { return Ok(Self::unused(read)) };
+        if let Some(kept) = in_use.counters_left(pool.stamp()) {
+            let (left, groups) = (Cow::Borrowed(&*kept.amounts), SetGroups::Without(&kept.is_used));
+            return Ok(Self { left, is_overcommitted: kept.is_overcommitted, groups, ..Self::unused(read) });
         }
-        let unused = std::iter::repeat_n(Groups::Unused, read.set_count());
-        let mut sets = Self::with(read, read.amounts(), unused.collect());
-        let Some(in_use) = in_use else { return Ok(sets) };
-        if let Some([one, other]) = in_use.two() {
-            let sets = Self::new(pool, Some(one))?.least(&Self::new(pool, Some(other))?);
-            sets.keep(pool, in_use);
-            return Ok(sets);
-        }
-        let devices =
-            pool.all_slices().flat_map(|slice| slice_devices(slice).iter().map(move |device| (slice, device)));
-        for (number, (slice, device)) in devices.enumerate() {
-            if device.consumes_counters.is_some() && in_use.device(&device.name).is_some() {
-                sets.take_off(slice, device, number)?;
-            }
-        }
+        let sets = match in_use.two() {
+            Some([one, other]) => Self::new(pool, Some(one))?.least(&Self::new(pool, Some(other))?),
+            None => Self::unused(read).beside(pool, in_use)?,
+        };
         sets.keep(pool, in_use);
-        sets.is_overcommitted = is_overcommitted(&sets.left);
         Ok(sets)
     }
 
-    fn with(read: &'i PoolCounters, left: &[i128], groups: BySet<Groups<'i>>) -> Self {
-        let left = ByCounter::new(left.to_vec());
-        Self { read, is_overcommitted: is_overcommitted(&left), left, groups, grouped: BTreeSet::new() }
+    fn unused(read: &'i PoolCounters) -> Self {
+        let (left, is_overcommitted) = (Cow::Borrowed(read.amounts()), read.is_below_zero());
+        Self { read, left, is_overcommitted, groups: SetGroups::Unused, grouped: BTreeSet::new() }
     }
 
-    fn restored(read: &'i PoolCounters, kept: &CountersLeft) -> Self {
-        let groups = |is_used: &bool| if *is_used { Groups::Without } else { Groups::Unused };
-        Self::with(read, &kept.amounts, kept.is_used.iter().map(groups).collect())
+    /// Subtracts what the devices in use consume.
+    fn beside(mut self, pool: &'i Pool, in_use: &PoolUse) -> Result<Self, InvalidCounter<'i>> {
+        let devices =
+            pool.all_slices().flat_map(|slice| slice_devices(slice).iter().map(move |device| (slice, device)));
+        let mut groups = self.all_groups();
+        for (number, (slice, device)) in devices.enumerate() {
+            if device.consumes_counters.is_some() && in_use.device(&device.name).is_some() {
+                self.take_off(&mut groups, slice, device, number)?;
+            }
+        }
+        self.groups = SetGroups::Known(groups);
+        self.is_overcommitted = is_overcommitted(&self.left);
+        Ok(self)
     }
 
     /// Keeps the counters that are left with the use of the pool.
@@ -125,7 +147,8 @@ impl<'i> CounterSets<'i> {
                 pool.stamp(),
                 CountersLeft {
                     amounts: self.left.iter().copied().collect(),
-                    is_used: self.groups.iter().map(|groups| *groups != Groups::Unused).collect(),
+                    is_overcommitted: self.is_overcommitted,
+                    is_used: self.all_groups().iter().map(|groups| *groups != Groups::Unused).collect(),
                 },
             );
         }
@@ -133,30 +156,51 @@ impl<'i> CounterSets<'i> {
 
     /// Returns the counters that are left in each of two uses of one pool, with the groups that both admit.
     fn least(mut self, other: &Self) -> Self {
-        for (left, others) in self.left.iter_mut().zip(&other.left) {
+        for (left, others) in self.left.to_mut().iter_mut().zip(&*other.left) {
             *left = (*left).min(*others);
         }
-        for (groups, others) in self.groups.iter_mut().zip(&other.groups) {
-            *groups = groups.with(others);
-        }
+        let groups = self.all_groups();
+        self.groups =
+            SetGroups::Known(groups.enumerate().map(|(set, groups)| groups.with(&other.groups(set))).collect());
         self.grouped.extend(&other.grouped);
         self.is_overcommitted = is_overcommitted(&self.left);
         self
     }
 
+    /// Returns the amount left of a counter.
+    pub(crate) fn left(&self, counter: CounterIx) -> Option<i128> {
+        self.left.get(usize::from(counter)).copied()
+    }
+
+    /// Returns the amounts left of all counters.
+    pub(crate) fn all_left(&self) -> &[i128] {
+        &self.left
+    }
+
+    /// Returns the compatibility groups of the devices on a counter set.
+    pub(crate) fn groups(&self, set: SetIx) -> Groups<'i> {
+        self.groups.of(set)
+    }
+
+    /// Returns the compatibility groups of the devices on all counter sets.
+    pub(crate) fn all_groups(&self) -> BySet<Groups<'i>> {
+        (0..self.read.set_count()).map(|set| self.groups(SetIx::from(set))).collect()
+    }
+
     fn take_off(
         &mut self,
+        groups: &mut BySet<Groups<'i>>,
         slice: &'i ResourceSlice,
         device: &'i Device,
         number: usize,
     ) -> Result<(), InvalidCounter<'i>> {
         for consumed in self.consumption(slice, device, number)? {
             for (counter, amount) in &consumed.amounts {
-                if let Some(left) = self.left.at_mut(*counter) {
+                if let Some(left) = self.left.to_mut().get_mut(usize::from(*counter)) {
                     *left = left.saturating_sub(*amount);
                 }
             }
-            if let Some(groups) = self.groups.at_mut(consumed.set) {
+            if let Some(groups) = groups.at_mut(consumed.set) {
                 *groups = groups.joined_by(&consumed.groups);
             }
             if !consumed.groups.is_empty() {
@@ -188,14 +232,14 @@ impl<'i> CounterSets<'i> {
             amounts.filter(|(other, _)| *other == counter).fold(0_i128, |sum, (_, amount)| sum.saturating_add(*amount))
         };
         self.read.counters().find_map(|(set, name, counter)| {
-            let (left, wanted) = (*self.left.at(counter)?, wanted(counter));
+            let (left, wanted) = (self.left(counter)?, wanted(counter));
             (wanted > left).then_some((set, name, left, wanted))
         })
     }
 
     /// Returns the amount left of the counters of each name, summed over all sets.
     pub(crate) fn left_by_name(&self, ledger: Option<&Ledger<'_>>) -> ByCounterName<i128> {
-        let left = ledger.map_or(&self.left, |ledger| &ledger.left);
+        let left = ledger.map_or(&*self.left, |ledger| &*ledger.left);
         let mut sums = self.zeros();
         for (name, left) in self.read.name_of().iter().zip(left) {
             sums[*name] = sums[*name].saturating_add((*left).max(0));
@@ -229,14 +273,13 @@ impl<'i> CounterSets<'i> {
     pub(crate) fn may_serve(&self, device: &[Consumed]) -> bool {
         let mut amounts = device.iter().flat_map(|consumed| &consumed.amounts);
         !self.is_overcommitted
-            && amounts.all(|(counter, amount)| self.left.at(*counter).is_none_or(|left| amount <= left))
+            && amounts.all(|(counter, amount)| self.left(*counter).is_none_or(|left| *amount <= left))
     }
 
     /// Returns true if a device is refused for its counters before any other choice, as [`Ledger::reserve`] would. False says
     /// nothing: a device may consume a counter twice, or a negative amount of it.
     pub(crate) fn refuse(&self, device: &[Consumed]) -> bool {
-        let admits =
-            |consumed: &Consumed| self.groups.at(consumed.set).is_none_or(|groups| groups.admits(&consumed.groups));
+        let admits = |consumed: &Consumed| self.groups(consumed.set).admits(&consumed.groups);
         let amounts = || device.iter().flat_map(|consumed| &consumed.amounts);
         device.iter().all(admits) && amounts().all(|(_, amount)| *amount >= 0) && !self.may_serve(device)
     }
@@ -255,17 +298,46 @@ pub(crate) fn keep_counters_left(pool: &Pool, in_use: &PoolUse) {
     }
 }
 
-fn is_overcommitted(left: &ByCounter<i128>) -> bool {
+fn is_overcommitted(left: &[i128]) -> bool {
     left.iter().any(|left| *left < 0)
 }
 
 /// Amounts left of a pool's counters during the search for one allocation.
 #[derive(Debug)]
 pub(crate) struct Ledger<'i> {
-    pub(crate) left: ByCounter<i128>,
+    left: Vec<i128>,
     /// Number of overcommitted counters.
     short: usize,
-    pub(crate) groups: BySet<Groups<'i>>,
+    groups: BySet<Groups<'i>>,
+}
+
+/// Ledgers of the pools that the search has looked at, sorted by pool.
+#[derive(Debug, Default)]
+pub(crate) struct Ledgers<'i>(Vec<(PoolIx, Ledger<'i>)>);
+
+impl<'i> Ledgers<'i> {
+    pub(crate) fn of(&self, pool: PoolIx) -> Option<&Ledger<'i>> {
+        self.0.get(self.place(pool).ok()?).map(|(_, ledger)| ledger)
+    }
+
+    pub(crate) fn of_mut(&mut self, pool: PoolIx) -> Option<&mut Ledger<'i>> {
+        let place = self.place(pool).ok()?;
+        self.0.get_mut(place).map(|(_, ledger)| ledger)
+    }
+
+    /// Returns the ledger of a pool, begun with its counters if there is none.
+    #[expect(clippy::indexing_slicing, reason = "the place is that of the ledger")]
+    pub(crate) fn begin(&mut self, pool: PoolIx, sets: &CounterSets<'i>) -> &mut Ledger<'i> {
+        let place = self.place(pool).unwrap_or_else(|place| {
+            self.0.insert(place, (pool, Ledger::new(sets)));
+            place
+        });
+        &mut self.0[place].1
+    }
+
+    fn place(&self, pool: PoolIx) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&pool, |(known, _)| *known)
+    }
 }
 
 /// Reason why a device can't consume its counters.
@@ -279,12 +351,22 @@ pub(crate) enum Shortage {
 
 /// Compatibility groups of the counter sets before a device was added, restored when the device is released.
 #[derive(Debug)]
-pub(crate) struct Reserved<'i>(Vec<(SetIx, Groups<'i>)>);
+pub(crate) struct Reserved<'i>(SmallVec<[(SetIx, Groups<'i>); 1]>);
 
 impl<'i> Ledger<'i> {
-    pub(crate) fn new(sets: &CounterSets<'i>) -> Self {
-        let short = sets.left.iter().filter(|left| **left < 0).count();
-        Self { left: sets.left.clone(), short, groups: sets.groups.clone() }
+    fn new(sets: &CounterSets<'i>) -> Self {
+        let short = if sets.is_overcommitted { sets.left.iter().filter(|left| **left < 0).count() } else { 0 };
+        Self { left: sets.left.to_vec(), short, groups: sets.all_groups() }
+    }
+
+    /// Returns the amount left of a counter.
+    pub(crate) fn left(&self, counter: CounterIx) -> Option<i128> {
+        self.left.get(usize::from(counter)).copied()
+    }
+
+    /// Returns the compatibility groups of the devices on a counter set.
+    pub(crate) fn groups(&self, set: SetIx) -> Groups<'i> {
+        self.groups.at(set).cloned().unwrap_or(Groups::Unused)
     }
 
     /// Subtracts the consumption of a device. Changes nothing if it returns an error.
@@ -309,7 +391,7 @@ impl<'i> Ledger<'i> {
     }
 
     fn join(&mut self, device: &'i [Consumed]) -> Result<Reserved<'i>, Shortage> {
-        let mut reserved = Reserved(Vec::new());
+        let mut reserved = Reserved(SmallVec::new());
         for consumed in device {
             let Some(groups) = self.groups.at_mut(consumed.set) else { continue };
             if !groups.admits(&consumed.groups) {
@@ -332,7 +414,7 @@ impl<'i> Ledger<'i> {
 
     /// Adds an amount to a counter. Wraps on overflow, so that `release` exactly undoes `reserve`.
     fn change(&mut self, counter: CounterIx, by: i128) {
-        let Some(left) = self.left.at_mut(counter) else { return };
+        let Some(left) = self.left.get_mut(usize::from(counter)) else { return };
         let was_short = *left < 0;
         *left = left.wrapping_add(by);
         match (was_short, *left < 0) {

@@ -38,30 +38,32 @@ pub(crate) enum Elision {
     PoolsAtOnce,
     /// Looking ahead looks once at pools with the same devices in the same use.
     LikePools,
+    /// Answers of selectors about the devices of a pool are kept with the pool.
+    KeptSelections,
 }
 
 /// Set of [`Elision`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Elisions(u16);
+pub(crate) struct Elisions(u32);
 
 impl Elisions {
     /// Number of elisions.
-    pub(crate) const COUNT: u8 = 15;
+    pub(crate) const COUNT: u8 = 16;
 
     /// Returns the set of elisions whose bits are set.
     #[cfg(test)]
-    pub(crate) const fn from_bits(bits: u16) -> Self {
+    pub(crate) const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
     /// Returns the set without one of its elisions.
     #[cfg(test)]
     pub(crate) const fn without(self, one: Elision) -> Self {
-        Self(self.0 & !(1 << one as u16))
+        Self(self.0 & !(1 << one as u32))
     }
 
     pub(crate) const fn has(self, shortcut: Elision) -> bool {
-        self.0 & (1 << shortcut as u16) != 0
+        self.0 & (1 << shortcut as u32) != 0
     }
 }
 

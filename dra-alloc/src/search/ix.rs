@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ops::{self, Deref, DerefMut};
 
 use dra_attrs::Index;
-use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceConstraint, DeviceRequest, ResourceClaim};
+use k8s_openapi::api::resource::v1::{CounterSet, Device, DeviceConstraint, DeviceRequest, ResourceClaim};
 
 use crate::cluster::expression::Expression;
 use crate::cluster::inventory::pool::Pool;
@@ -52,8 +52,6 @@ pub(crate) type ByDevice<T> = IxVec<Device, T>;
 
 /// Values by counter set of one pool.
 pub(crate) type BySet<T> = IxVec<CounterSet, T>;
-/// Values by counter of one pool.
-pub(crate) type ByCounter<T> = IxVec<Counter, T>;
 /// Values by name of a counter in one pool.
 pub(crate) type ByCounterName<T> = IxVec<CounterNames, T>;
 

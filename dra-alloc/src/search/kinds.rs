@@ -143,12 +143,12 @@ impl<'s> Kinds<'s> {
             shape.kinds.push(kind);
         }
         for (pool, counter) in &counters.order {
-            let left = reader.table.counters(*pool).ok().and_then(|all| all.left.at(*counter).copied());
+            let left = reader.table.counters(*pool).ok().and_then(|all| all.left(*counter));
             shape.left.push(left.unwrap_or_default());
         }
         for (pool, set) in &sets.order {
-            let groups = reader.table.counters(*pool).ok().and_then(|all| all.groups.at(*set).cloned());
-            shape.groups.push(self.words_of(&groups.unwrap_or(Groups::Unused)));
+            let groups = reader.table.counters(*pool).map_or(Groups::Unused, |all| all.groups(*set));
+            shape.groups.push(self.words_of(&groups));
         }
         shape.kinds.sort_unstable();
         let next = u32::try_from(shapes.len()).unwrap_or(u32::MAX);

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
 use super::capacity_check::{CapacityCheck, CapacityMiss};
-use super::counters::{Groups, Ledger, Reserved, Shortage};
+use super::counters::{Groups, Ledgers, Reserved, Shortage};
 use super::device_set::DeviceSet;
 use super::distinct_memory::LastOfRequests;
 use super::ix::{
@@ -141,7 +141,7 @@ pub(crate) struct PartialAssignment<'t, 's> {
     /// Shares of devices in this assignment, by device.
     shares: BTreeMap<DeviceIx, Shares>,
     /// Remaining counters by pool, for pools with a chosen device that consumes counters.
-    ledgers: BTreeMap<PoolIx, Ledger<'s>>,
+    ledgers: Ledgers<'s>,
 }
 
 /// States of all claims.
@@ -173,7 +173,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
             claims: claim_states(table),
             taken: DeviceSet::new(table.candidates.end()),
             shares: BTreeMap::new(),
-            ledgers: BTreeMap::new(),
+            ledgers: Ledgers::default(),
         }
     }
 
@@ -244,25 +244,24 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 
     /// Returns the remaining amount of a counter.
     pub(crate) fn counter_left(&self, pool: PoolIx, counter: CounterIx) -> i128 {
-        let left = match self.ledgers.get(&pool) {
-            Some(ledger) => ledger.left.at(counter).copied(),
-            None => self.table.counters(pool).ok().and_then(|counters| counters.left.at(counter).copied()),
+        let left = match self.ledgers.of(pool) {
+            Some(ledger) => ledger.left(counter),
+            None => self.table.counters(pool).ok().and_then(|counters| counters.left(counter)),
         };
         left.unwrap_or_default()
     }
 
     /// Returns the compatibility groups of the devices on a counter set.
     pub(crate) fn groups_on(&self, pool: PoolIx, set: SetIx) -> Groups<'s> {
-        let groups = match self.ledgers.get(&pool) {
-            Some(ledger) => ledger.groups.at(set).cloned(),
-            None => self.table.counters(pool).ok().and_then(|counters| counters.groups.at(set).cloned()),
-        };
-        groups.unwrap_or(Groups::Unused)
+        match self.ledgers.of(pool) {
+            Some(ledger) => ledger.groups(set),
+            None => self.table.counters(pool).map_or(Groups::Unused, |counters| counters.groups(set)),
+        }
     }
 
     /// Returns the remaining amount of a pool's counters of each name, over all counter sets.
     pub(crate) fn counters_left(&self, pool: PoolIx) -> ByCounterName<i128> {
-        self.table.counters(pool).map(|counters| counters.left_by_name(self.ledgers.get(&pool))).unwrap_or_default()
+        self.table.counters(pool).map(|counters| counters.left_by_name(self.ledgers.of(pool))).unwrap_or_default()
     }
 
     /// Returns true if an alternative can't have the device because it is in use: by any claim or, for admin access, by
@@ -370,17 +369,17 @@ impl<'t, 's> PartialAssignment<'t, 's> {
             return Err(Rejection::GroupsOff.into());
         }
         // Most pools that are full stay so for the whole search: they need no ledger.
-        if !self.ledgers.contains_key(&candidate.pool) && counters.refuse(consumption) {
+        if self.ledgers.of(candidate.pool).is_none() && counters.refuse(consumption) {
             return Err(Rejection::Shortage(Shortage::Counters).into());
         }
-        let ledger = self.ledgers.entry(candidate.pool).or_insert_with(|| Ledger::new(counters));
+        let ledger = self.ledgers.begin(candidate.pool, counters);
         ledger.reserve(consumption).map(Some).map_err(|shortage| Rejection::Shortage(shortage).into())
     }
 
     #[inline(never)]
     fn release(&mut self, device: DeviceIx, reserved: Option<Reserved<'s>>) {
         let Some(reserved) = reserved else { return };
-        let ledger = self.ledgers.get_mut(&self.table.candidate(device).pool);
+        let ledger = self.ledgers.of_mut(self.table.candidate(device).pool);
         debug_assert!(ledger.is_some(), "counters were reserved in a ledger");
         if let (Some(ledger), Ok(consumption)) = (ledger, self.table.consumption(device)) {
             ledger.release(consumption, reserved);

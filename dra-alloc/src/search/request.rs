@@ -91,7 +91,7 @@ pub(crate) struct Alternative<'p> {
     /// Selectors of the request itself, which apply in addition to those of the class.
     own_selectors: Selectors<'p>,
     /// Compiled selectors, once a device was looked at; `None` inside if one of them does not compile.
-    compiled: OnceLock<Option<SmallVec<[Arc<Selector>; 2]>>>,
+    compiled: OnceLock<Option<CompiledSelectors>>,
     /// Results of its selectors.
     pub(super) results: KnownResults,
     pub(crate) mode: Mode,
@@ -367,17 +367,33 @@ impl Alternative<'_> {
 
     /// Returns the selectors compiled; `None` if one of them has no expression or does not compile.
     pub(crate) fn compiled(&self, by: Compiler<'_>) -> Option<&[Arc<Selector>]> {
+        self.compiled_by(by).map(|compiled| &*compiled.list)
+    }
+
+    fn compiled_by(&self, by: Compiler<'_>) -> Option<&CompiledSelectors> {
         let compile = |selector: Expression<'_>| selector.compile(by)?.ok().cloned();
-        self.compiled.get_or_init(|| self.selectors().map(compile).collect()).as_deref()
+        let reads_driver =
+            |compiled: &Arc<Selector>| Searched(compiled).is_direct() && compiled.depends_only_on_driver();
+        let compile_all = || {
+            let list: SmallVec<[_; 2]> = self.selectors().map(compile).collect::<Option<_>>()?;
+            Some(CompiledSelectors { read_driver_alone: list.iter().all(reads_driver), list })
+        };
+        self.compiled.get_or_init(compile_all).as_ref()
     }
 
     /// Returns true if the selectors read nothing of a device but its driver, and so have the same value, which is no
     /// error, for all sound devices of a driver.
     pub(crate) fn reads_driver_alone(&self, by: Compiler<'_>) -> bool {
-        let reads_driver =
-            |compiled: &Arc<Selector>| Searched(compiled).is_direct() && compiled.depends_only_on_driver();
-        self.compiled(by).is_some_and(|compiled| compiled.iter().all(reads_driver))
+        self.compiled_by(by).is_some_and(|compiled| compiled.read_driver_alone)
     }
+}
+
+/// All selectors of an alternative.
+#[derive(Debug)]
+struct CompiledSelectors {
+    list: SmallVec<[Arc<Selector>; 2]>,
+    /// True if they read nothing of a device but its driver.
+    read_driver_alone: bool,
 }
 
 /// Common view of a request and a subrequest, which have different API types.

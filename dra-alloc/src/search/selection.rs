@@ -3,6 +3,8 @@
 //! Selectors are evaluated in their order up to the first that is false, those of the class first. Those with a direct form come to
 //! an answer without anything else; an error, or an expression that needs the interpreter, takes the longer way.
 
+use std::sync::Arc;
+
 use dra_attrs::{Gate, Index};
 use dra_selector::internal::{Bound, Searched};
 use dra_selector::{EvaluationError, Selector, SelectorInput};
@@ -11,20 +13,21 @@ use super::allocate_error::AllocateError;
 use super::candidates::Candidate;
 use super::context::FailingSelectors;
 use super::elisions::Elision;
-use super::ix::{AlternativeIx, DeviceIx, SelectorIx};
+use super::ix::{AlternativeIx, DeviceIx, PoolIx, SelectorIx};
 use super::known_results::{Known, KnownResults};
 use super::request::Alternative;
 use super::table::{Selection, Table};
 use crate::cluster::expression::{Expression, Owner};
 use crate::cluster::inventory::device::first_list;
 use crate::cluster::inventory::is_for_one_node;
+use crate::cluster::inventory::pool_selections::{KeptSelections, SelectorsAnswer};
 use crate::cluster::inventory::view::SliceError;
 use crate::cluster::scope::Scope;
 
 /// Number of comparisons of a node with a device's selector that are a unit of work.
 const COMPARISONS_OF_UNIT: usize = 8;
 
-impl Table<'_> {
+impl<'s> Table<'s> {
     /// Checks a device for an alternative, without keeping the result.
     pub(super) fn select(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<Selection, AllocateError> {
         let candidate = self.candidate(device);
@@ -32,8 +35,8 @@ impl Table<'_> {
         if !self.has(Gate::DeviceBindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
             return Ok(Selection::BindingConditionsOff);
         }
-        if let Some(position) = self.refusing(self.alternative(alternative), candidate, device)? {
-            return Ok(Selection::Selector(position));
+        if let Some(position) = self.refusing(alternative, candidate, device)? {
+            return Ok(Selection::Selector(u32::try_from(usize::from(position)).unwrap_or(u32::MAX)));
         }
         if candidate.slice.spec.per_device_node_selection != Some(true) {
             return Ok(Selection::Admitted);
@@ -50,16 +53,17 @@ impl Table<'_> {
     /// Returns the position of the first selector that is false for a device.
     fn refusing(
         &self,
-        asked: &Alternative<'_>,
+        alternative: AlternativeIx,
         candidate: Candidate<'_>,
         device: DeviceIx,
     ) -> Result<Option<SelectorIx>, AllocateError> {
         self.meter.begin_look();
-        let (known, is_refused) = self.directly(asked, candidate);
+        let SelectorsAnswer { held, is_refused } = self.directly(alternative, candidate);
         if is_refused {
-            return Ok(Some(SelectorIx::from(known)));
+            return Ok(Some(SelectorIx::from(held)));
         }
-        for (number, selector) in asked.selectors().enumerate().skip(known) {
+        let asked = self.alternative(alternative);
+        for (number, selector) in asked.selectors().enumerate().skip(held) {
             let position = SelectorIx::from(number);
             let holds = match self.holds(asked, position, selector, device) {
                 Err(AllocateError::SelectorEvaluation { source, .. })
@@ -77,22 +81,57 @@ impl Table<'_> {
     }
 
     /// Evaluates the first selectors, as far as they have a direct form that answers: the common case, which makes no error on
-    /// its way. Returns how many of them hold, and whether the next one is false.
-    fn directly(&self, asked: &Alternative<'_>, candidate: Candidate<'_>) -> (usize, bool) {
+    /// its way. An answer that the pool has kept is the same, and the same work.
+    fn directly(&self, alternative: AlternativeIx, candidate: Candidate<'_>) -> SelectorsAnswer {
+        if !self.can_read(candidate) {
+            return SelectorsAnswer::default();
+        }
+        let (asked, by) = (self.alternative(alternative), self.context.selectors);
+        // The driver alone is read faster than what was kept.
+        let is_kept = !asked.reads_driver_alone(by) && self.context.elisions.has(Elision::KeptSelections);
+        let kept = if is_kept { self.kept_selections(alternative, candidate.pool) } else { None };
+        if let Some((answer, parts)) = kept.and_then(|kept| kept.answer(candidate.number()))
+            && self.meter.may_count_parts(parts)
+        {
+            return answer;
+        }
+        let compiled = asked.compiled(by).unwrap_or_default();
+        let found = self.evaluate_directly(compiled, candidate);
+        if let Some(kept) = kept
+            && (found.is_refused || found.held == compiled.len())
+        {
+            kept.keep(candidate.number(), found);
+        }
+        found
+    }
+
+    /// Returns the answers about devices of a pool that are kept for an alternative.
+    fn kept_selections(&self, alternative: AlternativeIx, pool: PoolIx) -> Option<&'s KeptSelections> {
+        if let Some((for_alternative, of_pool, kept)) = self.kept_selections.get()
+            && (for_alternative, of_pool) == (alternative, pool)
+        {
+            return kept;
+        }
+        let (asked, of_pool) = (self.alternative(alternative), self.candidates.pool(pool));
         let compiled = asked.compiled(self.context.selectors);
-        let Some(compiled) = compiled.filter(|_| self.can_read(candidate)) else { return (0, false) };
+        let kept = compiled.and_then(|all| of_pool.selections().of(all, of_pool.len()));
+        self.kept_selections.set(Some((alternative, pool, kept)));
+        kept
+    }
+
+    fn evaluate_directly(&self, compiled: &[Arc<Selector>], candidate: Candidate<'_>) -> SelectorsAnswer {
         let input = SelectorInput::new(&candidate.slice.spec.driver, candidate.device);
-        for (number, selector) in compiled.iter().enumerate() {
+        for (held, selector) in compiled.iter().enumerate() {
             match Searched(selector).answer(input) {
                 Some((holds, parts)) if self.meter.may_count_parts(parts) => {
                     if !holds {
-                        return (number, true);
+                        return SelectorsAnswer { held, is_refused: true };
                     }
                 }
-                _ => return (number, false),
+                _ => return SelectorsAnswer { held, is_refused: false },
             }
         }
-        (compiled.len(), false)
+        SelectorsAnswer { held: compiled.len(), is_refused: false }
     }
 
     /// Evaluates a selector on a device. An error names the device and the owner of the selector.

@@ -3,7 +3,7 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use dra_attrs::internal::release::{AllocatorVariant, CountersOfAll, FurtherShare, Rules, SkipGateOff};
 use dra_attrs::{Gate, GateSet, Index, ListTypes, Quantity, ValueSet, lookup_by_name};
@@ -24,13 +24,14 @@ use super::context::Context;
 use super::counters::CounterSets;
 use super::elisions::Elision;
 use super::grid::Grid;
-use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
+use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, next};
 use super::like_pools::LikePools;
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
 use crate::cluster::capacity::{Amount, Rounding};
 use crate::cluster::inventory::pool::{InvalidCounter, Pool};
 use crate::cluster::inventory::pool_capacities::{BadCapacity, Capacities};
 use crate::cluster::inventory::pool_counters::Consumed;
+use crate::cluster::inventory::pool_selections::KeptSelections;
 use crate::cluster::inventory::view::SliceError;
 use crate::cluster::scope::Scope;
 use crate::cluster::state::DeviceUsage;
@@ -41,8 +42,8 @@ pub(crate) enum Selection {
     Admitted,
     /// The device has binding conditions, but the gate `DRADeviceBindingConditions` is off.
     BindingConditionsOff,
-    /// The selector at this position of [`Alternative::selectors`] is false.
-    Selector(SelectorIx),
+    /// The selector at this position of [`Alternative::selectors`] is false. Tables of selections are small this way.
+    Selector(u32),
     /// The device is restricted to other nodes.
     OtherNode,
 }
@@ -70,6 +71,8 @@ pub(crate) struct Table<'s> {
     /// For alternatives and pools: true if the selectors may admit devices of the pool's driver.
     admitting: Grid<Alternatives, Pool, bool>,
     selection: Grid<Alternatives, Device, Selection>,
+    /// Answers of selectors that were asked for last: by an alternative, in a pool.
+    pub(super) kept_selections: Cell<Option<(AlternativeIx, PoolIx, Option<&'s KeptSelections>)>>,
     fits: Grid<Alternatives, Device, CapacityCheck<'s>>,
     values: Grid<Columns, Device, ValueSet<'s>>,
     /// Pools that are looked at once, compared when looking ahead.
@@ -98,6 +101,7 @@ impl<'s> Table<'s> {
             counters: Grid::new(one, pools),
             admitting: Grid::new(alternatives, pools),
             selection: Grid::new(alternatives, devices),
+            kept_selections: Cell::new(None),
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.end(), devices),
             like_pools: OnceCell::new(),

@@ -213,6 +213,30 @@ fn work_does_not_depend_on_what_was_asked_before() {
     assert_eq!(verdicts, expected);
 }
 
+/// Many comparisons are a unit of work, and a budget can end between them.
+#[test]
+fn an_answer_that_a_pool_keeps_is_the_same_work_within_each_budget() {
+    let (cluster, nodes) = cluster(1, 20);
+    let classes = Classes::new(cluster.classes.iter().cloned());
+    let claims = ask(&[
+        &["device.attributes['gpu.example.com'].model != 'a'"; 31][..],
+        &["device.attributes['gpu.example.com'].model == 'm4'"],
+    ]
+    .concat());
+    let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+    let within = |inventory: &Inventory, work| {
+        with(inventory, &classes, &selectors, &cluster, Detail::Off, |allocator| {
+            allocator.allocate(&cluster.state, &nodes[0], &claims, Budget::work(work)).unwrap()
+        })
+    };
+    let once: Vec<Verdict> = (0..60).map(|work| within(&cluster.inventory(), work)).collect();
+    for _ in 0..2 {
+        assert_eq!((0..60).map(|work| within(&inventory, work)).collect::<Vec<Verdict>>(), once);
+    }
+    assert!(once.iter().any(|verdict| matches!(verdict.outcome, Outcome::Stopped(_))));
+    assert!(matches!(once[59].outcome, Outcome::Allocated(_)), "{:?}", once[59]);
+}
+
 /// Returns the work on a node that sees some pools beside its own.
 fn work_beside(pools: impl IntoIterator<Item = Value>) -> u64 {
     let (mut cluster, nodes) = cluster(1, 1);

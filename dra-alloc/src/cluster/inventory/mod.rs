@@ -25,6 +25,7 @@ pub(crate) mod pool;
 pub(crate) mod pool_capacities;
 pub(crate) mod pool_counters;
 pub(crate) mod pool_devices;
+pub(crate) mod pool_selections;
 pub(crate) mod shape;
 mod shared_index;
 pub(crate) mod sight;

@@ -18,6 +18,7 @@ use super::lens::Lens;
 use super::pool_capacities::{BadCapacity, Capacities, PoolCapacities};
 use super::pool_counters::{BadAmount, PoolCounters};
 use super::pool_devices::PoolDevices;
+use super::pool_selections::PoolSelections;
 use super::shape::{KnownLens, Shapes, ShapesOfPool};
 use super::sight::Sight;
 use super::slice_facts::write_slice;
@@ -58,6 +59,7 @@ pub(crate) struct Pool {
     /// Counter sets, and what devices consume of them.
     read_counters: OnceLock<Result<PoolCounters, (usize, BadAmount)>>,
     capacities: PoolCapacities,
+    selections: PoolSelections,
     flags: Flags,
     soundness: Flags,
     shapes: ShapesOfPool,
@@ -85,6 +87,7 @@ impl Pool {
             facts: Box::default(),
             read_counters: OnceLock::new(),
             capacities: PoolCapacities::default(),
+            selections: PoolSelections::default(),
             flags: Flags::default(),
             soundness: Flags::default(),
             shapes: ShapesOfPool::default(),
@@ -130,6 +133,7 @@ impl Pool {
             facts,
             read_counters,
             capacities: PoolCapacities::default(),
+            selections: PoolSelections::default(),
             flags,
             soundness,
             shapes: ShapesOfPool::default(),
@@ -299,6 +303,11 @@ impl Pool {
         if !self.counters.is_empty() {
             let _: Result<&PoolCounters, InvalidCounter<'_>> = self.read_counters();
         }
+    }
+
+    /// Returns the answers of selectors about the pool's devices that were kept.
+    pub(crate) const fn selections(&self) -> &PoolSelections {
+        &self.selections
     }
 
     /// Returns the state of the pool: complete, incomplete or invalid. Reads every device on first use.

@@ -25,6 +25,8 @@ pub(crate) struct PoolCounters {
     set_count: usize,
     /// Amounts of the counters, in billionths of a unit.
     amounts: Vec<i128>,
+    /// True if an amount is below zero.
+    is_below_zero: bool,
     /// Name of each counter, as a number. Counters of one name in different sets have one number.
     name_of: Vec<CounterNameIx>,
     /// Number of different names.
@@ -90,6 +92,7 @@ impl PoolCounters {
             })?;
             known.counters.insert(name.as_str().into(), CounterIx::from(self.amounts.len()));
             self.amounts.push(amount);
+            self.is_below_zero |= amount < 0;
         }
         Ok(())
     }
@@ -121,6 +124,11 @@ impl PoolCounters {
     /// Returns the amounts of the counters, before any device is allocated.
     pub(crate) fn amounts(&self) -> &[i128] {
         &self.amounts
+    }
+
+    /// Returns true if an amount of a counter is below zero.
+    pub(crate) const fn is_below_zero(&self) -> bool {
+        self.is_below_zero
     }
 
     /// Returns the name of each counter, as a number.

@@ -33,6 +33,8 @@ pub(crate) struct PoolUse {
 pub(crate) struct CountersLeft {
     /// Amount left of each counter, in billionths of a unit.
     pub(crate) amounts: Box<[i128]>,
+    /// True if less than nothing is left of a counter.
+    pub(crate) is_overcommitted: bool,
     /// True for each counter set that a device in use consumes. None of them has compatibility groups.
     pub(crate) is_used: Box<[bool]>,
 }

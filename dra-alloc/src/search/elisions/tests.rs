@@ -140,7 +140,7 @@ fn what_is_kept_and_left_out_changes_no_answer() {
             let claims = [claim(random, &format!("claim-{step}"))];
             let (fresh, plain_state) = (model.inventory(), model.state());
             assert_eq!(state, plain_state, "seed {seed}");
-            let some = Elisions::from_bits(u16::try_from(random.below(1 << Elisions::COUNT)).unwrap());
+            let some = Elisions::from_bits(u32::try_from(random.below(1 << Elisions::COUNT)).unwrap());
             for number in 0..7 {
                 let node = node(number);
                 let plain = world.ask(&fresh, &plain_state, &node, &claims, Elisions::from_bits(0));
@@ -257,7 +257,7 @@ fn elisions_change_no_explanation() {
             let claims: Vec<_> =
                 (0..random.pick(&[1, 1, 2])).map(|index| claim(random, &format!("claim-{number}-{index}"))).collect();
             let plain = world.explain(&inventory, &state, &claims, Elisions::from_bits(0));
-            let some = Elisions::from_bits(u16::try_from(random.below(1 << Elisions::COUNT)).unwrap());
+            let some = Elisions::from_bits(u32::try_from(random.below(1 << Elisions::COUNT)).unwrap());
             for elisions in [Elisions::default(), some] {
                 let explained = world.explain(&inventory, &state, &claims, elisions);
                 assert_eq!(explained, plain, "seed {seed}, claims {number}, {elisions:?}");
