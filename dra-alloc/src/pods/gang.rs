@@ -268,7 +268,7 @@ impl<'s> GangSearch<'s> {
             Given::ByState(nodes) => {
                 let asked = cycle.filter_nodes(nodes, self.allocator, tracker.state());
                 let is_asked = self.kept.is_none();
-                let refusal = |node| asked.refusal(node, self.now, self.budget).filter(|_| is_asked);
+                let refusal = |node| if is_asked { asked.refusal(node, self.now, self.budget) } else { None };
                 self.best(member, asked.list(), asked.each(), refusal, known)
             }
         }?;
