@@ -375,3 +375,17 @@ impl<'b> Meter<'b> {
         Halt::Stopped(limit)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_a_part_does_not_end_the_search() {
+        let meter = Meter::new(Budget::work(100));
+        assert!(meter.limited(10, || meter.work(20)).is_err());
+        assert_eq!((meter.spent(), meter.check().is_ok()), (10, true));
+        assert!(meter.limited(1_000, || meter.work(91)).is_err());
+        assert_eq!((meter.spent(), meter.check().is_ok()), (100, false));
+    }
+}
