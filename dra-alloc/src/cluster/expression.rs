@@ -49,6 +49,11 @@ impl<'a> Compiler<'a> {
         Self { cache, profile, fails_on_lists }
     }
 
+    /// Returns the attributes that the release knows.
+    pub(crate) const fn attributes(self) -> CelAttributes {
+        self.profile.rules().cel.attributes
+    }
+
     /// Returns true if selectors can be evaluated on all devices of a pool.
     pub(crate) fn can_read(self, pool: &Pool) -> bool {
         pool.is_sound() && !(self.fails_on_lists && pool.has_lists())

@@ -113,8 +113,9 @@ impl<'s> Table<'s> {
             return kept;
         }
         let (asked, of_pool) = (self.alternative(alternative), self.candidates.pool(pool));
-        let compiled = asked.compiled(self.context.selectors);
-        let kept = compiled.and_then(|all| of_pool.selections().of(all, of_pool.len()));
+        let by = self.context.selectors;
+        let of = |all| of_pool.selections().of(all, by.attributes(), of_pool.len());
+        let kept = asked.compiled(by).and_then(of);
         self.kept_selections.set(Some((alternative, pool, kept)));
         kept
     }
