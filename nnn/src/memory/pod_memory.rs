@@ -255,7 +255,8 @@ impl PodMemory {
     }
 
     /// Returns the pods with a write whose answer was lost, by namespace and name. Write it once more: the binding of a pod in
-    /// [`PodStage::InDoubt`] to the same node, or else the nomination of [`PodMemory::nomination`].
+    /// [`PodStage::InDoubt`] to the same node, or else the nomination of [`PodMemory::nomination`], which is cleared if there is
+    /// none. Nobody else does it where no binding of the pod is open and no node fits it any more.
     pub fn in_doubt(&self) -> impl Iterator<Item = &PodKey> {
         self.in_doubt.iter()
     }

@@ -29,7 +29,8 @@ use crate::pods::write::ApiResponse;
 /// 3. The binding itself, unless a device turns out to be given away by another scheduler as well: then the allocations are
 ///    given back ([`PodCycle::give_way`]).
 /// 4. Where the pod is not bound in the end: the calls that take the reservations back ([`PodCycle::unreserve`]), then the
-///    clearing of the nomination.
+///    clearing of the nomination. After five answers that are lost this is left to the scheduler, which writes what
+///    [`PodMemory::in_doubt`](nnn::memory::PodMemory::in_doubt) says once more.
 ///
 /// Many bindings can be open at once, on one thread that decides while others make the calls. Each has at most one call out.
 /// Its answer may come late, twice or never: a call without an answer counts as lost after a minute, and an answer to any other

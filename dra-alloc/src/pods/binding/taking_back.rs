@@ -11,7 +11,7 @@ use super::step::UnboundError;
 use crate::pods::claim_calls::ClaimCalls;
 use crate::pods::write::ApiResponse;
 
-/// Number of times that a nomination is cleared before its pod keeps it.
+/// Number of times that a nomination is cleared before it is left to others, in doubt.
 const CLEARING_ATTEMPTS: u32 = 5;
 
 /// Calls that take back what a binding has written: first its claims, then its nomination, which together reserve its room.
@@ -66,8 +66,8 @@ impl TakingBack {
     pub(super) fn answer_clearing(&mut self, answer: &NominationAnswer<'_>, text: String) {
         match answer {
             NominationAnswer::Stored { .. } => self.cleared = CLEARING_ATTEMPTS,
-            NominationAnswer::Lost => {}
-            NominationAnswer::Refused => {
+            NominationAnswer::Lost if self.cleared < CLEARING_ATTEMPTS => {}
+            NominationAnswer::Lost | NominationAnswer::Refused => {
                 self.cleared = CLEARING_ATTEMPTS;
                 self.problems.push(text);
             }

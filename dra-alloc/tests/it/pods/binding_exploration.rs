@@ -154,7 +154,7 @@ impl State {
             let now = after(60 * self.minutes);
             match open.binding.next(&mut self.memory(), now) {
                 BindingStep::Call(call) => {
-                    assert!(!self.server.nominates_bound(&call), "a bound pod is nominated");
+                    assert!(!self.server.nominates_bound(&call.pod, &call.request), "a bound pod is nominated");
                     (open.call, open.wait) = (Some(call), None);
                 }
                 BindingStep::Wait { reason, .. } => open.wait = Some(reason),

@@ -14,8 +14,8 @@ use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Budget, Classes, Inventory};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use nnn::PodKey;
-use nnn::memory::{PodMemory, PodStage, PodUsage};
+use nnn::memory::{NominationAnswer, PodMemory, PodStage, PodUsage};
+use nnn::{Command, PodKey};
 
 use super::api_server::{allocation, consumers, without_consumer};
 use super::cluster::{ClusterServer, after, key, node_of, nomination_of};
@@ -172,7 +172,11 @@ impl History {
             let now = after(self.now);
             match binding.next(&mut self.memory(), now) {
                 BindingStep::Call(call) => {
-                    assert!(!self.server.nominates_bound(&call), "a bound pod is nominated: {}", self.seed);
+                    assert!(
+                        !self.server.nominates_bound(&call.pod, &call.request),
+                        "a bound pod is nominated: {}",
+                        self.seed
+                    );
                     self.calls.push(Sent { call, at: self.now });
                 }
                 BindingStep::Wait { .. } => {}
@@ -377,6 +381,23 @@ impl History {
         while let Some(write) = calls.next() {
             let answer = self.at_server(|server| server.claims.call(&write));
             calls.answer(&mut self.claims, answer);
+        }
+        let in_doubt = self.pods.in_doubt().filter(|pod| !self.bindings.contains_key(&pod.uid));
+        let in_doubt: Vec<PodKey> = in_doubt.cloned().collect();
+        for pod in &in_doubt {
+            self.nominate_again(pod);
+        }
+    }
+
+    /// Writes the nomination of a pod once more whose binding has ended without knowing what is stored.
+    fn nominate_again(&mut self, pod: &PodKey) {
+        let command = match self.pods.nomination(&pod.uid) {
+            Some(node) => Command::PatchNnn { pod: pod.clone(), node: node.to_owned() },
+            None => Command::ClearNnn { pod: pod.clone() },
+        };
+        match self.at_server(|server| server.request(pod, &BindingRequest::Status(command))) {
+            ApiResponse::Pod(pod) => drop(self.pods.observe_answer(*pod).unwrap()),
+            _ => self.pods.answer_nomination(&pod.uid, NominationAnswer::Refused).unwrap(),
         }
     }
 

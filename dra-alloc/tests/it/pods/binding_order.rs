@@ -8,7 +8,7 @@ use nnn::memory::{AssumeError, PodStage, PodUsage};
 use serde_json::json;
 
 use super::api_server::{allocation, consumers};
-use super::cluster::{Cluster, after, key};
+use super::cluster::{Cluster, after, key, nomination_of};
 use super::world::{allocated, claim, pod};
 
 /// Names a request as the tests write it.
@@ -204,6 +204,35 @@ fn a_server_that_never_answers_is_asked_less_and_less() {
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
     assert_eq!(cluster.run(&mut binding, now).1, BindingStep::Bound);
+}
+
+#[test]
+fn a_nomination_whose_clearing_is_lost_five_times_is_left_in_doubt() {
+    let (mut cluster, mut binding, bind) = before_the_binding();
+    cluster.answer(&mut binding, &bind, ApiResponse::Failed("no".to_owned()), 0);
+    let mut cleared = Vec::new();
+    let problems = loop {
+        match cluster.next(&mut binding, 0) {
+            BindingStep::Call(call) if word(&call.request) == "clear" => {
+                cluster.answer(&mut binding, &call, lost(), 0);
+                cleared.push(call);
+            }
+            BindingStep::Call(call) => {
+                let answer = cluster.server.call(&call);
+                cluster.answer(&mut binding, &call, answer, 0);
+            }
+            BindingStep::GaveUp { problems, .. } => break problems,
+            step => panic!("{step:?}"),
+        }
+    };
+    assert_eq!((cleared.len(), problems.len()), (5, 1), "{problems:?}");
+    assert_eq!(cluster.pods.in_doubt().collect::<Vec<_>>(), [&key("p")]);
+    assert_eq!(cluster.pods.nomination("p-uid"), None);
+    assert!(nomination_of(&cluster.server.pods["p"]).is_some());
+    // What the memory says is written once more.
+    let ApiResponse::Pod(shown) = cluster.server.request(&key("p"), &cleared[0].request) else { panic!("no pod") };
+    cluster.pods.observe_answer(*shown).unwrap();
+    assert_eq!(cluster.pods.in_doubt().count(), 0);
 }
 
 #[test]

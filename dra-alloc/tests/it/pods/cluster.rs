@@ -52,31 +52,34 @@ impl ClusterServer {
     }
 
     /// Returns true if a call nominates a pod that is bound: no binding may ask for it, and one that arrives late is refused.
-    pub(crate) fn nominates_bound(&self, call: &BindingCall) -> bool {
-        let BindingRequest::Status(command) = &call.request else { return false };
-        let is_bound = self.pods.get(&call.pod.name).is_some_and(|pod| node_of(pod).is_some());
+    pub(crate) fn nominates_bound(&self, pod: &PodKey, request: &BindingRequest) -> bool {
+        let BindingRequest::Status(command) = request else { return false };
+        let is_bound = self.pods.get(&pod.name).is_some_and(|pod| node_of(pod).is_some());
         is_bound && command.patch(NOW).is_some_and(|patch| !patch["status"]["nominatedNodeName"].is_null())
     }
 
     pub(crate) fn call(&mut self, call: &BindingCall) -> ApiResponse {
-        let name = &call.pod.name;
-        if self.nominates_bound(call) {
+        self.request(&call.pod, &call.request)
+    }
+
+    pub(crate) fn request(&mut self, key: &PodKey, request: &BindingRequest) -> ApiResponse {
+        let name = &key.name;
+        if self.nominates_bound(key, request) {
             return ApiResponse::Failed("may not be set on pods that are already bound to a node".to_owned());
         }
-        if let BindingRequest::Claim(write) = &call.request {
+        if let BindingRequest::Claim(write) = request {
             return self.claims.call(write);
         }
-        let Some(pod) = self.pods.get(name).filter(|pod| pod.metadata.uid.as_deref() == Some(&call.pod.uid)).cloned()
-        else {
-            return match call.request {
+        let Some(pod) = self.pods.get(name).filter(|pod| pod.metadata.uid.as_deref() == Some(&key.uid)).cloned() else {
+            return match request {
                 BindingRequest::ReadPod => ApiResponse::Done,
                 _ => ApiResponse::Failed("not found".to_owned()),
             };
         };
-        match &call.request {
+        match request {
             BindingRequest::Status(command) => {
                 let patch = command.patch(NOW).unwrap();
-                assert_eq!(patch["metadata"]["uid"], call.pod.uid);
+                assert_eq!(patch["metadata"]["uid"], key.uid);
                 let wanted = &patch["status"]["nominatedNodeName"];
                 let set = |pod: &mut Pod| {
                     pod.status.get_or_insert_default().nominated_node_name = wanted.as_str().map(str::to_owned);
@@ -84,7 +87,7 @@ impl ClusterServer {
                 ApiResponse::Pod(Box::new(Pod::clone(&self.change(name, set))))
             }
             BindingRequest::Bind { node } => {
-                let binding = json!({"metadata": {"name": name, "uid": call.pod.uid}, "target": {"name": node}});
+                let binding = json!({"metadata": {"name": name, "uid": key.uid}, "target": {"name": node}});
                 match apply_binding(&pod, &from_value(binding).unwrap(), GateSet::of(GATES), NOW) {
                     Ok(bound) => {
                         self.store(bound);

@@ -10,6 +10,7 @@ use dra_live::pod_calls;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 use kube::{Client, Error};
+use nnn::memory::PodMemory;
 use nnn::{Command, NominatingInfo, PodKey, ScheduledCondition};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
@@ -32,8 +33,8 @@ pub(super) enum Call {
 pub(super) enum Answer {
     Binding(Box<BindingCall>, ApiResponse),
     Claim(ApiResponse),
-    /// To writes of a pod's status.
-    Pod(Result<Box<Pod>, Error>),
+    /// To the write of this pod's status.
+    Pod(PodKey, Result<Box<Pod>, Error>),
 }
 
 /// Who has asked for a call.
@@ -139,6 +140,19 @@ impl Call {
         Self::Status { command: Command::ClearNnn { pod: pod.clone() }, pod, since: None }
     }
 
+    /// Writes nominations once more whose answer was lost, of pods without a binding that would do it.
+    pub(super) fn in_doubt(pods: &PodMemory, is_open: impl Fn(&PodKey) -> bool) -> VecDeque<Self> {
+        let left = pods.in_doubt().filter(|pod| !is_open(pod));
+        let write = |pod: &PodKey| match pods.nomination(&pod.uid).map(str::to_owned) {
+            Some(node) => {
+                let command = Command::PatchNnn { pod: pod.clone(), node };
+                Self::Status { pod: pod.clone(), command, since: None }
+            }
+            None => Self::clear(pod.clone()),
+        };
+        left.map(write).collect()
+    }
+
     /// Writes why a pod has no node, and changes its nomination; `None` if the pod says so already.
     pub(super) fn write_reason(pod: &Pod, reason: &str, message: &str, nnn: NominatingInfo) -> Option<Self> {
         let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
@@ -170,7 +184,8 @@ impl Call {
             }
             Self::Claim(write) => Answer::Claim(carry_out(client, &write).await),
             Self::Status { pod, command, since } => {
-                Answer::Pod(pod_calls::write_status(client, &pod, &command, since).await.map(Box::new))
+                let answer = pod_calls::write_status(client, &pod, &command, since).await;
+                Answer::Pod(pod, answer.map(Box::new))
             }
         }
     }
@@ -194,5 +209,46 @@ pub(super) fn claim_of(write: &ClaimWrite) -> Option<ClaimKey> {
         | ClaimWrite::Delete { namespace, name, .. }
         | ClaimWrite::Get { namespace, name } => Some(ClaimKey::new(namespace, name)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use nnn::memory::NominationAnswer;
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    /// Memory with the pods `a` and `b`, whose nominations were lost.
+    fn memory(nominations: [Option<&str>; 2]) -> PodMemory {
+        let mut pods = PodMemory::default();
+        for (name, node) in ["a", "b"].into_iter().zip(nominations) {
+            let status = json!({"nominatedNodeName": "before"});
+            let pod = json!({"metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "1"}, "status": status});
+            pods.observe(from_value::<Pod>(pod).unwrap()).unwrap();
+            pods.nominate(name, node).unwrap();
+            pods.answer_nomination(name, NominationAnswer::Lost).unwrap();
+        }
+        pods
+    }
+
+    fn commands(calls: VecDeque<Call>) -> Vec<Command> {
+        let command = |call| match call {
+            Call::Status { command, .. } => Some(command),
+            _ => None,
+        };
+        calls.into_iter().filter_map(command).collect()
+    }
+
+    #[test]
+    fn a_nomination_in_doubt_is_written_as_it_was() {
+        let (a, b) = (PodKey::new("ns", "a", "a"), PodKey::new("ns", "b", "b"));
+        let cleared = Command::ClearNnn { pod: a.clone() };
+        let written = Command::PatchNnn { pod: b.clone(), node: "n".to_owned() };
+        let pods = memory([None, Some("n")]);
+        assert_eq!(commands(Call::in_doubt(&pods, |_| false)), [cleared, written.clone()]);
+        assert_eq!(commands(Call::in_doubt(&pods, |pod| *pod == a)), [written], "a binding settles its own");
+        assert_eq!(commands(Call::in_doubt(&memory([Some("before"), Some("n")]), |pod| *pod == b)).len(), 1);
     }
 }

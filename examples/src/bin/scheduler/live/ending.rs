@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 
 use dra_alloc::pods::ClaimCalls;
 use dra_alloc::queue::{QueueAttempt, Refusal};
-use dra_live::failure::text;
+use dra_live::failure::{Trouble, text, trouble};
+use kube::Error;
+use nnn::PodKey;
+use nnn::memory::NominationAnswer;
 
 use super::calls::{Answer, Asker, Call, claim_of};
 use super::{LiveScheduler, note};
@@ -16,7 +19,7 @@ pub(super) struct Ending {
     pub(super) attempt: Option<(QueueAttempt, Verdict)>,
     /// Writes that take back claims, one after the other.
     pub(super) claims: ClaimCalls,
-    /// Calls about the pods, made afterwards.
+    /// Calls about pods, made afterwards.
     pub(super) pods: VecDeque<Call>,
 }
 
@@ -64,10 +67,25 @@ impl LiveScheduler<'_> {
                     view.change(None, claim.as_ref(), answer, |event| queue.observe(event));
                 }
             }
-            Answer::Pod(Ok(pod)) => self.learn(*pod),
-            Answer::Pod(Err(error)) => note(format_args!("a pod's status was not written: {}", text(&error))),
+            Answer::Pod(_, Ok(pod)) => self.learn(*pod),
+            Answer::Pod(pod, Err(error)) => {
+                note(format_args!("{pod}: its status was not written: {}", text(&error)));
+                self.end_doubt(&pod, &error);
+            }
             Answer::Binding(..) => {}
         }
         self.go_on_ending(number);
+    }
+
+    /// Takes a refusal as the end of a doubt about a nomination: what the watch shows counts. A binding settles its own.
+    fn end_doubt(&mut self, pod: &PodKey, error: &Error) {
+        let says_nothing = matches!(trouble(error), Trouble::Unanswered | Trouble::Later);
+        if says_nothing || self.open.contains_key(&pod.uid) || !self.view.pods.in_doubt().any(|known| known == pod) {
+            return;
+        }
+        if let Err(error) = self.view.pods.answer_nomination(&pod.uid, NominationAnswer::Refused) {
+            note(format_args!("{pod}: {error}"));
+        }
+        self.touch_changed();
     }
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use binding::OpenBinding;
-use calls::{Answer, Asker, Calls};
+use calls::{Answer, Asker, Call, Calls};
 use counts::Counts;
 use dra_alloc::Allocator;
 use dra_alloc::claims::ClaimKey;
@@ -236,14 +236,23 @@ impl<'a> LiveScheduler<'a> {
         if at.elapsed() >= LOOK {
             // All claims are looked at: not after each change.
             self.looked = (Instant::now(), false);
-            let claims = self.view.claims.calls_in_doubt();
-            if !claims.is_empty() && !self.endings.values().any(|ending| ending.attempt.is_none()) {
-                self.end(Ending { claims, ..Ending::default() });
-            }
+            self.settle_doubts();
             return self.go_on_with_waiting();
         }
         self.looked.1 = false;
         if has_news { self.go_on_with_waiting() } else { Ok(()) }
+    }
+
+    /// Reads claims and writes nominations of which nobody knows what is stored, once those before are answered.
+    fn settle_doubts(&mut self) {
+        if self.endings.values().any(|ending| ending.attempt.is_none()) {
+            return;
+        }
+        let claims = self.view.claims.calls_in_doubt();
+        let pods = Call::in_doubt(&self.view.pods, |pod| self.open.contains_key(&pod.uid));
+        if !claims.is_empty() || !pods.is_empty() {
+            self.end(Ending { claims, pods, attempt: None });
+        }
     }
 
     /// Takes the changes that have come already.
