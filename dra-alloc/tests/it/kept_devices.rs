@@ -1,26 +1,36 @@
 //! Gangs beside devices that wait for nominated pods.
 
 use dra_alloc::pods::{ClaimTracker, GangSearch, PodOptions};
-use dra_alloc::{Allocator, Inventory, Profile};
+use dra_alloc::{Allocator, Inventory, Nodes, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::preemption_rules::{World, classes};
 
-/// Returns the nodes that the pods of a gang get, or the text of the refusal.
+/// Returns the nodes that the pods of a gang get, or the text of the refusal: the same node by node and by states.
 fn placed(world: &World, names: &[&str]) -> Result<Vec<String>, String> {
     let (inventory, classes, holds) = (Inventory::new(world.slices.clone()), classes(), world.holds());
     let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
-    let mut tracker = ClaimTracker::new(Profile::V1_37);
-    tracker.replace(world.claims.iter().cloned(), None).unwrap();
     let options = PodOptions::new(Profile::V1_37);
     let search = GangSearch::new(&allocator, &world.nodes, options, Timestamp::UNIX_EPOCH).with_kept(&holds);
     let pods: Vec<&Pod> =
         world.pods.iter().filter(|pod| names.contains(&pod.metadata.name.as_deref().unwrap())).collect();
-    match search.place(pods, None, &mut tracker) {
-        Ok(gang) => Ok(gang.pods.into_iter().map(|placement| placement.node).collect()),
-        Err(error) => Err(error.to_string()),
-    }
+    let mut nodes = Nodes::new(&world.nodes);
+    let [each, by_state] = [false, true].map(|by_state| {
+        let mut tracker = ClaimTracker::new(Profile::V1_37);
+        tracker.replace(world.claims.iter().cloned(), None).unwrap();
+        let placed = if by_state {
+            search.place_on(&mut nodes, pods.iter().copied(), None, &mut tracker)
+        } else {
+            search.place(pods.iter().copied(), None, &mut tracker)
+        };
+        match placed {
+            Ok(gang) => Ok(gang.pods.into_iter().map(|placement| placement.node).collect()),
+            Err(error) => Err(error.to_string()),
+        }
+    });
+    assert_eq!(by_state, each);
+    each
 }
 
 /// Node a has two devices, which wait for a pod of priority 5; node b has three.

@@ -1,6 +1,9 @@
 //! Tests of the answers of the releases before Kubernetes 1.37, where they differ.
 
-use dra_alloc::{AllocateError, Gate, GateSet, NodeError, Outcome};
+use std::collections::BTreeSet;
+
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::{AllocateError, Allocator, Budget, Classes, Gate, GateSet, NodeError, Outcome};
 use dra_attrs::{Component, Profile};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use serde_json::{Value, from_value, json};
@@ -228,4 +231,36 @@ fn a_stored_selector_compiles_as_in_its_release() {
     let lists = answers(&cluster, &[selected("device.attributes['gpu.x'].index.includes(1)")]);
     assert!(lists[..2].iter().all(|answer| answer.contains("undeclared reference to 'includes'")), "{lists:?}");
     assert_eq!(lists[2..], ["r a", "r a"]);
+}
+
+#[test]
+fn one_index_answers_each_release_as_a_new_one_does() {
+    let indexed = |name: &str, index: i64| device(name, "index", json!({"int": index}));
+    let numbered = pool("gpu.x", "n", json!([indexed("a", 1), indexed("b", 2)]));
+    let listed = pool("gpu.x", "n", json!([indexed("a", 2), on_numa("b", &[0, 1])]));
+    let numa = format!("device.attributes['resource.kubernetes.io'].{}", NUMA.rsplit('/').next().unwrap());
+    let expressions = [
+        "device.attributes['gpu.x'].index == 2".to_owned(),
+        "device.attributes['gpu.x'].index.includes(2)".to_owned(),
+        format!("has({numa})"),
+        format!("{numa}.includes(1)"),
+    ];
+    for slice in [numbered, listed] {
+        let cluster = Cluster::new([slice]);
+        let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+        let classes = Classes::new(cluster.classes.iter().cloned());
+        let mut seen = BTreeSet::new();
+        for expression in expressions.iter().cycle().take(3 * expressions.len()) {
+            let asked = [one(json!({"selectors": [{"cel": {"expression": expression}}]}))];
+            for (profile, gates) in RELEASES.iter().flat_map(|of| [(*of, known(*of)), (*of, GateSet::of(*of))]) {
+                let allocator = Allocator::new(Component::new(profile, gates), &inventory, &classes);
+                let allocator = allocator.with_selector_cache(&selectors);
+                let again = allocator.allocate(&cluster.state, &node("n"), &asked, Budget::default());
+                let fresh = Cluster { gates, profile, ..cluster.clone() }.try_allocate(&node("n"), &asked);
+                assert_eq!(format!("{again:?}"), format!("{fresh:?}"), "{expression} in {profile:?}");
+                seen.insert(format!("{again:?}"));
+            }
+        }
+        assert!(seen.len() > 4, "{seen:?}");
+    }
 }

@@ -7,9 +7,13 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use dra_alloc::explain::Detail;
-use dra_alloc::pods::{ClaimTracker, FitQuestion, GangError, GangSearch, MemberError, PodCycle, PodOptions};
+use dra_alloc::objective::Objective;
+use dra_alloc::pods::{
+    ClaimTracker, FitQuestion, GangError, GangPlacement, GangSearch, MemberError, PodCycle, PodOptions,
+};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Nodes, Outcome, Profile};
 use dra_attrs::Component;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -17,7 +21,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClai
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use serde_json::{from_value, json};
+use serde_json::{Value, from_value, json};
 
 use super::world::{NOW, World, allocated, claim, group, node, pod};
 
@@ -151,6 +155,79 @@ fn as_gang(
     Ok((nodes, results.collect()))
 }
 
+/// Returns an objective over the devices of some nodes, for which the first node that fits is not the best one.
+fn objective() -> Objective {
+    let links = |node: usize, cost: usize| {
+        let device = |number: usize| format!("d.example.com/n{node}/d{number}");
+        [(0, 1), (0, 2), (1, 2), (2, 3)].map(|(one, other)| json!([device(one), device(other), cost]))
+    };
+    let scores: Vec<Value> = [0, 2, 1, 3].into_iter().enumerate().flat_map(|(node, cost)| links(node, cost)).collect();
+    Objective::from_json(&json!([[{"term": "links", "scores": scores, "default": 2}]])).unwrap()
+}
+
+/// Places the pods with an objective or a quorum, node by node and by states, and returns the nodes and the reasons of those left out.
+fn by_both(
+    cluster: &Cluster,
+    objective: Option<&Objective>,
+    quorum: Option<NonZeroUsize>,
+) -> Result<(Vec<String>, usize), Box<GangError>> {
+    let allocator = Allocator::new(Profile::V1_37, &cluster.inventory, &cluster.classes);
+    let allocator = allocator.with_explanation(Detail::Summary);
+    let allocator = match objective {
+        Some(objective) => allocator.with_objective(objective),
+        None => allocator,
+    };
+    let search = GangSearch::new(&allocator, &cluster.nodes, PodOptions::new(Profile::V1_37), NOW);
+    let search = match quorum {
+        Some(pods) => search.with_quorum(pods),
+        None => search,
+    };
+    let mut nodes = Nodes::new(&cluster.nodes);
+    let answers = [false, true, true].map(|by_state| {
+        let mut tracker = ClaimTracker::new(Component::of(Profile::V1_37));
+        tracker.replace(cluster.claims.clone(), None).unwrap();
+        let placed = if by_state {
+            search.place_on(&mut nodes, &cluster.pods, None, &mut tracker)
+        } else {
+            search.place(&cluster.pods, None, &mut tracker)
+        };
+        let placed = placed.map(|gang| {
+            let chosen = |placement: &GangPlacement| -> Vec<Option<AllocationResult>> {
+                let claims = placement.cycle.iter().flat_map(PodCycle::claims);
+                claims.map(|claim| claim.chosen().cloned()).collect()
+            };
+            let pods: Vec<_> = gang.pods.iter().map(|placement| (placement.node.clone(), chosen(placement))).collect();
+            (pods, gang.left_out)
+        });
+        (placed, tracker.state().clone())
+    });
+    assert_eq!(answers[1], answers[0]);
+    assert_eq!(answers[2], answers[0], "asked again");
+    let [(placed, _), ..] = answers;
+    placed.map(|(pods, left_out)| (pods.into_iter().map(|(node, _)| node).collect(), left_out.len()))
+}
+
+#[test]
+fn objectives_and_quorums_are_the_same_by_states() {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[8; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let (objective, most) = (objective(), NonZeroUsize::new(2));
+    let (mut elsewhere, mut without_some, mut refused) = (0, 0, 0);
+    for _ in 0..300 {
+        let cluster = case().new_tree(&mut runner).unwrap().current().cluster();
+        let plain = by_both(&cluster, None, None);
+        let best = by_both(&cluster, Some(&objective), None);
+        elsewhere += usize::from(best.is_ok() && best != plain);
+        for objective in [None, Some(&objective)] {
+            match by_both(&cluster, objective, most) {
+                Ok((_, left_out)) => without_some += usize::from(left_out > 0),
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(elsewhere > 10 && without_some > 20 && refused > 20, "{elsewhere} {without_some} {refused}");
+}
+
 fn permutations(length: usize) -> Vec<Vec<usize>> {
     (0..length).fold(vec![Vec::new()], |orders, next| {
         let insert = |order: &Vec<usize>| -> Vec<Vec<usize>> {
@@ -227,7 +304,7 @@ fn a_gang_with_a_quorum_leaves_pods_out_that_have_no_node() {
         let allocator = Allocator::new(world.options.scheduler(), &world.inventory, &world.classes);
         let nodes = [node("n1")];
         let search = GangSearch::new(&allocator, &nodes, world.options, NOW);
-        let search = search.with_quorum(std::num::NonZeroUsize::new(quorum).unwrap());
+        let search = search.with_quorum(NonZeroUsize::new(quorum).unwrap());
         let placed = search.place(&pods, None, &mut world.tracker);
         if let Some(names) = expected {
             let placed = placed.unwrap();
@@ -275,7 +352,7 @@ fn pods_without_uids_are_not_taken_for_each_other() {
         pod.metadata.uid = None;
     }
     let search = GangSearch::new(&allocator, &nodes, world.options, NOW);
-    let search = search.with_quorum(std::num::NonZeroUsize::MIN);
+    let search = search.with_quorum(NonZeroUsize::MIN);
     let placed = search.place(&pods, None, &mut world.tracker).unwrap();
     assert!(placed.pods.iter().map(|placement| placement.pod.name.as_str()).eq(["b"]));
 }
