@@ -511,3 +511,13 @@ fn a_later_write_of_somebody_else_counts_when_the_answer_shows_that_it_is_later(
     handle(&mut it, answered("p", 3));
     assert_eq!(memory(&it).as_deref(), Some("w"));
 }
+
+#[test]
+fn an_assumed_pod_gets_no_nomination_when_the_answer_to_its_write_comes_last() {
+    let waiting = version(pod("p", 1), 1);
+    let mut it = binding(&waiting, true);
+    assert!(it.state("p").is_assumed() && memory(&it).is_none());
+    handle(&mut it, TrackerInput::PodObserved(version(pod("p", 1).with_nomination("w"), 4)));
+    handle(&mut it, answered("p", 3));
+    assert!(it.state("p").is_assumed() && memory(&it).is_none(), "{:?}", it.state("p"));
+}

@@ -1,6 +1,6 @@
 //! Comparison of the search with and without pruning rules, and with the oracle, on random clusters.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{PruningRule, PruningRules};
 use crate::cluster::inventory::Inventory;
@@ -104,6 +104,68 @@ fn an_error_that_the_search_can_reach_is_reached() {
     }
     assert!(failed > SEEDS / 4, "{failed} of {} ended in an error", SEEDS * 3);
     assert!(turned_back > SEEDS / 100, "settled risks left out branches in {turned_back} of {} clusters", SEEDS * 3);
+}
+
+/// A claim that gets 34 devices in the first branch of its list, with a request before the last one that may fail; and before it
+/// a claim whose search goes back once, so that pruning is on.
+fn beyond_the_limit() -> Case {
+    let device = |name: String, kind: &str| json!({"name": name, "attributes": {"kind": {"string": kind}}});
+    let side = |mut device: Value, side: i64| {
+        device["attributes"]["side"] = json!({"int": side});
+        device
+    };
+    let mut devices = vec![
+        side(device("p-1".to_owned(), "p"), 1),
+        side(device("p-2".to_owned(), "p"), 2),
+        side(device("q".to_owned(), "q"), 2),
+        device("a".to_owned(), "a"),
+        device("m".to_owned(), "m"),
+        device("e".to_owned(), "e"),
+    ];
+    devices.extend((0..31).map(|number| device(format!("b-{number}"), "b")));
+    let asked = |count: usize, expression: String| {
+        json!({"deviceClassName": "any", "allocationMode": "ExactCount", "count": count,
+            "selectors": [{"cel": {"expression": expression}}]})
+    };
+    let of_kind = |count, kind| asked(count, format!("device.attributes['d.example.com'].kind == '{kind}'"));
+    let exactly = |name: &str, asked: Value| json!({"name": name, "exactly": asked});
+    let named = |name: &str, mut asked: Value| {
+        asked["name"] = json!(name);
+        asked
+    };
+    let may_fail = "device.attributes['d.example.com'].kind in ['p', 'q', 'a'] ? \
+        device.attributes['d.example.com'].kind == 'a' : device.attributes['d.example.com'].missing";
+    let list =
+        json!({"name": "list", "firstAvailable": [named("big", of_kind(20, "b")), named("small", of_kind(1, "e"))]});
+    let claim = |name: &str, requests: Value, constraints: Value| {
+        json!({"metadata": {"name": name, "namespace": "default", "uid": name},
+            "spec": {"devices": {"requests": requests, "constraints": constraints}}})
+    };
+    let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": 1});
+    let spec = json!({"driver": "d.example.com", "nodeName": "node-0", "pool": pool, "devices": devices});
+    Case::from_json(json!({
+        "name": "beyond the limit", "profile": "v1.37", "features": {"DRAPrioritizedList": true},
+        "node": {"metadata": {"name": "node-0"}},
+        "classes": [{"metadata": {"name": "any"}, "spec": {}}],
+        "claims": [
+            claim("first", json!([exactly("p", of_kind(1, "p")), exactly("q", of_kind(1, "q"))]),
+                json!([{"matchAttribute": "d.example.com/side"}])),
+            claim("second", json!([list, exactly("risky", asked(1, may_fail.to_owned())), exactly("m", of_kind(1, "m")),
+                exactly("rest", of_kind(12, "b"))]), json!([])),
+        ],
+        "slices": [{"metadata": {"name": "devices"}, "spec": spec}],
+        "allocated": {"devices": [], "shared": [], "capacity": {}},
+    }))
+}
+
+#[test]
+fn a_limit_that_ends_a_branch_ends_the_errors_behind_it() {
+    let case = beyond_the_limit();
+    let (inventory, wanted) = (inventory(&case), expected(allocate_counting(&case, FEW_STEPS).0));
+    assert_eq!(wanted.0, "allocated");
+    for pruning in [PruningRules::from_start(0), PruningRules::from_start(ALL), PruningRules::default()] {
+        assert_agrees(&case, &inventory, &wanted, pruning);
+    }
 }
 
 #[test]
