@@ -30,7 +30,9 @@ use crate::pods::write::ApiResponse;
 ///    given back ([`PodCycle::give_way`]).
 /// 4. Where the pod is not bound in the end: the calls that take the reservations back ([`PodCycle::unreserve`]), then the
 ///    clearing of the nomination. After five answers that are lost this is left to the scheduler, which writes what
-///    [`PodMemory::in_doubt`](nnn::memory::PodMemory::in_doubt) says once more.
+///    [`PodMemory::in_doubt`](nnn::memory::PodMemory::in_doubt) says once more. If the removal of a reservation has lost an answer,
+///    the binding ends a minute later: a removal has no version, and one that comes late would take the pod from a claim that it
+///    has got again.
 ///
 /// Many bindings can be open at once, on one thread that decides while others make the calls. Each has at most one call out.
 /// Its answer may come late, twice or never: a call without an answer counts as lost after a minute, and an answer to any other
@@ -270,6 +272,7 @@ impl Binding {
             Stage::TakeBack(back) => match back.next(&self.pod, self.claims.as_mut(), memory) {
                 Some(Ok(request)) => Some(self.call(request, now)),
                 Some(Err(claim)) => Some(turn(claim, now)),
+                None if let Some(until) = back.settled_from().filter(|until| now < *until) => Some(repetition(until)),
                 None => {
                     self.stage = Stage::GaveUp(back.clone());
                     None
@@ -325,7 +328,7 @@ impl Binding {
         match open.call.request {
             BindingRequest::Status(_) => self.take_nominated(answer, memory),
             BindingRequest::Claim(_) => match (&mut self.stage, &mut self.claims) {
-                (Stage::TakeBack(back), claims) => back.answer_claim(claims.as_mut(), memory, answer),
+                (Stage::TakeBack(back), claims) => back.answer_claim(claims.as_mut(), memory, answer, now),
                 (_, Some(claims)) => claims.answer(memory.claims, answer, now),
                 (_, None) => {}
             },

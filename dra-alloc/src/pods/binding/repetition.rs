@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 /// Time after which a call counts as one without an answer. An API server works on a request for a minute at most by default.
 const ANSWERED_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 
-/// Time after which a binding whose answer was lost can't be stored any more.
+/// Time after which a write without a version whose answer was lost can't be stored any more.
 const SETTLED_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
 /// Longest time between two repetitions of a call, in seconds.
@@ -19,7 +19,7 @@ pub(super) fn answered_until(begin: Timestamp) -> Timestamp {
     begin.checked_add(ANSWERED_WITHIN).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the time at which a binding whose answer was lost can't be stored any more.
+/// Returns the time at which a write without a version, such as a binding, can't be stored any more after its answer was lost.
 pub(super) fn settled_from(lost: Timestamp) -> Timestamp {
     lost.checked_add(SETTLED_AFTER).unwrap_or(Timestamp::MAX)
 }

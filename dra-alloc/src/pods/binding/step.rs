@@ -44,7 +44,7 @@ pub enum BindingWait {
     Turn(ClaimKey),
     /// The driver reports that the devices of this claim are ready.
     Devices(ClaimKey),
-    /// The time comes at which a call is made again.
+    /// The time comes at which a call is made again, or at which one whose answer was lost can't be carried out any more.
     Repetition,
 }
 

@@ -1,15 +1,17 @@
 //! The end of a binding without success: calls that take back what is written.
 
 use dra_device::claims::ClaimKey;
+use jiff::Timestamp;
 use nnn::memory::{NominationAnswer, PodStage};
 use nnn::{Command, PodKey};
 
 use super::call::BindingRequest;
 use super::cycle::BoundClaims;
 use super::memory::BindingMemory;
+use super::repetition::settled_from;
 use super::step::UnboundError;
 use crate::pods::claim_calls::ClaimCalls;
-use crate::pods::write::ApiResponse;
+use crate::pods::write::{ApiResponse, ClaimWrite};
 
 /// Number of times that a nomination is cleared before it is left to others, in doubt.
 const CLEARING_ATTEMPTS: u32 = 5;
@@ -19,6 +21,8 @@ const CLEARING_ATTEMPTS: u32 = 5;
 pub(super) struct TakingBack {
     pub(super) reason: UnboundError,
     calls: ClaimCalls,
+    /// Time of the last lost answer to the removal of a reservation.
+    lost: Option<Timestamp>,
     /// Number of times that the nomination was cleared, in vain.
     cleared: u32,
     problems: Vec<String>,
@@ -26,7 +30,7 @@ pub(super) struct TakingBack {
 
 impl TakingBack {
     pub(super) const fn new(reason: UnboundError, calls: ClaimCalls) -> Self {
-        Self { reason, calls, cleared: 0, problems: Vec::new() }
+        Self { reason, calls, lost: None, cleared: 0, problems: Vec::new() }
     }
 
     /// Returns the next call; `Err` with the claim if another binding writes it, `None` at the end.
@@ -50,13 +54,24 @@ impl TakingBack {
         Some(Ok(BindingRequest::Status(Command::ClearNnn { pod: pod.clone() })))
     }
 
+    /// Returns the time before which the pod must not be tried again: the removal of a reservation has no version that would let a
+    /// late one fail, so that it would take the pod from a claim that it has got again.
+    pub(super) fn settled_from(&self) -> Option<Timestamp> {
+        self.lost.map(settled_from)
+    }
+
     /// Takes the answer to a call about a claim.
     pub(super) fn answer_claim(
         &mut self,
         claims: Option<&mut BoundClaims>,
         memory: &mut BindingMemory<'_>,
         answer: ApiResponse,
+        now: Timestamp,
     ) {
+        let is_lost = matches!(answer, ApiResponse::Lost(_) | ApiResponse::Unavailable(_));
+        if is_lost && matches!(self.calls.next(), Some(ClaimWrite::PatchReservation { .. })) {
+            self.lost = Some(now);
+        }
         if let Some(claims) = claims {
             claims.answer_of(&mut self.calls, memory.claims, answer);
         }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use dra_alloc::claims::ClaimKey;
 use dra_alloc::pods::{
-    ApiResponse, Binding, BindingCall, BindingMemory, BindingRequest, BindingStep, ClaimTracker, GroupRound, PodCycle,
-    PodOptions,
+    ApiResponse, Binding, BindingCall, BindingMemory, BindingRequest, BindingStep, ClaimTracker, ClaimWrite,
+    GroupRound, PodCycle, PodOptions,
 };
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::{Allocator, Budget, Classes, Inventory};
@@ -34,8 +34,8 @@ const CLAIMS: [(&str, i64); 5] = [("c0", 1), ("c1", 1), ("c2", 1), ("c3", 1), ("
 /// Time within which a call is carried out, if it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Lateness {
-    /// A write of a claim may be stored long after it was lost, on its way through a proxy, say. A binding is not: nothing but the
-    /// time-out of the server tells that it isn't stored any more.
+    /// A write of a claim may be stored long after it was lost, on its way through a proxy, say. A binding and the removal of a
+    /// reservation are not, which have no version: nothing but the time-out of the server tells that they aren't stored any more.
     Unlimited,
     /// As of the server by default: nothing is stored a minute after it was sent.
     Minute,
@@ -229,8 +229,11 @@ impl History {
 
     /// Returns true if the server carries out a call that has come now.
     fn is_in_time(&self, sent: &Sent) -> bool {
-        let is_limited = self.lateness == Lateness::Minute || matches!(sent.call.request, BindingRequest::Bind { .. });
-        !is_limited || self.now - sent.at < REQUEST_TIMEOUT
+        let has_no_version = matches!(
+            sent.call.request,
+            BindingRequest::Bind { .. } | BindingRequest::Claim(ClaimWrite::PatchReservation { .. })
+        );
+        !(has_no_version || self.lateness == Lateness::Minute) || self.now - sent.at < REQUEST_TIMEOUT
     }
 
     /// Lets a call come to the server.
@@ -242,7 +245,7 @@ impl History {
         if !self.is_in_time(&sent) {
             return;
         }
-        let call = sent.call;
+        let call = sent.call.clone();
         let lost = || ApiResponse::Lost("no answer".to_owned());
         let answer = match random.below(100) {
             0..10 => {
@@ -261,6 +264,12 @@ impl History {
             28..30 => {
                 self.at_server(|server| server.call(&call));
                 self.now += 60;
+                return;
+            }
+            // The connection breaks, and the call goes on to the server.
+            30..33 => {
+                self.calls.push(sent);
+                self.answers.push((call, lost()));
                 return;
             }
             _ => self.at_server(|server| server.call(&call)),

@@ -207,6 +207,23 @@ fn a_server_that_never_answers_is_asked_less_and_less() {
 }
 
 #[test]
+fn a_pod_is_not_free_for_a_minute_after_the_removal_of_its_reservation_was_lost() {
+    let (mut cluster, mut binding, bind) = before_the_binding();
+    cluster.answer(&mut binding, &bind, ApiResponse::Failed("no".to_owned()), 0);
+    let removal = cluster.next_call(&mut binding, 0);
+    assert_eq!(word(&removal.request), "unreserve");
+    cluster.answer(&mut binding, &removal, lost(), 5);
+    let (requests, step) = cluster.run(&mut binding, 5);
+    assert_eq!(words(&requests), ["unreserve", "clear"]);
+    assert_eq!(step, BindingStep::Wait { reason: BindingWait::Repetition, until: after(65) });
+    // The first removal is carried out as late as the server may.
+    cluster.server.call(&removal);
+    assert_eq!(cluster.next(&mut binding, 64), step);
+    let BindingStep::GaveUp { problems, .. } = cluster.next(&mut binding, 65) else { panic!("no end") };
+    assert!(problems.is_empty(), "{problems:?}");
+}
+
+#[test]
 fn a_nomination_whose_clearing_is_lost_five_times_is_left_in_doubt() {
     let (mut cluster, mut binding, bind) = before_the_binding();
     cluster.answer(&mut binding, &bind, ApiResponse::Failed("no".to_owned()), 0);
