@@ -138,15 +138,14 @@ impl<V> Trie<Arc<V>> {
         let mut found = Vec::new();
         let mut rest = vec![(self.root.as_ref(), other.root.as_ref())];
         while let Some((left, right)) = rest.pop() {
-            match (left, right) {
-                (Some(left), Some(right)) if Arc::ptr_eq(left, right) => {}
-                (Some(left), Some(right)) if let (Node::Branch(left), Node::Branch(right)) = (&**left, &**right) => {
+            if left.zip(right).is_some_and(|(left, right)| Arc::ptr_eq(left, right)) {
+                continue;
+            }
+            match (left.map(|node| &**node), right.map(|node| &**node)) {
+                (Some(Node::Branch(left)), Some(Node::Branch(right))) => {
                     rest.extend(left.iter().map(Option::as_ref).zip(right.iter().map(Option::as_ref)));
                 }
-                _ => {
-                    let (left, right) = (left.map(|node| &**node), right.map(|node| &**node));
-                    found.extend(only_in(left, right).chain(only_in(right, left)));
-                }
+                (left, right) => found.extend(only_in(left, right).chain(only_in(right, left))),
             }
         }
         found

@@ -272,10 +272,12 @@ impl Binding {
             Stage::TakeBack(back) => match back.next(&self.pod, self.claims.as_mut(), memory) {
                 Some(Ok(request)) => Some(self.call(request, now)),
                 Some(Err(claim)) => Some(turn(claim, now)),
-                None if let Some(until) = back.settled_from().filter(|until| now < *until) => Some(repetition(until)),
                 None => {
-                    self.stage = Stage::GaveUp(back.clone());
-                    None
+                    let unsettled = back.settled_from().filter(|until| now < *until);
+                    if unsettled.is_none() {
+                        self.stage = Stage::GaveUp(back.clone());
+                    }
+                    unsettled.map(repetition)
                 }
             },
             Stage::Bound => Some(BindingStep::Bound),
