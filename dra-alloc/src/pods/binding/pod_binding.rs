@@ -15,7 +15,7 @@ use super::memory::BindingMemory;
 use super::repetition::{again_at, answered_until, settled_from};
 use super::rival::rival;
 use super::step::{BindingStep, BindingWait, UnboundError};
-use super::taking_back::TakingBack;
+use super::taking_back::{TakingBack, TakingBackStep};
 use crate::pods::cycle::PodCycle;
 use crate::pods::pre_bind::BindStep;
 use crate::pods::write::ApiResponse;
@@ -31,8 +31,8 @@ use crate::pods::write::ApiResponse;
 /// 4. Where the pod is not bound in the end: the calls that take the reservations back ([`PodCycle::unreserve`]), then the
 ///    clearing of the nomination. After five answers that are lost this is left to the scheduler, which writes what
 ///    [`PodMemory::in_doubt`](nnn::memory::PodMemory::in_doubt) says once more. If the removal of a reservation has lost an answer,
-///    the binding ends a minute later: a removal has no version, and one that comes late would take the pod from a claim that it
-///    has got again.
+///    the binding ends a minute later, once the claim was read if no answer has come: a removal has no version, and one that comes
+///    late would take the pod from a claim that it has got again.
 ///
 /// Many bindings can be open at once, on one thread that decides while others make the calls. Each has at most one call out.
 /// Its answer may come late, twice or never: a call without an answer counts as lost after a minute, and an answer to any other
@@ -269,15 +269,13 @@ impl Binding {
             }
             Stage::Look(from) if now < *from => Some(repetition(*from)),
             Stage::Look(_) => Some(self.call(BindingRequest::ReadPod, now)),
-            Stage::TakeBack(back) => match back.next(&self.pod, self.claims.as_mut(), memory) {
-                Some(Ok(request)) => Some(self.call(request, now)),
-                Some(Err(claim)) => Some(turn(claim, now)),
-                None => {
-                    let unsettled = back.settled_from().filter(|until| now < *until);
-                    if unsettled.is_none() {
-                        self.stage = Stage::GaveUp(back.clone());
-                    }
-                    unsettled.map(repetition)
+            Stage::TakeBack(back) => match back.next(&self.pod, self.claims.as_mut(), memory, now) {
+                TakingBackStep::Call(request) => Some(self.call(request, now)),
+                TakingBackStep::NotYet(claim) => Some(turn(claim, now)),
+                TakingBackStep::Wait(until) => Some(repetition(until)),
+                TakingBackStep::End => {
+                    self.stage = Stage::GaveUp(back.clone());
+                    None
                 }
             },
             Stage::Bound => Some(BindingStep::Bound),

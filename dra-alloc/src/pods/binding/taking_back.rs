@@ -8,9 +8,11 @@ use nnn::{Command, PodKey};
 use super::call::BindingRequest;
 use super::cycle::BoundClaims;
 use super::memory::BindingMemory;
-use super::repetition::settled_from;
+use super::repetition::{again_at, settled_from};
 use super::step::UnboundError;
+use crate::cluster::state::ClaimId;
 use crate::pods::claim_calls::ClaimCalls;
+use crate::pods::tracker::ClaimTracker;
 use crate::pods::write::{ApiResponse, ClaimWrite};
 
 /// Number of times that a nomination is cleared before it is left to others, in doubt.
@@ -21,43 +23,68 @@ const CLEARING_ATTEMPTS: u32 = 5;
 pub(super) struct TakingBack {
     pub(super) reason: UnboundError,
     calls: ClaimCalls,
-    /// Time of the last lost answer to the removal of a reservation.
-    lost: Option<Timestamp>,
+    removals: LostRemovals,
     /// Number of times that the nomination was cleared, in vain.
     cleared: u32,
     problems: Vec<String>,
 }
 
+/// Removals of reservations whose answers were lost.
+///
+/// A removal has no version that would let a late one fail. So the pod is not free before the server can't carry it out any more, and
+/// a claim of which no answer has come is read then: memory would go on with what was.
+#[derive(Clone, Debug, Default)]
+struct LostRemovals {
+    /// Time of the last answer that was lost.
+    since: Option<Timestamp>,
+    /// Claims to read.
+    unread: Vec<ClaimId>,
+    /// Time of the next reading, and the number of those without an answer.
+    read_from: Timestamp,
+    in_vain: u32,
+}
+
+/// Next step of taking back.
+#[derive(Clone, Debug)]
+pub(super) enum TakingBackStep {
+    Call(BindingRequest),
+    /// Another binding writes the claim.
+    NotYet(ClaimKey),
+    Wait(Timestamp),
+    End,
+}
+
 impl TakingBack {
-    pub(super) const fn new(reason: UnboundError, calls: ClaimCalls) -> Self {
-        Self { reason, calls, lost: None, cleared: 0, problems: Vec::new() }
+    pub(super) fn new(reason: UnboundError, calls: ClaimCalls) -> Self {
+        Self { reason, calls, removals: LostRemovals::default(), cleared: 0, problems: Vec::new() }
     }
 
-    /// Returns the next call; `Err` with the claim if another binding writes it, `None` at the end.
+    /// Returns the next step.
     pub(super) fn next(
         &mut self,
         pod: &PodKey,
         claims: Option<&mut BoundClaims>,
         memory: &mut BindingMemory<'_>,
-    ) -> Option<Result<BindingRequest, ClaimKey>> {
+        now: Timestamp,
+    ) -> TakingBackStep {
         if let Some(next) = claims.and_then(|claims| claims.next_of(&self.calls, memory.claims)) {
-            return Some(next.map(BindingRequest::Claim));
+            return next
+                .map_or_else(TakingBackStep::NotYet, |write| TakingBackStep::Call(BindingRequest::Claim(write)));
         }
-        let is_waiting = memory.pods.stage(&pod.uid).is_some_and(PodStage::is_waiting);
-        let is_nominated = self.cleared > 0 || memory.pods.nomination(&pod.uid).is_some();
-        if !is_waiting || !is_nominated || self.cleared >= CLEARING_ATTEMPTS {
-            return None;
+        if self.clears(pod, memory) {
+            self.cleared += 1;
+            // An amount that can't be read counts for nothing, here as in the watch.
+            let _ = memory.pods.nominate(&pod.uid, None);
+            return TakingBackStep::Call(BindingRequest::Status(Command::ClearNnn { pod: pod.clone() }));
         }
-        self.cleared += 1;
-        // An amount that can't be read counts for nothing, here as in the watch.
-        let _ = memory.pods.nominate(&pod.uid, None);
-        Some(Ok(BindingRequest::Status(Command::ClearNnn { pod: pod.clone() })))
+        self.removals.next(now)
     }
 
-    /// Returns the time before which the pod must not be tried again: the removal of a reservation has no version that would let a
-    /// late one fail, so that it would take the pod from a claim that it has got again.
-    pub(super) fn settled_from(&self) -> Option<Timestamp> {
-        self.lost.map(settled_from)
+    /// Returns true if the nomination of the pod is to be cleared.
+    fn clears(&self, pod: &PodKey, memory: &BindingMemory<'_>) -> bool {
+        let is_waiting = memory.pods.stage(&pod.uid).is_some_and(PodStage::is_waiting);
+        let is_nominated = self.cleared > 0 || memory.pods.nomination(&pod.uid).is_some();
+        is_waiting && is_nominated && self.cleared < CLEARING_ATTEMPTS
     }
 
     /// Takes the answer to a call about a claim.
@@ -68,12 +95,15 @@ impl TakingBack {
         answer: ApiResponse,
         now: Timestamp,
     ) {
+        let Some(write) = self.calls.next() else {
+            return self.problems.extend(self.removals.answer_reading(memory.claims, answer, now));
+        };
         let is_lost = matches!(answer, ApiResponse::Lost(_) | ApiResponse::Unavailable(_));
-        if is_lost && matches!(self.calls.next(), Some(ClaimWrite::PatchReservation { .. })) {
-            self.lost = Some(now);
-        }
         if let Some(claims) = claims {
             claims.answer_of(&mut self.calls, memory.claims, answer);
+        }
+        if is_lost {
+            self.removals.add(&write, self.calls.next().as_ref() == Some(&write), now);
         }
     }
 
@@ -91,5 +121,57 @@ impl TakingBack {
 
     pub(super) fn problems(&self) -> Vec<String> {
         self.calls.errors().iter().chain(&self.problems).cloned().collect()
+    }
+}
+
+impl LostRemovals {
+    /// Records a lost answer, if it is the one to a removal, which may be made again.
+    fn add(&mut self, write: &ClaimWrite, is_made_again: bool, now: Timestamp) {
+        let ClaimWrite::PatchReservation { namespace, name, uid, .. } = write else { return };
+        self.since = Some(now);
+        if !is_made_again {
+            let [namespace, name, uid] = [namespace, name, uid].map(String::clone);
+            self.unread.push(ClaimId { namespace, name, uid });
+        }
+    }
+
+    fn next(&self, now: Timestamp) -> TakingBackStep {
+        let settled = self.since.map(settled_from);
+        match (self.unread.first(), settled) {
+            (_, Some(settled)) if now < settled => TakingBackStep::Wait(settled),
+            (Some(_), _) if now < self.read_from => TakingBackStep::Wait(self.read_from),
+            (Some(claim), _) => {
+                let [namespace, name] = [&claim.namespace, &claim.name].map(String::clone);
+                TakingBackStep::Call(BindingRequest::Claim(ClaimWrite::Get { namespace, name }))
+            }
+            (None, _) => TakingBackStep::End,
+        }
+    }
+
+    /// Takes the answer to the reading of a claim, which is made again, less and less often, if it is lost. Returns the text of a
+    /// refusal.
+    fn answer_reading(&mut self, claims: &mut ClaimTracker, answer: ApiResponse, now: Timestamp) -> Option<String> {
+        let claim = self.unread.first()?;
+        let refusal = match answer {
+            ApiResponse::Lost(_) | ApiResponse::Unavailable(_) => {
+                self.in_vain = self.in_vain.saturating_add(1);
+                self.read_from = again_at(now, self.in_vain);
+                return None;
+            }
+            ApiResponse::Object(read) => {
+                // One that can't be counted holds nothing, here as in the watch.
+                let _ = claims.assume(*read);
+                None
+            }
+            ApiResponse::Done | ApiResponse::Pod(_) => {
+                claims.observe_deleted(claim);
+                None
+            }
+            ApiResponse::Conflict(text) | ApiResponse::Failed(text) => {
+                Some(format!("get resourceclaim {claim}: {text}"))
+            }
+        };
+        self.unread.remove(0);
+        refusal
     }
 }

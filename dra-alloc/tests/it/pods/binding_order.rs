@@ -1,7 +1,7 @@
 //! The binding of one pod: its writes in their order, answers of every kind, and what is taken back.
 
 use dra_alloc::pods::{
-    ApiResponse, Binding, BindingCall, BindingRequest, BindingStep, BindingWait, ClaimWrite, UnboundError,
+    ApiResponse, Binding, BindingCall, BindingRequest, BindingStep, BindingWait, ClaimLookup, ClaimWrite, UnboundError,
 };
 use nnn::Command;
 use nnn::memory::{AssumeError, PodStage, PodUsage};
@@ -221,6 +221,32 @@ fn a_pod_is_not_free_for_a_minute_after_the_removal_of_its_reservation_was_lost(
     assert_eq!(cluster.next(&mut binding, 64), step);
     let BindingStep::GaveUp { problems, .. } = cluster.next(&mut binding, 65) else { panic!("no end") };
     assert!(problems.is_empty(), "{problems:?}");
+}
+
+#[test]
+fn a_claim_whose_removal_has_no_answer_is_read_before_the_pod_is_free() {
+    let (mut cluster, mut binding, bind) = before_the_binding();
+    cluster.answer(&mut binding, &bind, ApiResponse::Failed("no".to_owned()), 0);
+    let (mut asked, mut now) = (Vec::new(), 0);
+    let problems = loop {
+        match cluster.next(&mut binding, now) {
+            BindingStep::Call(call) => {
+                // Carried out, but for the first reading nobody hears of it; the watch is far behind.
+                let answer = cluster.server.call(&call);
+                asked.push((now, word(&call.request)));
+                let is_heard = word(&call.request) == "clear" || asked.len() == 8;
+                cluster.answer(&mut binding, &call, if is_heard { answer } else { lost() }, now);
+            }
+            BindingStep::Wait { until, .. } => now = until.as_second() - after(0).as_second(),
+            BindingStep::GaveUp { problems, .. } => break problems,
+            step => panic!("{step:?}"),
+        }
+    };
+    let removals = ["unreserve"; 5].map(|word| (0, word));
+    assert_eq!(asked, [&removals[..], &[(0, "clear"), (60, "get"), (60, "get")]].concat());
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let known = ClaimLookup::claim(&cluster.claims, "ns", "c").unwrap();
+    assert!(consumers(known).is_empty(), "memory has what was read");
 }
 
 #[test]
