@@ -98,12 +98,9 @@ impl TakingBack {
         let Some(write) = self.calls.next() else {
             return self.problems.extend(self.removals.answer_reading(memory.claims, answer, now));
         };
-        let is_lost = matches!(answer, ApiResponse::Lost(_) | ApiResponse::Unavailable(_));
+        self.removals.record(&write, &answer, now);
         if let Some(claims) = claims {
             claims.answer_of(&mut self.calls, memory.claims, answer);
-        }
-        if is_lost {
-            self.removals.add(&write, self.calls.next().as_ref() == Some(&write), now);
         }
     }
 
@@ -125,13 +122,22 @@ impl TakingBack {
 }
 
 impl LostRemovals {
-    /// Records a lost answer, if it is the one to a removal, which may be made again.
-    fn add(&mut self, write: &ClaimWrite, is_made_again: bool, now: Timestamp) {
+    /// Records an answer, if it is the one to a removal. A refusal does not tell what an earlier one has done.
+    fn record(&mut self, write: &ClaimWrite, answer: &ApiResponse, now: Timestamp) {
         let ClaimWrite::PatchReservation { namespace, name, uid, .. } = write else { return };
-        self.since = Some(now);
-        if !is_made_again {
-            let [namespace, name, uid] = [namespace, name, uid].map(String::clone);
-            self.unread.push(ClaimId { namespace, name, uid });
+        let [namespace, name, uid] = [namespace, name, uid].map(String::clone);
+        let claim = ClaimId { namespace, name, uid };
+        match answer {
+            ApiResponse::Lost(_) | ApiResponse::Unavailable(_) => {
+                self.since = Some(now);
+                if !self.unread.contains(&claim) {
+                    self.unread.push(claim);
+                }
+            }
+            ApiResponse::Object(_) | ApiResponse::Pod(_) | ApiResponse::Done => {
+                self.unread.retain(|known| *known != claim);
+            }
+            ApiResponse::Conflict(_) | ApiResponse::Failed(_) => {}
         }
     }
 

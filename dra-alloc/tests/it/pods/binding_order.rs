@@ -250,6 +250,22 @@ fn a_claim_whose_removal_has_no_answer_is_read_before_the_pod_is_free() {
 }
 
 #[test]
+fn a_refusal_does_not_tell_what_a_lost_removal_has_done() {
+    let (mut cluster, mut binding, bind) = before_the_binding();
+    cluster.answer(&mut binding, &bind, ApiResponse::Failed("no".to_owned()), 0);
+    let removal = cluster.next_call(&mut binding, 0);
+    cluster.server.call(&removal);
+    cluster.answer(&mut binding, &removal, lost(), 0);
+    let again = cluster.next_call(&mut binding, 0);
+    cluster.answer(&mut binding, &again, ApiResponse::Failed("no".to_owned()), 0);
+    let (requests, step) = cluster.run(&mut binding, 0);
+    assert_eq!(words(&requests), ["clear"]);
+    assert_eq!(step, BindingStep::Wait { reason: BindingWait::Repetition, until: after(60) });
+    assert_eq!(words(&cluster.run(&mut binding, 60).0), ["get"]);
+    assert!(consumers(ClaimLookup::claim(&cluster.claims, "ns", "c").unwrap()).is_empty());
+}
+
+#[test]
 fn a_nomination_whose_clearing_is_lost_five_times_is_left_in_doubt() {
     let (mut cluster, mut binding, bind) = before_the_binding();
     cluster.answer(&mut binding, &bind, ApiResponse::Failed("no".to_owned()), 0);
