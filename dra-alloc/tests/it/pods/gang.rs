@@ -165,7 +165,7 @@ fn objective() -> Objective {
     Objective::from_json(&json!([[{"term": "links", "scores": scores, "default": 2}]])).unwrap()
 }
 
-/// Places the pods with an objective or a quorum, node by node and by states, and returns the nodes and the reasons of those left out.
+/// Places the pods with an objective or a quorum, node by node and by states, and returns the nodes and the number of pods left out.
 fn by_both(
     cluster: &Cluster,
     objective: Option<&Objective>,
