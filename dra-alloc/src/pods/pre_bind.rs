@@ -40,7 +40,7 @@ pub enum BindError {
         /// Namespace and name of the claim.
         claim: ClaimKey,
     },
-    /// Somebody else has allocated the claim.
+    /// Somebody else has allocated the claim, or has given it other devices than it had when the cycle began.
     #[error("claim {claim} got allocated elsewhere in the meantime")]
     AllocatedElsewhere {
         /// Namespace and name of the claim.
@@ -315,7 +315,8 @@ impl PreBind {
     }
 
     /// Takes the claim that is decided about next as the tracker has it: others may have written it since the cycle began. One that
-    /// somebody has reserved for the pod stays as it is: the conflict will tell with which devices.
+    /// somebody has reserved for the pod stays as it is, and so does one that has other devices than the cycle knows: the conflict will
+    /// tell with which.
     pub(super) fn refresh(&self, cycle: &mut PodCycle, tracker: &ClaimTracker) {
         if !matches!(self.stage, Stage::Claim(_)) {
             return;
@@ -325,8 +326,9 @@ impl PreBind {
         let Some(claim) = claims.get_mut(usize::from(index)) else { return };
         let key = claim.key();
         let newest = tracker.claim(&key.namespace, &key.name);
-        let is_usable =
-            |newest: &&Arc<ResourceClaim>| uid_of(newest) == uid_of(&claim.claim) && !is_reserved(pod, newest);
+        let is_usable = |newest: &&Arc<ResourceClaim>| {
+            uid_of(newest) == uid_of(&claim.claim) && !is_reserved(pod, newest) && !is_moved(claim, newest)
+        };
         if let Some(newest) = newest.filter(is_usable) {
             claim.claim = Arc::clone(newest);
         }
@@ -428,8 +430,8 @@ impl PreBind {
                 // Nobody else reserves it for this pod with the devices that were chosen here.
                 Consumer::Pod { .. } => is_reserved,
             },
-            (None, stored) => stored.is_some(),
-            (Some(_), _) => false,
+            (None, Some(_)) => !is_moved(wanted, &claim),
+            (_, None) | (Some(_), _) => false,
         };
         if !is_another && is_chosen && is_reserved {
             return written(index, claim, cycle, tracker, now);
@@ -486,6 +488,12 @@ impl PreBind {
         }
         Ok(None)
     }
+}
+
+/// Returns true if an allocated claim of a cycle has other devices now than those that the node was judged with: it was allocated anew.
+fn is_moved(known: &CycleClaim, now: &ResourceClaim) -> bool {
+    let devices = |claim| allocation_of(claim).map(|allocation| &allocation.devices);
+    known.chosen.is_none() && devices(now).is_some() && devices(now) != devices(&known.claim)
 }
 
 /// Returns true if a claim is reserved for the pod already, or the node provides the pod's extended resources itself.

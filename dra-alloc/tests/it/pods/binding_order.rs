@@ -424,6 +424,23 @@ fn a_rival_gets_the_devices() {
 }
 
 #[test]
+fn a_claim_that_moves_to_another_node_ends_the_binding() {
+    // The last consumer is gone, and the claim is allocated anew for another pod; the watch shows it or is behind.
+    for is_shown in [true, false] {
+        let mut cluster = Cluster::new(2, [allocated("c", "n1", "a", &["o"])], &[pod("p", &["c"], None)]);
+        let mut binding = cluster.begin("p", "n1");
+        cluster.server.claims.store(allocated("c", "n2", "a", &["q"]));
+        if is_shown {
+            cluster.watch();
+        }
+        let (requests, step) = cluster.run(&mut binding, 0);
+        assert_eq!(words(&requests), ["nominate", "status", "get", "clear"]);
+        assert_eq!(reason(step).to_string(), "claim ns/c got allocated elsewhere in the meantime");
+        assert_eq!(consumers(&cluster.server.claims.list().next().unwrap()), ["q"]);
+    }
+}
+
+#[test]
 fn a_pod_that_can_not_be_assumed_gives_its_devices_back() {
     let mut cluster = Cluster::new(1, [claim("c", 1)], &[pod("p", &["c"], None)]);
     let cycle = cluster.reserve("p", "n1");

@@ -353,6 +353,20 @@ fn a_claim_that_loses_its_allocation_is_not_reserved() {
 }
 
 #[test]
+fn a_claim_that_has_moved_to_other_devices_is_not_reserved() {
+    let mut world = World::new(2, [allocated("c", "n1", "a", &[])]);
+    let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+    world.store(allocated("c", "n2", "a", &[]));
+    assert!(matches!(world.bind(&mut cycle), Err(BindError::AllocatedElsewhere { .. })));
+    assert_eq!(world.reserved_for("c"), [""; 0]);
+    // Other changes do not matter.
+    let mut cycle = world.reserve(&pod("q", &["c"], None), None, "n2");
+    world.store(allocated("c", "n2", "a", &["r"]));
+    world.bind(&mut cycle).unwrap();
+    assert_eq!(world.reserved_for("c"), ["r", "q"]);
+}
+
+#[test]
 fn unreserve_takes_the_reservation_and_leaves_the_allocation() {
     let mut world = World::new(1, [claim("c", 1)]);
     let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
