@@ -235,12 +235,15 @@ impl Publisher {
     /// Begins a pass over the pools that the driver has now. Make its writes in their order, tell [`Publisher::answered`] each answer, leave
     /// out the rest after one that does not continue, and call [`Publisher::end`].
     ///
-    /// A pool with an error keeps no other from being written, and is tried again.
+    /// A pool with an error keeps no other from being written, and is tried again. Own writes that the watch has not shown for a
+    /// minute are taken to be lost.
     ///
     /// # Complexity
     /// That of [`split_into_slices`] and [`reconcile`] for each pool, and the slices times the pools.
     pub fn begin(&mut self, pools: &[PoolSpec<'_>], now: Timestamp) -> PublisherPass {
         let mut memory = std::mem::take(&mut self.memory);
+        // Before the view is made: a pass for any reason looks for what the watch should have shown by now.
+        memory.expire(now);
         let view: Vec<ResourceSlice> = memory.view(self.stored.values()).into_iter().cloned().collect();
         let names: Vec<&str> = pools.iter().map(|pool| pool.name).collect();
         let withdrawn = withdraw_others(&self.driver, self.node_name.as_deref(), &names, &view);
@@ -301,7 +304,6 @@ impl Publisher {
         timers.failed_at = self.has_failed.then_some(now);
         timers.last_unconfirmed_write_at = self.memory.last_unconfirmed_write_at();
         timers.synced_at = Some(pass.begun_at);
-        self.memory.expire(now);
     }
 }
 

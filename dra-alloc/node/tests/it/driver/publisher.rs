@@ -160,6 +160,25 @@ fn an_event_in_the_middle_of_a_pass_is_not_forgotten() {
 }
 
 #[test]
+fn a_slice_that_somebody_deleted_unseen_is_written_again() {
+    // The pass at the end of the minute looks for it, and so does one for another reason that is later.
+    for seconds in [60, 61] {
+        let (mut world, gpus) = (World::new(), devices(&["gpu-0"]));
+        let pools = [pool("gpus", &gpus)];
+        world.list();
+        world.pass(&pools);
+        world.server.stored.clear();
+        world.list();
+        assert_eq!(world.next(), Some((60, DueReason::Confirm)), "no watch has shown it");
+        world.wait(seconds);
+        world.publisher.devices_changed(world.now);
+        assert_eq!(world.pass(&pools).len(), 1, "after {seconds} s");
+        world.echo();
+        assert_eq!((world.server.stored.len(), world.pass(&pools).len(), world.next()), (1, 0, None));
+    }
+}
+
+#[test]
 fn a_pool_that_is_gone_is_withdrawn_first() {
     let (mut world, gpus) = (World::new(), devices(&["gpu-0"]));
     world.list();
