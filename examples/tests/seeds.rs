@@ -7,37 +7,46 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dra_alloc::autoscaler::{ClusterSnapshot, NodeTemplate, ScaleSimulator};
+use dra_alloc::declared_features::CandidateNodes;
 use dra_alloc::driver::{CdiKind, CdiSpec, DeviceMetadata, Ledger, MetadataVersion};
 use dra_alloc::eviction::{RulePreview, TaintIndex};
 use dra_alloc::kubelet::ClaimCache;
-use dra_alloc::pods::{ClaimTracker, PodOptions};
+use dra_alloc::pods::{ClaimTracker, PodOptions, check_owner};
 use dra_alloc::selector::{self, Selector, SelectorCache, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{Classes, GateSet, Inventory};
 use dra_attrs::Resources;
 use dra_attrs::internal::QualifiedName;
 use dra_attrs::numa::CpuSet;
-use dra_attrs::{Component, Gate, PciAddress, Profile, Quantity, Version, has_saturated_time, saturate_times};
+use dra_attrs::{
+    Component, Gate, PciAddress, Profile, Quantity, Version, has_saturated_time, label_selector_matches,
+    node_affinity_matches, node_selector_matches, saturate_times,
+};
 use examples::manifest::Manifests;
 use examples::nominate::{Player, Writers, read_timeline};
 use examples::plan::{Rules, plan};
 use examples::preempt::Who;
 
 use examples::simulation::{Description, Recorded, Simulation, Statistics};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Binding, Node, NodeSelector, Pod};
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::jiff::Timestamp;
+use nnn::binding::apply_binding;
 use nnn::{Behavior, NominationOptions, NominationTracker, PodSnapshot, TrackerInput};
 use poolstatus::kep::PoolStatus;
-use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query, StatusRequest, validate_status};
+use readiness::network::Aggregate;
+use readiness::rule::{Expansion, NodeReadinessRule, ReadinessTaintRule};
 use readiness::{EvaluatorRole, GatedNode, KubeletConfiguration, NodeState, Policy, StepResult, step};
 use serde_json::{Value, json};
 
 /// Check that parses a text; a valid text must print a text that reads back as the same value.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 25] = [
+const TARGETS: [(&str, Check); 29] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -54,6 +63,14 @@ const TARGETS: [(&str, Check); 25] = [
         let (found, count) = (has_saturated_time(&object), saturate_times(&mut object));
         assert!(found || count == 0);
         assert_eq!((has_saturated_time(&object), saturate_times(&mut object)), (found, 0));
+    }),
+    ("attrs_selectors", |text| {
+        type Selectors = (NodeSelector, LabelSelector, Vec<Node>);
+        let (of_nodes, of_labels, nodes): Selectors = serde_json::from_str(text).unwrap();
+        assert!(node_affinity_matches(&of_nodes, &nodes[0]));
+        let labels = nodes[0].metadata.labels.clone().unwrap_or_default();
+        let is_known = label_selector_matches(&of_labels, &labels).map(|matches| assert!(matches)).is_ok();
+        assert_eq!(node_selector_matches(&of_nodes, &nodes[0]).is_ok(), is_known);
     }),
     ("attrs_pci", |text| {
         if let Ok(address) = PciAddress::parse_extended(text) {
@@ -93,6 +110,17 @@ const TARGETS: [(&str, Check); 25] = [
         let (pod, claims, _): (Pod, Vec<ResourceClaim>, Steps) = serde_json::from_str(text).unwrap();
         let settings = Component::new(Profile::V1_37, GateSet::of(Profile::V1_37).with(Gate::OptionalNodeOperations));
         assert!(ClaimCache::default().plan_prepare(&pod, &claims, |_| true, settings).is_ok());
+    }),
+    ("alloc_pod_claims", |text| {
+        type Objects = (u32, Vec<Pod>, Vec<ResourceClaim>, Value, Binding, Vec<Node>, Value);
+        let (minor, pods, claims, _, binding, nodes, _): Objects = serde_json::from_str(text).unwrap();
+        let kubelet = Component::new(Profile::of_minor(minor), GateSet::all());
+        let found: Vec<String> =
+            ClaimCache::claims_of_pod(&pods[0], kubelet).map(|found| found.unwrap().claim.name).collect();
+        assert_eq!(found, ["c", "p-b", "p-ext"]);
+        assert!(check_owner(&pods[0], &claims[0], PodOptions::new(kubelet)).is_ok());
+        assert!(apply_binding(&pods[0], &binding, GateSet::all(), Timestamp::UNIX_EPOCH).is_ok());
+        assert_eq!(CandidateNodes::from_nodes(&nodes, &["DRAOptionalNodeOperations"]).fitting, ["n"]);
     }),
     ("alloc_scaling", |text| {
         type New = (Vec<DeviceClass>, Node, Vec<ResourceSlice>);
@@ -149,10 +177,30 @@ const TARGETS: [(&str, Check); 25] = [
         }
         assert!(index.report(&Query::new("d.example"), Timestamp::UNIX_EPOCH).matching_pools <= 2);
     }),
+    ("poolstatus_request", |text| {
+        type Objects = (poolstatus::kep::ResourcePoolStatusRequest, Vec<ResourcePoolStatusRequest>, Value, Value, i64);
+        let (of_kep, of_server, ..): Objects = serde_json::from_str(text).unwrap();
+        assert!(Query::from_request((&of_kep).into()).is_ok());
+        for request in &of_server {
+            assert!(StatusRequest::from(request).validate(GateSet::all()).is_empty());
+            assert!(request.status.iter().all(|status| validate_status(None, status).is_empty()));
+        }
+    }),
     ("readiness_kubelet_configuration", |text| {
         let configuration: KubeletConfiguration = serde_json::from_str(text).unwrap();
         let gates = &configuration.node_readiness_gates;
         assert!(!gates.is_empty() && configuration.merge_gates(gates) == *gates);
+    }),
+    ("readiness_rules", |text| {
+        type Objects = (Vec<NodeReadinessRule>, ReadinessTaintRule, Vec<(i64, GatedNode)>, Value, Value);
+        let (rules, taint_rule, nodes, ..): Objects = serde_json::from_str(text).unwrap();
+        for (second, node) in &nodes {
+            let now = Timestamp::from_second(*second).unwrap();
+            let expansion = Expansion::from_rules(&rules, node, 600, now).unwrap();
+            assert_eq!(expansion.gates.len(), rules.len());
+            let network = Aggregate::from_gates(&node.view(), Aggregate::NETWORK_PREFIX);
+            assert_eq!(taint_rule.removal(&node.view()).is_some(), network == Some(Aggregate::True));
+        }
     }),
     ("readiness_state", |text| {
         let (state, node): (Value, GatedNode) =

@@ -7,6 +7,9 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fn check<T: SkipField + PartialEq + std::fmt::Debug>(json: &Value) {
+    if let Ok(list) = T::normalize_to_list(json.clone()) {
+        assert_eq!(T::normalize_to_list(list.clone()).as_ref(), Ok(&list));
+    }
     let Ok(object) = T::read(json.clone()) else { return };
     for form in [WireForm::Bool, WireForm::List] {
         let Ok(written) = SkipField::write(&object, form) else { continue };

@@ -1,7 +1,7 @@
 //! Device metadata: a readable stream is written and read back as the same; paths stay in their directories.
 #![no_main]
 
-use dra_alloc::driver::{DeviceMetadata, MetadataOwner, MetadataVersion};
+use dra_alloc::driver::{DeviceMetadata, MetadataFile, MetadataOwner, MetadataVersion};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -25,5 +25,7 @@ fuzz_target!(|text: &str| {
         assert!(!file.host_path.split('/').any(|part| part == ".."));
         assert!(file.host_path.starts_with("/plugins/dra-device-metadata/ns_"));
         assert!(file.cdi_spec().is_ok());
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        assert_eq!(MetadataFile::claim_of_cdi_file(owner.driver, &name(&file.cdi_file)), Some("u"));
     }
 });
