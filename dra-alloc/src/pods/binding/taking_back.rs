@@ -42,6 +42,8 @@ struct LostRemovals {
     /// Time of the next reading, and the number of those without an answer.
     read_from: Timestamp,
     in_vain: u32,
+    /// The last refusal of a reading.
+    refusal: Option<String>,
 }
 
 /// Next step of taking back.
@@ -96,7 +98,7 @@ impl TakingBack {
         now: Timestamp,
     ) {
         let Some(write) = self.calls.next() else {
-            return self.problems.extend(self.removals.answer_reading(memory.claims, answer, now));
+            return self.removals.answer_reading(memory.claims, answer, now);
         };
         self.removals.record(&write, &answer, now);
         if let Some(claims) = claims {
@@ -117,7 +119,7 @@ impl TakingBack {
     }
 
     pub(super) fn problems(&self) -> Vec<String> {
-        self.calls.errors().iter().chain(&self.problems).cloned().collect()
+        self.calls.errors().iter().chain(&self.problems).chain(&self.removals.refusal).cloned().collect()
     }
 }
 
@@ -154,30 +156,30 @@ impl LostRemovals {
         }
     }
 
-    /// Takes the answer to the reading of a claim, which is made again, less and less often, if it is lost. Returns the text of a
-    /// refusal.
-    fn answer_reading(&mut self, claims: &mut ClaimTracker, answer: ApiResponse, now: Timestamp) -> Option<String> {
-        let claim = self.unread.first()?;
-        let refusal = match answer {
-            ApiResponse::Lost(_) | ApiResponse::Unavailable(_) => {
-                self.in_vain = self.in_vain.saturating_add(1);
-                self.read_from = again_at(now, self.in_vain);
-                return None;
-            }
+    /// Takes the answer to the reading of a claim. One that does not show the claim is made again, less and less often: nothing else
+    /// tells if the pod is in the claim.
+    fn answer_reading(&mut self, claims: &mut ClaimTracker, answer: ApiResponse, now: Timestamp) {
+        let Some(claim) = self.unread.first() else { return };
+        match answer {
             ApiResponse::Object(read) => {
                 // One that can't be counted holds nothing, here as in the watch.
                 let _ = claims.assume(*read);
-                None
+                self.unread.remove(0);
             }
             ApiResponse::Done | ApiResponse::Pod(_) => {
                 claims.observe_deleted(claim);
-                None
+                self.unread.remove(0);
             }
+            ApiResponse::Lost(_) | ApiResponse::Unavailable(_) => self.read_again(now),
             ApiResponse::Conflict(text) | ApiResponse::Failed(text) => {
-                Some(format!("get resourceclaim {claim}: {text}"))
+                self.refusal = Some(format!("get resourceclaim {claim}: {text}"));
+                self.read_again(now);
             }
-        };
-        self.unread.remove(0);
-        refusal
+        }
+    }
+
+    fn read_again(&mut self, now: Timestamp) {
+        self.in_vain = self.in_vain.saturating_add(1);
+        self.read_from = again_at(now, self.in_vain);
     }
 }

@@ -261,7 +261,17 @@ fn a_refusal_does_not_tell_what_a_lost_removal_has_done() {
     let (requests, step) = cluster.run(&mut binding, 0);
     assert_eq!(words(&requests), ["clear"]);
     assert_eq!(step, BindingStep::Wait { reason: BindingWait::Repetition, until: after(60) });
-    assert_eq!(words(&cluster.run(&mut binding, 60).0), ["get"]);
+    // Nor does a refusal of the reading, which is told in the end.
+    for seconds in [60, 60, 61] {
+        let reading = cluster.next_call(&mut binding, seconds);
+        assert_eq!(word(&reading.request), "get");
+        cluster.answer(&mut binding, &reading, ApiResponse::Failed("not now".to_owned()), seconds);
+    }
+    assert!(matches!(cluster.next(&mut binding, 61), BindingStep::Wait { until, .. } if until == after(63)));
+    let (requests, step) = cluster.run(&mut binding, 63);
+    assert_eq!(words(&requests), ["get"]);
+    let BindingStep::GaveUp { problems, .. } = step else { panic!("{step:?}") };
+    assert_eq!(problems.last().map(String::as_str), Some("get resourceclaim ns/c: not now"));
     assert!(consumers(ClaimLookup::claim(&cluster.claims, "ns", "c").unwrap()).is_empty());
 }
 
