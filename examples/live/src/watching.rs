@@ -141,6 +141,8 @@ where
                         return None;
                     }
                 }
+                // A program that ends takes the connection away as well.
+                Err(_) if changes.is_closed() => return None,
                 Err(error) => {
                     if let Some(failure) = LiveError::from_watch(self.resource, &error) {
                         return Some(failure);
