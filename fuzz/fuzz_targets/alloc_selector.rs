@@ -24,7 +24,7 @@ fuzz_target!(|expression: &str| {
     let input = SelectorInput::new("d.example", &device);
     let of_any_type = Selector::compile_any(expression, &Options::stored());
     if let Ok(selector) = Selector::compile(expression, &Options::stored()) {
-        assert!(of_any_type.is_ok_and(|selector| selector.result_type() == "bool"));
+        assert!(of_any_type.is_ok());
         assert_eq!(selector.matches(input), selector.matches(input));
     }
     if let Ok(selector) = Selector::compile_derived(expression, &Options::stored()) {
