@@ -1,5 +1,5 @@
 //! Pods and their claims as scheduler, kubelet and API server read them: nothing panics, who is in a claim has it, a claim that a pod
-//! owns is in its namespace, a pod is bound once, and the nodes of a pod are each named once.
+//! owns is in its namespace, a pod is bound once, and each node fits a pod or is rejected.
 #![no_main]
 
 use std::collections::BTreeMap;

@@ -57,7 +57,7 @@ fn follow(request: StatusRequest<'_>, now: Timestamp) {
     assert_eq!(controller.decide(request), wanted);
 }
 
-/// A request that is answered has a status that the server stores once.
+/// A request with an answer, also one of a failure, is processed, and pending no more.
 fn answer(request: &ResourcePoolStatusRequest, slices: &[ResourceSlice], now: Timestamp) {
     let Ok(query) = Query::from_request(request.into()) else { return };
     let report = Cluster::new(Profile::V1_37, slices, &[] as &[ResourceClaim]).report(&query, now);

@@ -39,7 +39,7 @@ struct LostRemovals {
     since: Option<Timestamp>,
     /// Claims to read.
     unread: Vec<ClaimId>,
-    /// Time of the next reading, and the number of those without an answer.
+    /// Time of the next reading, and the number of those that were lost or refused.
     read_from: Timestamp,
     in_vain: u32,
     /// The last refusal of a reading.
